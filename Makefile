@@ -1,0 +1,17 @@
+# slipway: every command that an engineer needs. `make test` is the one that CI runs.
+.PHONY: test soak bench generate need
+
+test: need     ## everything that must hold, under 25 minutes on two cores
+	./scripts/test.sh
+
+soak: need     ## the long loops: kill points, random faults, random histories
+	./scripts/soak.sh
+
+bench:         ## speed and memory, as ratios against a baseline in the same run
+	./scripts/bench.sh
+
+generate:      ## renew generated files (checksums, assembly)
+	go generate ./...
+
+need:          ## install what the tests need on a bare Debian or macOS machine
+	./scripts/need.sh
