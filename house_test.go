@@ -1,0 +1,112 @@
+package slipway_test
+
+import (
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+)
+
+// A forbidden import, with the reason. From and to are package path patterns below the module: a trailing "/..."
+// stands for the package and all below it.
+type forbidden struct{ from, to, reason string }
+
+var house = []forbidden{
+	{"cmd/slipway", "engine/...", "the installer knows the engine only as a process and over HTTP"},
+	{"cmd/slipway", "metal/...", "the installer knows the engine only as a process and over HTTP"},
+	{"cmd/slipway-server", "installer/...", "the server knows nothing of installing"},
+	{"installer/...", "engine/...", "installer and engine never import each other"},
+	{"installer/...", "metal/...", "installer and engine never import each other"},
+	{"engine/...", "installer/...", "installer and engine never import each other"},
+	{"engine/...", "cmd/...", "programs import packages, not the other way"},
+	{"engine/...", "metal/...", "the network is written against engine/device; only the program picks Metal"},
+	{"engine/text/...", "engine/model/...", "text knows strings and ids"},
+	{"engine/text/...", "engine/device/...", "text knows strings and ids"},
+	{"engine/model/...", "engine/api/...", "the network knows no wire shapes"},
+	{"engine/memory/...", "engine/api/...", "memory knows keys, ranges and states"},
+	{"engine/memory/...", "engine/text/...", "memory knows keys, ranges and states"},
+	{"engine/sample/...", "engine/device/...", "sampling works on distributions"},
+	{"engine/sample/...", "time", "sampling is pure: the seed is an argument"},
+	{"engine/sample/...", "math/rand", "sampling is pure: no global randomness"},
+	{"engine/api/...", "engine/model/...", "wire shapes know the queue, not the network"},
+	{"engine/api/...", "engine/device/...", "wire shapes know the queue, not the network"},
+	{"metal/...", "engine/model/...", "metal implements engine/device and sees no more of us"},
+	{"metal/...", "installer/...", "metal implements engine/device and sees no more of us"},
+	{"checks/...", "installer/...", "checks judge a machine by a value and a server by its URL, also a peer's"},
+	{"checks/...", "engine/...", "checks judge a machine by a value and a server by its URL, also a peer's"},
+	{"profiles/...", "installer/...", "profiles are a pure leaf that both sides import"},
+	{"profiles/...", "engine/...", "profiles are a pure leaf that both sides import"},
+	{"profiles/...", "net/...", "profiles are pure"},
+	{"profiles/...", "time", "profiles are pure"},
+	{"installer/machine", "installer/plan", "the machine gives facts, no advice"},
+	{"installer/machine", "installer/apply", "the machine gives facts, no advice"},
+	{"installer/plan", "os", "the plan is a pure function of values"},
+	{"installer/plan", "net/...", "the plan is a pure function of values"},
+	{"installer/plan", "time", "the plan is a pure function of values"},
+	{"installer/plan", "installer/apply", "the plan decides, apply does"},
+	{"installer/plan", "installer/hub", "the plan fetches nothing"},
+	{"installer/hub", "installer/pin", "the hub brings bytes and trusts nothing"},
+	{"installer/hub", "installer/plan", "the hub brings bytes and decides nothing"},
+	{"installer/pin", "net/http", "pin proves the bytes that it is handed"},
+	{"installer/pin", "installer/hub", "pin proves the bytes that it is handed"},
+	{"...", "C", "no cgo, ever"},
+	{"...", "github.com/shirou/gopsutil/v4/...", "gopsutil v3 is the one chosen"},
+}
+
+func TestForbiddenImports(t *testing.T) {
+	for _, target := range [][]string{{"GOOS=linux", "GOARCH=amd64"}, {"GOOS=darwin", "GOARCH=arm64"}} {
+		imports := importsOf(t, target)
+		for pkg, list := range imports {
+			for _, imported := range list {
+				for _, rule := range house {
+					if matches(rule.from, pkg) && matches(rule.to, imported) {
+						t.Errorf("%s: %s imports %s: %s", strings.Join(target, " "), pkg, imported, rule.reason)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The rules themselves must be able to fail.
+func TestForbiddenImportsSeesASeededOne(t *testing.T) {
+	for _, seeded := range [][2]string{{"engine/serve", "installer/plan"}, {"cmd/slipway", "engine/text"}, {"profiles", "net/http"}} {
+		hit := false
+		for _, rule := range house {
+			hit = hit || matches(rule.from, seeded[0]) && matches(rule.to, seeded[1])
+		}
+		if !hit {
+			t.Errorf("%s importing %s is not seen", seeded[0], seeded[1])
+		}
+	}
+}
+
+// importsOf returns the direct imports of every package of the module, with the module's own paths made relative.
+func importsOf(t *testing.T, env []string) map[string][]string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "./...")
+	cmd.Env = append(append(cmd.Environ(), "CGO_ENABLED=0"), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	imports := map[string][]string{}
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		fields := strings.Fields(line)
+		for i := range fields {
+			fields[i] = strings.TrimPrefix(fields[i], "slipway/")
+		}
+		imports[fields[0]] = fields[1:]
+	}
+	return imports
+}
+
+func matches(pattern, pkg string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if base, all := strings.CutSuffix(pattern, "/..."); all {
+		return pkg == base || strings.HasPrefix(pkg, base+"/")
+	}
+	return path.Clean(pattern) == pkg
+}
