@@ -3,4 +3,5 @@
 // tests in this folder.
 package slipway
 
+//go:generate go run ./scripts/notices -write
 //go:generate go run ./scripts/sums -write
