@@ -17,7 +17,7 @@ func TestCopyleftLicenceIsRefused(t *testing.T) {
 		"Apache License\n  Version 2.0, January 2004":                                           true,
 		"GNU GENERAL PUBLIC LICENSE Version 3":                                                  false,
 		"Mozilla Public License Version 2.0":                                                    false,
-		"All rights reserved.": false,
+		"All rights reserved.":                                                                  false,
 	} {
 		if isPermissive(text) != want {
 			t.Errorf("%q: permissive is %v, want %v", text, !want, want)
