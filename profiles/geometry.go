@@ -1,0 +1,110 @@
+// Package profiles says what a run wants (profile files) and what a machine can give (sizing). It is pure: values in,
+// values out, no disk, no clock, no network. The installer plans with it and the server admits requests with it, so
+// that both sides use one rule. Sources of the formulas: the project's sizing specification, section 3; geometry from
+// a model's own config.json.
+package profiles
+
+import "fmt"
+
+// Geometry is the shape of a Qwen3.5-class hybrid, as far as memory depends on it. Field names follow config.json.
+// All counts are elements, heads, layers or tokens; only the two fields that end in Bytes are bytes.
+type Geometry struct {
+	HiddenSize          int `toml:"hidden_size" json:"hidden_size"`
+	IntermediateSize    int `toml:"intermediate_size" json:"intermediate_size"`
+	VocabSize           int `toml:"vocab_size" json:"vocab_size"`
+	FullAttentionLayers int `toml:"full_attention_layers" json:"full_attention_layers"`
+	LinearLayers        int `toml:"linear_layers" json:"linear_layers"`
+	AttentionHeads      int `toml:"attention_heads" json:"attention_heads"`
+	KVHeads             int `toml:"kv_heads" json:"kv_heads"`
+	HeadDim             int `toml:"head_dim" json:"head_dim"`
+	LinearKeyHeads      int `toml:"linear_key_heads" json:"linear_key_heads"`
+	LinearValueHeads    int `toml:"linear_value_heads" json:"linear_value_heads"`
+	LinearKeyDim        int `toml:"linear_key_dim" json:"linear_key_dim"`
+	LinearValueDim      int `toml:"linear_value_dim" json:"linear_value_dim"`
+	ConvKernel          int `toml:"conv_kernel" json:"conv_kernel"`
+	MaxPositions        int `toml:"max_positions" json:"max_positions"` // the model's own window
+	MTPLayers           int `toml:"mtp_layers" json:"mtp_layers"`       // 0: the weights carry no MTP head
+
+	WeightsBytes int64 `toml:"weights_bytes" json:"weights_bytes"` // everything resident except MTP head and draft
+	MTPBytes     int64 `toml:"mtp_bytes" json:"mtp_bytes"`         // the MTP head when it is used; 0 without one
+}
+
+// DraftGeometry is a separate block-parallel draft model (DFlash2): its resident weights and the ring of context
+// keys and values that each sequence, and each restore point, carries.
+type DraftGeometry struct {
+	Layers       int   `toml:"layers" json:"layers"`
+	KVHeads      int   `toml:"kv_heads" json:"kv_heads"`
+	HeadDim      int   `toml:"head_dim" json:"head_dim"`
+	RingTokens   int   `toml:"ring_tokens" json:"ring_tokens"`     // sliding window of the draft
+	WeightsBytes int64 `toml:"weights_bytes" json:"weights_bytes"` // resident form (quantised at load), not the download
+}
+
+// RingBytes is one sequence's context ring: K and V, 16 bit, every layer.
+func (d DraftGeometry) RingBytes() int64 {
+	return int64(d.RingTokens) * int64(d.KVHeads) * int64(d.HeadDim) * 2 * 2 * int64(d.Layers)
+}
+
+// StateBytes is the recurrent state of one sequence: per linear layer the delta-rule matrix of each value head and the
+// convolution's last kernel-1 inputs, all f32. For the 27B: 156,893,184 bytes (149.625 MiB).
+func (g Geometry) StateBytes() int64 {
+	recurrent := int64(g.LinearValueHeads) * int64(g.LinearKeyDim) * int64(g.LinearValueDim)
+	convChannels := 2*int64(g.LinearKeyHeads)*int64(g.LinearKeyDim) + int64(g.LinearValueHeads)*int64(g.LinearValueDim)
+	conv := int64(g.ConvKernel-1) * convChannels
+	return (recurrent + conv) * 4 * int64(g.LinearLayers)
+}
+
+// KVBytesPerToken is what one token of context costs in all full-attention layers, keys and values, in a KV format.
+func (g Geometry) KVBytesPerToken(f KVFormat) int64 {
+	return int64(g.FullAttentionLayers) * 2 * int64(g.KVHeads) * f.rowBytes(g.HeadDim)
+}
+
+// MTPKVBytesPerToken is the MTP head's own attention cache, kept at 16 bit whatever the trunk's format.
+func (g Geometry) MTPKVBytesPerToken() int64 {
+	return int64(g.MTPLayers) * 2 * int64(g.KVHeads) * BF16.rowBytes(g.HeadDim)
+}
+
+// Validate refuses a shape that the formulas cannot describe; the message names the field.
+func (g Geometry) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"hidden_size", g.HiddenSize}, {"intermediate_size", g.IntermediateSize}, {"vocab_size", g.VocabSize},
+		{"full_attention_layers", g.FullAttentionLayers}, {"linear_layers", g.LinearLayers},
+		{"attention_heads", g.AttentionHeads}, {"kv_heads", g.KVHeads}, {"head_dim", g.HeadDim},
+		{"linear_key_heads", g.LinearKeyHeads}, {"linear_value_heads", g.LinearValueHeads},
+		{"linear_key_dim", g.LinearKeyDim}, {"linear_value_dim", g.LinearValueDim},
+		{"conv_kernel", g.ConvKernel}, {"max_positions", g.MaxPositions},
+	} {
+		if f.value <= 0 || f.value > 1<<24 {
+			return fmt.Errorf("geometry: %s is %d, must be from 1 to %d", f.name, f.value, 1<<24)
+		}
+	}
+	switch {
+	case g.MaxPositions < WindowStepTokens:
+		return fmt.Errorf("geometry: max_positions is %d, must be at least %d", g.MaxPositions, WindowStepTokens)
+	case g.WeightsBytes <= 0 || g.WeightsBytes > 1<<50:
+		return fmt.Errorf("geometry: weights_bytes is %d, must be from 1 to %d", g.WeightsBytes, int64(1)<<50)
+	case g.MTPLayers < 0 || g.MTPLayers > 8:
+		return fmt.Errorf("geometry: mtp_layers is %d, must be from 0 to 8", g.MTPLayers)
+	case (g.MTPLayers == 0) != (g.MTPBytes == 0) || g.MTPBytes < 0:
+		return fmt.Errorf("geometry: mtp_layers is %d and mtp_bytes is %d: both are given or neither", g.MTPLayers, g.MTPBytes)
+	}
+	return nil
+}
+
+// Validate refuses a draft that the formulas cannot describe.
+func (d DraftGeometry) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"layers", d.Layers}, {"kv_heads", d.KVHeads}, {"head_dim", d.HeadDim}, {"ring_tokens", d.RingTokens}} {
+		if f.value <= 0 || f.value > 1<<20 {
+			return fmt.Errorf("draft geometry: %s is %d, must be from 1 to %d", f.name, f.value, 1<<20)
+		}
+	}
+	if d.WeightsBytes <= 0 || d.WeightsBytes > 1<<50 {
+		return fmt.Errorf("draft geometry: weights_bytes is %d, must be from 1 to %d", d.WeightsBytes, int64(1)<<50)
+	}
+	return nil
+}
