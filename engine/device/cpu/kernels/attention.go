@@ -1,0 +1,117 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+)
+
+// BlockTokens is the number of tokens of a KV block (a page).
+const BlockTokens = 256
+
+// A KVBlock is the keys and values of one KV head for up to BlockTokens consecutive tokens.
+//
+// Keys are stored transposed, so that the scores of a query run over tokens in vector lanes; StoreKey writes one. Values
+// are one row a token. Places of tokens that are not yet written may hold anything, NaN included.
+type KVBlock struct {
+	Keys        []float32 // [headDim][BlockTokens]
+	Values      []float32 // [BlockTokens] rows of headDim, ValueStride apart
+	ValueStride int       // at least headDim
+}
+
+// StoreKey writes the key of token t of a block, t in [0, BlockTokens), to keys [len(key)][BlockTokens].
+func StoreKey(keys []float32, t int, key []float32) {
+	if t < 0 || t >= BlockTokens {
+		panic(fmt.Sprintf("kernels: token %d of a block of %d", t, BlockTokens))
+	}
+	keys = keys[:len(key)*BlockTokens]
+	for i, v := range key {
+		keys[i*BlockTokens+t] = v
+	}
+}
+
+// LoadKey reads back what StoreKey wrote, len(key) numbers.
+func LoadKey(key, keys []float32, t int) {
+	for i := range key {
+		key[i] = keys[i*BlockTokens+t]
+	}
+}
+
+// Softmax is the running state of the online softmax of one query row.
+type Softmax struct {
+	Max float32 // largest score so far, -Inf at the start
+	Sum float32 // Σ e^(score - Max)
+}
+
+// ResetAttention prepares rows: acc rows are zeroed, the states set to their start.
+func ResetAttention(acc []float32, accStride, headDim int, state []Softmax) {
+	for r := range state {
+		state[r] = Softmax{Max: float32(math.Inf(-1))}
+		clear(acc[r*accStride:][:headDim])
+	}
+}
+
+// AttendBlock adds one KV block to the attention of len(counts) query rows of one head.
+//
+// Row r is q[r·qStride:][:headDim]; it sees the first counts[r] tokens of the block, counts[r] in [0, BlockTokens]; a row that
+// sees none is left as it is. scores = (q·key)·scale. acc[r·accStride:][:headDim] and state[r] carry the online softmax from
+// block to block; FinishAttention divides at the end.
+//
+// A row's result depends only on its own query, the counts of the blocks it was given and their order: blocks at absolute
+// positions make it independent of how a prompt is cut. Per block: scores are chains of fused multiply-add over the head
+// dimension; their largest value with the old Max is the new Max; acc and Sum are multiplied by e^(old - new); Sum gets the
+// block's weights in the package's order of summation; acc gets them by fused multiply-add, tokens ascending.
+func AttendBlock(acc []float32, accStride int, state []Softmax, q []float32, qStride, headDim int, block KVBlock, counts []int, scale float32) {
+	state = state[:len(counts)]
+	s := takeScratch()
+	defer s.give()
+	weights := s.row(BlockTokens)
+	for r, n := range counts {
+		if n < 0 || n > BlockTokens {
+			panic(fmt.Sprintf("kernels: row %d sees %d tokens of a block of %d", r, n, BlockTokens))
+		}
+		if n == 0 {
+			continue
+		}
+		attendRowPlain(acc[r*accStride:][:headDim], &state[r], q[r*qStride:][:headDim], block, weights[:n], scale)
+	}
+}
+
+func attendRowPlain(acc []float32, state *Softmax, q []float32, block KVBlock, weights []float32, scale float32) {
+	top := state.Max
+	for t := range weights {
+		var dot float32
+		for d, v := range q {
+			dot = fma32(v, block.Keys[d*BlockTokens+t], dot)
+		}
+		dot *= scale
+		weights[t] = dot
+		if dot > top { // a NaN shows in the weights and the sum
+			top = dot
+		}
+	}
+	correct := exp32(state.Max - top)
+	for t, v := range weights {
+		weights[t] = exp32(v - top)
+	}
+	state.Sum = fma32(state.Sum, correct, Sum(weights))
+	state.Max = top
+	for d := range acc {
+		acc[d] *= correct
+	}
+	for t, p := range weights {
+		value := block.Values[t*block.ValueStride:][:len(acc)]
+		for d := range acc {
+			acc[d] = fma32(p, value[d], acc[d])
+		}
+	}
+}
+
+// FinishAttention divides the rows by their sums: dst[r·dstStride:][:headDim] = acc row / Sum. dst may be acc.
+func FinishAttention(dst []float32, dstStride int, acc []float32, accStride, headDim int, state []Softmax) {
+	for r := range state {
+		d, a := dst[r*dstStride:][:headDim], acc[r*accStride:][:headDim]
+		for i, v := range a {
+			d[i] = v / state[r].Sum
+		}
+	}
+}

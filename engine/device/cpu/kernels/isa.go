@@ -1,0 +1,79 @@
+package kernels
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// ISA names an instruction set that the kernels are written for.
+type ISA int
+
+const (
+	Plain  ISA = iota // Go, on every architecture
+	AVX2              // amd64 with AVX2, FMA and F16C
+	AVX512            // amd64 with AVX-512 F, VL, DQ, BW
+)
+
+// String returns the name that ParseISA reads.
+func (i ISA) String() string {
+	switch i {
+	case Plain:
+		return "plain"
+	case AVX2:
+		return "avx2"
+	case AVX512:
+		return "avx512"
+	}
+	return fmt.Sprintf("ISA(%d)", int(i))
+}
+
+// ParseISA reads "plain", "avx2" or "avx512".
+func ParseISA(name string) (ISA, error) {
+	for _, i := range []ISA{Plain, AVX2, AVX512} {
+		if strings.EqualFold(name, i.String()) {
+			return i, nil
+		}
+	}
+	return Plain, fmt.Errorf("kernels: instruction set %q is not known: plain, avx2 or avx512", name)
+}
+
+// EnvISA is the environment variable that picks the instruction set at start: plain, avx2 or avx512. A set that this
+// processor lacks, or an unknown name, is not used; EnvError says so.
+const EnvISA = "SLIPWAY_CPU_ISA"
+
+var (
+	active   = Plain
+	envError error
+)
+
+func init() {
+	active = Available()[len(Available())-1]
+	if name := os.Getenv(EnvISA); name != "" {
+		i, err := ParseISA(name)
+		if err == nil {
+			err = Use(i)
+		}
+		envError = err
+	}
+}
+
+// EnvError returns why the setting in EnvISA was not used, or nil.
+func EnvError() error { return envError }
+
+// Active returns the instruction set in use.
+func Active() ISA { return active }
+
+// Available lists the sets that this processor has, slowest first. It always begins with Plain.
+func Available() []ISA { return append([]ISA{Plain}, vectorISAs()...) }
+
+// Use switches all kernels to i. It is for tests and for the start of a program: no kernel may run meanwhile.
+func Use(i ISA) error {
+	for _, a := range Available() {
+		if a == i {
+			active = i
+			return nil
+		}
+	}
+	return fmt.Errorf("kernels: this processor has no %v", i)
+}

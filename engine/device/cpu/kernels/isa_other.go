@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package kernels
+
+func vectorISAs() []ISA { return nil }

@@ -1,0 +1,44 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+)
+
+func float32bits(f float32) uint32     { return math.Float32bits(f) }
+func float32frombits(b uint32) float32 { return math.Float32frombits(b) }
+
+// Mul computes y[r·yStride + o] = Σ_k W[o][k]·x[r·xStride + k] for r in [0, rows) and o in [outLo, outHi).
+//
+// x is read at [r·xStride, r·xStride+In), y written at those places only; the two must not overlap. Each sum is the chain
+// acc = fma(W[o][k], x[k], acc), k ascending from acc = +0, with W as Row gives it: the same bits whatever the other
+// arguments are. Workers may share a Mul by disjoint ranges of outputs (Split) or of rows; outputs are better.
+func (m *Matrix) Mul(y []float32, yStride int, x []float32, xStride int, rows, outLo, outHi int) {
+	if outLo < 0 || outHi > m.out || rows < 0 {
+		panic(fmt.Sprintf("kernels: Mul of %d rows, outputs %d to %d of %d", rows, outLo, outHi, m.out))
+	}
+	if rows == 0 || outLo >= outHi {
+		return
+	}
+	_ = y[(rows-1)*yStride+outHi-1]
+	_ = x[(rows-1)*xStride+m.in-1]
+	m.mulPlain(y, yStride, x, xStride, rows, outLo, outHi)
+}
+
+// mulPlain is the definition of Mul.
+func (m *Matrix) mulPlain(y []float32, yStride int, x []float32, xStride int, rows, outLo, outHi int) {
+	s := takeScratch()
+	defer s.give()
+	for o := outLo; o < outHi; o++ {
+		w := s.row(m.in)
+		m.Row(w, o)
+		for r := 0; r < rows; r++ {
+			xr := x[r*xStride:][:m.in]
+			var acc float32
+			for k, v := range w {
+				acc = fma32(v, xr[k], acc)
+			}
+			y[r*yStride+o] = acc
+		}
+	}
+}
