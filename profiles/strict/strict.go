@@ -4,6 +4,8 @@ package strict
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -28,6 +30,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s", place, e.Key, e.Why)
 }
 
+var wrongType = regexp.MustCompile(`^line (\d+) \(last key "([^"]*)"\): (.*)$`)
+
 // Decode fills v from data and refuses syntax errors, wrong types, unknown keys and keys that are not lower case.
 // Errors are *Error; file is only a name for messages.
 func Decode(file string, data []byte, v any) error {
@@ -37,7 +41,13 @@ func Decode(file string, data []byte, v any) error {
 		if errors.As(err, &parse) {
 			return &Error{File: file, Line: parse.Position.Line, Key: parse.LastKey, Why: parse.Message}
 		}
-		return &Error{File: file, Why: strings.TrimPrefix(err.Error(), "toml: ")}
+		// A value of the wrong type comes as a plain error: toml: line N (last key "a.b"): why
+		why := strings.TrimPrefix(err.Error(), "toml: ")
+		if parts := wrongType.FindStringSubmatch(why); parts != nil {
+			line, _ := strconv.Atoi(parts[1])
+			return &Error{File: file, Line: line, Key: parts[2], Why: parts[3]}
+		}
+		return &Error{File: file, Why: why}
 	}
 	for _, key := range md.Undecoded() {
 		return At(file, data, key.String(), "is not a key of this file")
