@@ -1,0 +1,129 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Listener is one listening TCP socket.
+type Listener struct {
+	Address netip.AddrPort // 0.0.0.0 or :: where it is bound to every address
+	UID     int            // owner's uid; -1 where not known
+	// PIDs hold the socket (a forked server's socket has several holders), in rising order. Empty means that the
+	// holder is hidden, never that there is none.
+	PIDs []int
+}
+
+// Connection is a TCP socket that does not listen, seen from the side that Local names.
+type Connection struct {
+	Local, Remote netip.AddrPort
+	State         string // the kernel's name, such as ESTABLISHED or CLOSE_WAIT
+	PIDs          []int  // holders; empty where hidden, and for a connection that nobody has accepted yet
+	ClientPIDs    []int  // holders of the other end, where that is on this machine and visible
+}
+
+// Listeners returns the sockets that listen on port, or on any port if it is 0. An empty answer is a fact on Linux
+// (the kernel's own table); on macOS, where lsof answers, it is only "unknown": ask PortState too.
+func Listeners(ctx context.Context, port int) ([]Listener, error) { return listeners(ctx, port) }
+
+// Connections returns the sockets whose local port is port, except those that listen and those that the kernel only
+// keeps for the protocol's sake (TIME_WAIT and the like, with no process behind them).
+func Connections(ctx context.Context, port int) ([]Connection, error) { return connections(ctx, port) }
+
+// OpenSockets counts the TCP sockets that the process holds in any state, except those that listen.
+// Errors: ErrGone, ErrHidden.
+func OpenSockets(ctx context.Context, pid int) (int, error) { return openSockets(ctx, pid) }
+
+// Port is what a test of a port found.
+type Port string
+
+const (
+	PortFree Port = "free" // can be bound and nobody answers
+	// PortLingering can not be bound, and nobody accepts: a socket of an ended server waits out the protocol, or a
+	// program holds the port without listening.
+	PortLingering Port = "lingering"
+	PortTaken     Port = "taken" // somebody accepts connections, or a listener is bound to it
+)
+
+// PortState binds and connects on loopback and on every address, over IPv4 and IPv6, and lets go at once. On macOS the
+// bind goes without SO_REUSEADDR, with which a bind to 127.0.0.1 succeeds beside a wildcard listener.
+func PortState(ctx context.Context, port int) (Port, error) {
+	if port <= 0 || port > 65535 {
+		return "", errors.New("port " + strconv.Itoa(port) + " is not between 1 and 65535")
+	}
+	lingering := false
+	for _, try := range []struct{ network, host string }{{"tcp4", "127.0.0.1"}, {"tcp4", "0.0.0.0"}, {"tcp6", "::1"}, {"tcp6", "::"}} {
+		address := net.JoinHostPort(try.host, strconv.Itoa(port))
+		dial, cancel := context.WithTimeout(ctx, time.Second)
+		if ip := netip.MustParseAddr(try.host); ip.IsLoopback() {
+			var d net.Dialer
+			if c, err := d.DialContext(dial, try.network, address); err == nil {
+				c.Close()
+				cancel()
+				return PortTaken, nil
+			} else if dial.Err() != nil && ctx.Err() == nil {
+				cancel()
+				return PortTaken, nil // the handshake hangs: a listener with a full queue
+			}
+		}
+		cancel()
+		config := net.ListenConfig{Control: bindControl}
+		l, err := config.Listen(ctx, try.network, address)
+		switch {
+		case err == nil:
+			l.Close()
+		case errors.Is(err, syscall.EADDRINUSE):
+			lingering = true
+		case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EAFNOSUPPORT):
+			// no IPv6 on this machine
+		default:
+			return "", err
+		}
+	}
+	if !lingering {
+		return PortFree, nil
+	}
+	found, err := Listeners(ctx, port)
+	if err != nil {
+		return "", err
+	}
+	if len(found) > 0 {
+		return PortTaken, nil
+	}
+	return PortLingering, nil
+}
+
+// Owner picks the process that owns a listening socket among its holders: the one that is the ancestor of all others
+// (a server that forked workers). ok is false where holders are hidden or unrelated: then nobody is called the owner.
+func Owner(l Listener) (pid int, ok bool) {
+	if len(l.PIDs) == 0 {
+		return 0, false
+	}
+	for _, candidate := range l.PIDs {
+		if !slices.ContainsFunc(l.PIDs, func(other int) bool { return other != candidate && !descends(other, candidate) }) {
+			return candidate, true
+		}
+	}
+	return 0, false
+}
+
+// descends tells whether pid has ancestor among its ancestors. Pid 1 counts as nobody's ancestor: orphans end up there.
+func descends(pid, ancestor int) bool {
+	for range 64 { // deeper chains do not occur, and a pid reused while walking could make a ring
+		d, err := look(pid, false)
+		if err != nil || d.ParentPID <= 1 {
+			return false
+		}
+		if d.ParentPID == ancestor {
+			return true
+		}
+		pid = d.ParentPID
+	}
+	return false
+}
