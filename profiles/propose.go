@@ -1,0 +1,107 @@
+package profiles
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ComfortableTokens is the window below which the next smaller model is proposed: a coding assistant's instructions,
+// tools and a few files take tens of thousands of tokens.
+const ComfortableTokens = 65536
+
+// Proposal is a model, a profile, a device, and why. Reasons are sentences in the order in which they decided.
+type Proposal struct {
+	ModelID   string   `json:"model"`
+	ProfileID string   `json:"profile"`
+	Device    string   `json:"device"` // "metal" or "cpu"
+	Result    Result   `json:"sizing"`
+	Reasons   []string `json:"reasons"`
+}
+
+// Propose picks the largest model that leaves a comfortable window under the first profile (exact: nothing is
+// approximated unless a person asks for it), or else the one with the largest window. Without Metal, or with a server
+// that has no Metal device, it proposes the embedded model on the CPU. capabilities nil: the server is not known yet.
+func Propose(machine Machine, models []Candidate, profiles []Profile, capabilities *Capabilities) (Proposal, error) {
+	profile, reason, err := firstHonoured(profiles, capabilities)
+	if err != nil {
+		return Proposal{}, err
+	}
+	switch {
+	case machine.CapBytes == 0:
+		return onCPU(machine, models, profile, capabilities, reason, "This machine has no Metal, so the answer comes from the CPU: the embedded model is the one that is small enough for it.")
+	case capabilities != nil && !slices.Contains(capabilities.Devices, "metal"):
+		return onCPU(machine, models, profile, capabilities, reason, "This server has no Metal device, so the answer comes from the CPU: the embedded model is the one that is small enough for it.")
+	}
+	bySize := slices.Clone(models)
+	slices.SortFunc(bySize, func(a, b Candidate) int {
+		return int(min(max(b.Geometry.WeightsBytes-a.Geometry.WeightsBytes, -1), 1))
+	})
+	best := Proposal{ProfileID: profile.ID, Device: "metal"}
+	for _, model := range bySize {
+		if model.Embedded {
+			continue
+		}
+		r, err := Size(Input{Model: model, Profile: profile, Machine: machine, Capabilities: capabilities})
+		var noFit *NoFitError
+		switch {
+		case errors.As(err, &noFit):
+			best.Reasons = append(best.Reasons, noFit.Error())
+			continue
+		case err != nil:
+			return Proposal{}, err
+		}
+		if r.WindowTokens >= min(ComfortableTokens, model.Geometry.MaxPositions) {
+			best.ModelID, best.Result = model.ID, r
+			best.Reasons = append(best.Reasons, fmt.Sprintf("%s is the largest model here that leaves a window of %s tokens or more.", model.Title, grouped(ComfortableTokens)))
+			best.Reasons = append(best.Reasons, r.Sentence, reason)
+			return best, nil
+		}
+		best.Reasons = append(best.Reasons, fmt.Sprintf("%s would leave a window of only %s tokens.", model.Title, grouped(r.WindowTokens)))
+		if r.WindowTokens > best.Result.WindowTokens {
+			best.ModelID, best.Result = model.ID, r
+		}
+	}
+	if best.ModelID == "" {
+		return onCPU(machine, models, profile, capabilities, reason, append(best.Reasons, "Only the embedded model fits this machine.")...)
+	}
+	best.Reasons = append(best.Reasons, fmt.Sprintf("No model leaves %s tokens; %s leaves the most.", grouped(ComfortableTokens), best.ModelID), best.Result.Sentence, reason)
+	return best, nil
+}
+
+func firstHonoured(profiles []Profile, capabilities *Capabilities) (Profile, string, error) {
+	var why []string
+	for _, p := range profiles {
+		if p.Experimental {
+			continue // never without being asked for
+		}
+		var missing []string
+		if capabilities != nil {
+			missing = p.Unhonoured(*capabilities)
+		}
+		if len(missing) > 0 {
+			why = append(why, missing...)
+			continue
+		}
+		if len(p.Approximations) == 0 {
+			return p, fmt.Sprintf("Profile %s approximates nothing.", p.ID), nil
+		}
+		return p, fmt.Sprintf("Profile %s is the first that this server can honour.", p.ID), nil
+	}
+	return Profile{}, "", fmt.Errorf("no profile can be offered: %s", list(why))
+}
+
+func onCPU(machine Machine, models []Candidate, profile Profile, capabilities *Capabilities, profileReason string, reasons ...string) (Proposal, error) {
+	for _, model := range models {
+		if !model.Embedded {
+			continue
+		}
+		machine.CapBytes = 0 // Metal's limit does not bind the CPU
+		r, err := Size(Input{Model: model, Profile: profile, Machine: machine, Capabilities: capabilities})
+		if err != nil {
+			return Proposal{}, err
+		}
+		return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: "cpu", Result: r, Reasons: append(reasons, r.Sentence, profileReason)}, nil
+	}
+	return Proposal{}, errors.New("no embedded model is at hand for the CPU")
+}

@@ -1,0 +1,250 @@
+package profiles
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Input is everything that sizing depends on. UserBudgetBytes 0: none was asked for. Sequences is how many are
+// answered at once, 0 means 1; all of them share the window's tokens. Capabilities nil: the server is not known yet.
+type Input struct {
+	Model           Candidate
+	Profile         Profile
+	Machine         Machine
+	UserBudgetBytes int64
+	Sequences       int
+	Capabilities    *Capabilities
+}
+
+// Result is the settings that fit. WindowTokens is a multiple of WindowStepTokens, also the number of tokens that all
+// sequences together may hold. UsedBytes is the projection at a full window, never above BudgetBytes. Sentence names
+// the limit that binds; GaveUp and Notes are further sentences, in the order in which things were given up.
+type Result struct {
+	ModelID       string      `json:"model"`
+	ProfileID     string      `json:"profile"`
+	WindowTokens  int         `json:"window_tokens"`
+	KVFormat      KVFormat    `json:"kv_format"`
+	RestorePoints int         `json:"restore_points"`
+	Draft         DraftChoice `json:"draft"`
+	Sequences     int         `json:"sequences"`
+	BudgetBytes   int64       `json:"budget_bytes"`
+	UsedBytes     int64       `json:"used_bytes"`
+	Binding       Limit       `json:"binding"`
+	Sentence      string      `json:"sentence"`
+	GaveUp        []string    `json:"gave_up"`
+	Notes         []string    `json:"notes"`
+	Costs         Costs       `json:"costs"`
+}
+
+// NoFitError says that not even the smallest window fits. Change is the smallest change that would, as a clause.
+type NoFitError struct {
+	ModelID     string
+	NeedBytes   int64 // for the smallest window with everything given up that the profile allows
+	BudgetBytes int64
+	Limit       Limit
+	Change      string
+	sentence    string
+}
+
+func (e *NoFitError) Error() string { return e.sentence }
+
+// Size fits a model and a profile into a machine. Giving up goes in this order: the window down to the profile's floor,
+// then restore points one by one, then the KV format where the profile allows it, then the window below the floor.
+// With more memory the triple (KV format, restore points, window) never gets worse, and the projection never exceeds
+// the budget. Errors: *NoFitError, or what is wrong with the input.
+func Size(in Input) (Result, error) {
+	if err := in.check(); err != nil {
+		return Result{}, err
+	}
+	sequences := max(in.Sequences, 1)
+	money := in.Machine.budget(in.Profile.Memory.BudgetBytes, in.UserBudgetBytes)
+	draft, draftGone := in.draft()
+	formats, widened := in.formats()
+	wanted, wantedLimit := in.wantedWindow()
+	floor := min(in.Profile.Window.FloorTokens, wanted)
+
+	chosen, found := option{}, false
+	var last option
+	for _, format := range formats {
+		costs := CostsOf(in.Model.Geometry, in.Model.DFlash2, format, draft, in.Profile.Prefill.ChunkTokens)
+		for points := in.Profile.Memory.RestorePoints; points >= 0 && !found; points-- {
+			last = option{format: format, points: points, costs: costs}
+			last.room = costs.TokensWithin(money.Bytes, Load{Sequences: sequences, RestorePoints: points})
+			last.window = min(floorTokens(last.room), wanted)
+			if last.window >= floor {
+				chosen, found = last, true
+			}
+		}
+	}
+	if !found {
+		chosen = last // everything is given up: what is left may still be a window below the floor
+	}
+	if chosen.window < WindowStepTokens {
+		return Result{}, in.noFit(money, draft, chosen.costs, sequences)
+	}
+
+	r := Result{
+		ModelID: in.Model.ID, ProfileID: in.Profile.ID, WindowTokens: chosen.window, KVFormat: chosen.format,
+		RestorePoints: chosen.points, Draft: draft, Sequences: sequences, BudgetBytes: money.Bytes,
+		Binding: money.Limit, Costs: chosen.costs, Notes: money.notes,
+	}
+	r.UsedBytes = r.Costs.ProjectedBytes(Load{Sequences: sequences, RestorePoints: chosen.points, Tokens: int64(chosen.window)})
+	if chosen.window == wanted {
+		r.Binding = wantedLimit
+	}
+	r.Sentence = in.sentence(r, money, wanted)
+	if chosen.window < wanted {
+		r.GaveUp = append(r.GaveUp, fmt.Sprintf("window %s tokens instead of %s", grouped(chosen.window), grouped(wanted)))
+	}
+	if chosen.points < in.Profile.Memory.RestorePoints {
+		r.GaveUp = append(r.GaveUp, fmt.Sprintf("%s instead of %d", points(chosen.points), in.Profile.Memory.RestorePoints))
+	}
+	if chosen.format != formats[0] {
+		r.GaveUp = append(r.GaveUp, fmt.Sprintf("keys and values in %s instead of %s", chosen.format, formats[0]))
+	}
+	if draftGone != "" {
+		r.GaveUp = append(r.GaveUp, draftGone)
+	}
+	if widened != "" {
+		r.Notes = append(r.Notes, widened)
+	}
+	return r, nil
+}
+
+// option is one step of giving up. room is what the memory would hold, before the model's own window.
+type option struct {
+	format KVFormat
+	points int
+	costs  Costs
+	room   int64
+	window int
+}
+
+func (in Input) check() error {
+	if err := in.Model.Geometry.Validate(); err != nil {
+		return fmt.Errorf("model %s: %w", in.Model.ID, err)
+	}
+	if in.Model.DFlash2 != nil {
+		if err := in.Model.DFlash2.Validate(); err != nil {
+			return fmt.Errorf("model %s: %w", in.Model.ID, err)
+		}
+	}
+	if key, why := in.Profile.fault(); why != "" {
+		return fmt.Errorf("profile %s: %s %s", in.Profile.ID, key, why)
+	}
+	switch {
+	case in.Machine.RAMBytes <= 0 || in.Machine.RAMBytes > 1<<50:
+		return errors.New("the machine's memory is not known, so nothing can be sized")
+	case in.Machine.CapBytes < 0 || in.UserBudgetBytes < 0 || in.Sequences < 0 || in.Sequences > 1024:
+		return errors.New("a working set, a budget or a number of sequences is out of range")
+	}
+	if in.Capabilities != nil {
+		if missing := in.Profile.Unhonoured(*in.Capabilities); len(missing) > 0 {
+			return errors.New(strings.Join(missing, "; "))
+		}
+	}
+	return nil
+}
+
+// draft is the profile's draft where the model has one; the sentence says why not.
+func (in Input) draft() (DraftChoice, string) {
+	want := in.Profile.Draft
+	switch {
+	case want.Kind == MTP && in.Model.Geometry.MTPLayers == 0:
+		return DraftChoice{Kind: NoDraft}, "no draft: these weights carry no MTP head"
+	case want.Kind == DFlash2 && in.Model.DFlash2 == nil:
+		return DraftChoice{Kind: NoDraft}, "no draft: no DFlash2 draft goes with this model"
+	}
+	return want, ""
+}
+
+// formats are the KV formats that may be used, best first: the wanted one and its fallbacks, each replaced by the next
+// wider one that the server has.
+func (in Input) formats() (formats []KVFormat, widened string) {
+	for i, f := range append([]KVFormat{in.Profile.KV.Format}, in.Profile.KV.Fallback...) {
+		have, ok := in.Profile.formatOn(f, in.Capabilities)
+		if !ok || len(formats) > 0 && formats[len(formats)-1] == have {
+			continue
+		}
+		if i == 0 && have != f {
+			widened = fmt.Sprintf("keys and values are kept in %s: this server has no %s, and wider loses nothing", have, f)
+		}
+		formats = append(formats, have)
+	}
+	return formats, widened
+}
+
+// wantedWindow is the profile's wish cut to the model's own window, in whole steps.
+func (in Input) wantedWindow() (int, Limit) {
+	model := floorTokens(int64(in.Model.Geometry.MaxPositions))
+	profile := floorTokens(int64(in.Profile.Window.WantTokens))
+	if model <= profile {
+		return model, LimitModelWindow
+	}
+	return profile, LimitProfileWindow
+}
+
+func (in Input) sentence(r Result, money budget, wanted int) string {
+	use := fmt.Sprintf("a full window takes %s", both(r.UsedBytes))
+	switch {
+	case r.Binding == LimitModelWindow:
+		return fmt.Sprintf("Window %s tokens, all that the model was made for: %s, and %s.", grouped(wanted), use, in.Machine.phrase(money.Limit, money.Bytes))
+	case r.Binding == LimitProfileWindow:
+		return fmt.Sprintf("Window %s tokens, all that the profile wants: %s, and %s.", grouped(wanted), use, in.Machine.phrase(money.Limit, money.Bytes))
+	}
+	return fmt.Sprintf("Window cut from %s to %s tokens: %s, and %s.", grouped(wanted), grouped(r.WindowTokens), in.Machine.phrase(money.Limit, money.Bytes), use)
+}
+
+// noFit finds the smallest change that would make the smallest window fit. Tried in this order: a larger budget where a
+// budget binds and the machine has more; no draft; a narrower KV format; both; a smaller model.
+func (in Input) noFit(money budget, draft DraftChoice, costs Costs, sequences int) error {
+	smallest := Load{Sequences: sequences, Tokens: WindowStepTokens}
+	need := costs.ProjectedBytes(smallest)
+	e := &NoFitError{ModelID: in.Model.ID, NeedBytes: need, BudgetBytes: money.Bytes, Limit: money.Limit}
+	machine := in.Machine.budget(0, 0)
+	narrower := in.narrowestOffered()
+	priced := func(f KVFormat, d DraftChoice) int64 {
+		return CostsOf(in.Model.Geometry, in.Model.DFlash2, f, d, in.Profile.Prefill.ChunkTokens).ProjectedBytes(smallest)
+	}
+	last, _ := in.formats()
+	format := last[len(last)-1]
+	none := DraftChoice{Kind: NoDraft}
+	switch {
+	case money.Bytes < machine.Bytes && need <= machine.Bytes:
+		e.Change = fmt.Sprintf("a budget of at least %s", both(roundUp(need, 64*mib)))
+	case draft.Kind != NoDraft && priced(format, none) <= money.Bytes:
+		e.Change = "no draft"
+	case narrower != format && priced(narrower, draft) <= money.Bytes:
+		e.Change = fmt.Sprintf("keys and values in %s instead of %s", narrower, format)
+	case draft.Kind != NoDraft && narrower != format && priced(narrower, none) <= money.Bytes:
+		e.Change = fmt.Sprintf("no draft, and keys and values in %s instead of %s", narrower, format)
+	default:
+		room := money.Bytes - (need - costs.WeightsBytes)
+		if room <= 0 {
+			e.Change = "a much smaller model"
+		} else {
+			e.Change = fmt.Sprintf("a smaller model, with at most about %s of weights", both(room))
+		}
+	}
+	e.sentence = fmt.Sprintf("%s does not fit: %s tokens of context need %s, and %s. The smallest change that would fit: %s.",
+		in.Model.Title, grouped(WindowStepTokens), both(need), in.Machine.phrase(money.Limit, money.Bytes), e.Change)
+	return e
+}
+
+// narrowestOffered is the narrowest KV format of the server, whatever the profile allows.
+func (in Input) narrowestOffered() KVFormat {
+	format := kvFormats[len(kvFormats)-1]
+	have, _ := in.Profile.formatOn(format, in.Capabilities)
+	return have
+}
+
+func points(n int) string {
+	switch n {
+	case 0:
+		return "no restore points"
+	case 1:
+		return "1 restore point"
+	}
+	return fmt.Sprintf("%d restore points", n)
+}

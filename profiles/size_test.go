@@ -1,0 +1,448 @@
+package profiles_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"slipway/manifests"
+	"slipway/profiles"
+	"slipway/profiles/strict"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files, to be reviewed as prose")
+
+const (
+	gib = int64(1) << 30
+	mib = int64(1) << 20
+)
+
+func model(t testing.TB, id string) profiles.Candidate {
+	t.Helper()
+	m, ok := manifests.ByID(id)
+	if !ok {
+		t.Fatalf("no manifest %s", id)
+	}
+	return m.Candidate()
+}
+
+func profile(t testing.TB, id string) profiles.Profile {
+	t.Helper()
+	p, ok := profiles.ByID(id)
+	if !ok {
+		t.Fatalf("no profile %s", id)
+	}
+	return p
+}
+
+const bareSpeed = "qwen3.8-27b-mtplx-bare-speed"
+
+// The geometry table of sizing.md section 2, number by number.
+func TestBytesOfThe27B(t *testing.T) {
+	c := model(t, bareSpeed)
+	g, d := c.Geometry, *c.DFlash2
+	for _, row := range []struct {
+		what      string
+		got, want int64
+	}{
+		{"KV per token, bf16", g.KVBytesPerToken(profiles.BF16), 65536},
+		{"KV per token, 8 bit in groups of 64", g.KVBytesPerToken(profiles.Q8), 34816},
+		{"KV per token, 4 bit in groups of 64", g.KVBytesPerToken(profiles.Q4), 18432},
+		{"KV at 131,072 tokens, bf16", 131072 * g.KVBytesPerToken(profiles.BF16), 8 * gib},
+		{"KV at 262,144 tokens, bf16", 262144 * g.KVBytesPerToken(profiles.BF16), 16 * gib},
+		{"KV at 262,144 tokens, 8 bit", 262144 * g.KVBytesPerToken(profiles.Q8), 17 * gib / 2},
+		{"MTP KV per token", g.MTPKVBytesPerToken(), 4096},
+		{"GDN snapshot", g.StateBytes(), 156893184},
+		{"DFlash2 ring", d.RingBytes(), 40 * mib},
+		{"one restore point with the draft's ring", g.StateBytes() + d.RingBytes(), 189*mib + 640*1024},
+		{"scratch", profiles.CostsOf(g, &d, profiles.Q8, profiles.DraftChoice{Kind: profiles.DFlash2, Tokens: 5}, 2048).ScratchBytes, 3 * gib},
+		{"scratch without a draft", profiles.CostsOf(g, nil, profiles.BF16, profiles.DraftChoice{Kind: profiles.NoDraft}, 2048).ScratchBytes, 3 * gib},
+	} {
+		if row.got != row.want {
+			t.Errorf("%s: %d, want %d", row.what, row.got, row.want)
+		}
+	}
+}
+
+// The windows of sizing.md section 6: a 36 GB M4 Max, Bare-Speed with DFlash2. Windows in brackets there are what the
+// memory alone would hold.
+func TestWorkedExampleOfSizing(t *testing.T) {
+	c := model(t, bareSpeed)
+	draft := profiles.DraftChoice{Kind: profiles.DFlash2, Tokens: 5}
+	for _, row := range []struct {
+		budget int64
+		points int
+		format profiles.KVFormat
+		want   int64
+	}{
+		{27 * gib, 0, profiles.BF16, 122880}, {27 * gib, 0, profiles.Q8, 237568}, {27 * gib, 0, profiles.Q4, 446464},
+		{27 * gib, 4, profiles.BF16, 110592}, {27 * gib, 4, profiles.Q8, 212992}, {27 * gib, 4, profiles.Q4, 405504},
+		{27 * gib, 8, profiles.BF16, 102400}, {27 * gib, 8, profiles.Q8, 192512}, {27 * gib, 8, profiles.Q4, 360448},
+		{30_000_000_000, 4, profiles.BF16, 126976}, {30_000_000_000, 4, profiles.Q8, 241664}, {30_000_000_000, 4, profiles.Q4, 458752},
+		{30 * gib, 4, profiles.BF16, 159744}, {30 * gib, 4, profiles.Q8, 307200}, {30 * gib, 4, profiles.Q4, 581632},
+	} {
+		costs := profiles.CostsOf(c.Geometry, c.DFlash2, row.format, draft, 2048)
+		got := costs.TokensWithin(row.budget, profiles.Load{Sequences: 1, RestorePoints: row.points}) / 4096 * 4096
+		if got != row.want {
+			t.Errorf("%d bytes, %d points, %s: %d, want %d", row.budget, row.points, row.format, got, row.want)
+		}
+	}
+	// "with an MTP head ... at Q8 with a Q4 head, 27 GiB and 4 points, 221,184 instead of 249,856"
+	mtp := profiles.CostsOf(c.Geometry, nil, profiles.Q8, profiles.DraftChoice{Kind: profiles.MTP, Tokens: 1}, 2048)
+	load := profiles.Load{Sequences: 1, RestorePoints: 4}
+	if got := mtp.TokensWithin(27*gib, load) / 4096 * 4096; got != 221184 {
+		t.Errorf("with the MTP head: %d, want 221184", got)
+	}
+	mtp.MTPKVBytesPerToken = 0
+	if got := mtp.TokensWithin(27*gib, load) / 4096 * 4096; got != 249856 {
+		t.Errorf("with the MTP head and without its KV: %d, want 249856", got)
+	}
+	// The item list: what is left for KV.
+	costs := profiles.CostsOf(c.Geometry, c.DFlash2, profiles.Q8, draft, 2048)
+	left := 27*gib - costs.ProjectedBytes(load)
+	if got := fmt.Sprintf("%.2f", float64(left)/float64(gib)); got != "6.99" {
+		t.Errorf("left for KV %s GiB, want 6.99", got)
+	}
+}
+
+// The reference setup itself: profile long on the 36 GB Mac. Its 30 GB budget is above what Metal allows, which must
+// be said, and the window must be cut.
+func TestReferenceBudgetAboveMetalIsCutAndSaid(t *testing.T) {
+	r, err := profiles.Size(profiles.Input{Model: model(t, bareSpeed), Profile: profile(t, "long"),
+		Machine: profiles.Machine{RAMBytes: 36 * gib, CapBytes: 27 * gib, Mac: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.WindowTokens != 212992 || r.Binding != profiles.LimitMetal || r.BudgetBytes != 27*gib || r.RestorePoints != 4 || r.KVFormat != profiles.Q8 {
+		t.Errorf("%+v", r)
+	}
+	for _, want := range []string{"from 262,144 to 212,992", "27.0 GiB", "36.0 GiB"} {
+		if !strings.Contains(r.Sentence, want) {
+			t.Errorf("%q lacks %q", r.Sentence, want)
+		}
+	}
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "27.9 GiB (30.0 GB)") {
+		t.Errorf("notes %q do not say that 30 GB cannot be had", r.Notes)
+	}
+}
+
+type golden struct {
+	name string
+	m    profiles.Machine
+}
+
+// The caps are those of installer/machine's fixtures; that folder names their sources.
+var machines = []golden{
+	{"M1, 16 GB", profiles.Machine{RAMBytes: 16 * gib, CapBytes: 10922 * mib, Mac: true}},
+	{"M4, 24 GB (estimated)", profiles.Machine{RAMBytes: 24 * gib, CapBytes: 16 * gib, CapEstimated: true, Mac: true}},
+	{"M2 Pro, 32 GB", profiles.Machine{RAMBytes: 32 * gib, CapBytes: 21845 * mib, Mac: true}},
+	{"M4 Max, 36 GB", profiles.Machine{RAMBytes: 36 * gib, CapBytes: 27 * gib, Mac: true}},
+	{"M3 Ultra, 96 GB", profiles.Machine{RAMBytes: 96 * gib, CapBytes: 72 * gib, Mac: true}},
+	{"M5 Max, 128 GB", profiles.Machine{RAMBytes: 128 * gib, CapBytes: 110100 * mib, Mac: true}},
+	{"M3 Ultra, 512 GB (estimated)", profiles.Machine{RAMBytes: 512 * gib, CapBytes: 384 * gib, CapEstimated: true, Mac: true}},
+	{"Linux, 8 GB", profiles.Machine{RAMBytes: 8 * gib}},
+}
+
+func TestGoldenTables(t *testing.T) {
+	for _, id := range []string{"qwen3.5-4b-4bit", "qwen3.5-9b-4bit", bareSpeed} {
+		t.Run(id, func(t *testing.T) {
+			var out strings.Builder
+			for _, g := range machines {
+				if g.m.CapBytes == 0 {
+					continue
+				}
+				fmt.Fprintf(&out, "%s\n", g.name)
+				for _, p := range profiles.All() {
+					r, err := profiles.Size(profiles.Input{Model: model(t, id), Profile: p, Machine: g.m})
+					if err != nil {
+						fmt.Fprintf(&out, "  %s: %v\n", p.ID, err)
+						continue
+					}
+					fmt.Fprintf(&out, "  %s: %s\n    %d tokens, KV %s, %d restore points, draft %s, %.1f of %.1f GiB, bound by %s\n", p.ID, r.Sentence,
+						r.WindowTokens, r.KVFormat, r.RestorePoints, r.Draft.Kind, float64(r.UsedBytes)/float64(gib), float64(r.BudgetBytes)/float64(gib), r.Binding)
+					for _, s := range r.GaveUp {
+						fmt.Fprintf(&out, "    given up: %s\n", s)
+					}
+					for _, s := range r.Notes {
+						fmt.Fprintf(&out, "    note: %s\n", s)
+					}
+				}
+			}
+			compare(t, id+".golden", out.String())
+		})
+	}
+}
+
+func TestGoldenProposals(t *testing.T) {
+	var models []profiles.Candidate
+	for _, m := range manifests.All() {
+		models = append(models, m.Candidate())
+	}
+	metal := &profiles.Capabilities{KVFormats: []string{"bf16", "q8"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"metal", "cpu"}}
+	cpu := &profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
+	var out strings.Builder
+	propose := func(name string, m profiles.Machine, c *profiles.Capabilities) {
+		p, err := profiles.Propose(m, models, profiles.All(), c)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		fmt.Fprintf(&out, "%s: %s, profile %s, on %s\n", name, p.ModelID, p.ProfileID, p.Device)
+		for _, reason := range p.Reasons {
+			fmt.Fprintf(&out, "  %s\n", reason)
+		}
+	}
+	for _, g := range machines {
+		propose(g.name, g.m, metal)
+	}
+	propose("M4 Max, 36 GB, no server known yet", machines[3].m, nil)
+	propose("M4 Max, 36 GB, a server for the CPU only", machines[3].m, cpu)
+	propose("M1, 8 GB", profiles.Machine{RAMBytes: 8 * gib, CapBytes: 5461 * mib, Mac: true}, metal)
+	propose("a Mac with 2 GB for the GPU", profiles.Machine{RAMBytes: 8 * gib, CapBytes: 2 * gib, Mac: true}, metal)
+	propose("Linux container, 2 GB", profiles.Machine{RAMBytes: 2 * gib}, cpu)
+	compare(t, "proposals.golden", out.String())
+}
+
+func compare(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test ./profiles -update, then read it as prose):\n%s", path, got)
+	}
+}
+
+// Speed depends on what we have not measured: no sentence may speak of it.
+func TestNoSentencePromisesSpeed(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.golden")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no golden files", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"tok/s", "tokens per second", "faster", "speed:", "fast "} {
+			if strings.Contains(strings.ToLower(string(data)), word) {
+				t.Errorf("%s says %q", file, word)
+			}
+		}
+	}
+}
+
+func rank(f profiles.KVFormat) int {
+	return slices.Index([]profiles.KVFormat{profiles.Q4, profiles.Q8, profiles.BF16, profiles.F32}, f)
+}
+
+// Over random machines, budgets and models: never over the budget, whole steps, inside the model's window, and with
+// more memory never worse in the order of giving up.
+func TestSizingProperties(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 11))
+	ids := []string{"pocket", "qwen3.5-4b-4bit", "qwen3.5-9b-4bit", bareSpeed}
+	worse := func(a, b profiles.Result) bool { // a is worse than b
+		if rank(a.KVFormat) != rank(b.KVFormat) {
+			return rank(a.KVFormat) < rank(b.KVFormat)
+		}
+		if a.RestorePoints != b.RestorePoints {
+			return a.RestorePoints < b.RestorePoints
+		}
+		return a.WindowTokens < b.WindowTokens
+	}
+	fits, refused := 0, 0
+	for range 20000 {
+		m := model(t, ids[rng.IntN(len(ids))])
+		in := profiles.Input{Model: m, Profile: profiles.All()[rng.IntN(3)], Sequences: 1 + rng.IntN(4)}
+		in.Machine.RAMBytes = gib/2 + rng.Int64N(140*gib)
+		if rng.IntN(4) > 0 {
+			in.Machine.CapBytes = 1 + rng.Int64N(in.Machine.RAMBytes)
+		}
+		if rng.IntN(3) == 0 {
+			in.UserBudgetBytes = 1 + rng.Int64N(40*gib)
+		}
+		r, err := profiles.Size(in)
+		more := in
+		switch rng.IntN(3) {
+		case 0:
+			more.Machine.RAMBytes += rng.Int64N(8 * gib)
+		case 1:
+			if more.Machine.CapBytes > 0 {
+				more.Machine.CapBytes += rng.Int64N(8 * gib)
+			}
+		case 2:
+			more.Machine.RAMBytes += 1
+		}
+		bigger, biggerErr := profiles.Size(more)
+		if err != nil {
+			var noFit *profiles.NoFitError
+			if !errors.As(err, &noFit) {
+				t.Fatalf("%+v: %v", in, err)
+			}
+			if noFit.NeedBytes <= noFit.BudgetBytes || noFit.Change == "" {
+				t.Fatalf("%+v: refused although %d fit in %d (%q)", in, noFit.NeedBytes, noFit.BudgetBytes, noFit.Change)
+			}
+			refused++
+			continue
+		}
+		fits++
+		load := profiles.Load{Sequences: in.Sequences, RestorePoints: r.RestorePoints, Tokens: int64(r.WindowTokens)}
+		if used := r.Costs.ProjectedBytes(load); used != r.UsedBytes || used > r.BudgetBytes {
+			t.Fatalf("%+v: projection %d, said %d, budget %d", in, used, r.UsedBytes, r.BudgetBytes)
+		}
+		if in.Machine.CapBytes > 0 && r.BudgetBytes > in.Machine.CapBytes || r.BudgetBytes > in.Machine.RAMBytes || in.UserBudgetBytes > 0 && r.BudgetBytes > in.UserBudgetBytes {
+			t.Fatalf("%+v: budget %d is over a limit", in, r.BudgetBytes)
+		}
+		if r.WindowTokens%profiles.WindowStepTokens != 0 || r.WindowTokens < profiles.WindowStepTokens || r.WindowTokens > m.Geometry.MaxPositions {
+			t.Fatalf("%+v: window %d", in, r.WindowTokens)
+		}
+		if biggerErr != nil || worse(bigger, r) {
+			t.Fatalf("more memory made it worse: %+v: %+v\n%+v: %+v, %v", in.Machine, r, more.Machine, bigger, biggerErr)
+		}
+		// One number, one rule: the server admits what the plan promised, and not a step more where memory binds.
+		idle := profiles.Load{Sequences: in.Sequences - 1, RestorePoints: r.RestorePoints}
+		if err := profiles.Admit(r.Costs, r.BudgetBytes, idle, int64(r.WindowTokens)); err != nil {
+			t.Fatalf("%+v: planned window refused: %v", in, err)
+		}
+		if r.Binding != profiles.LimitModelWindow && r.Binding != profiles.LimitProfileWindow {
+			err := profiles.Admit(r.Costs, r.BudgetBytes, idle, int64(r.WindowTokens+profiles.WindowStepTokens))
+			var refusal *profiles.RefusedError
+			if !errors.As(err, &refusal) || refusal.AllowedTokens < int64(r.WindowTokens) || refusal.AllowedTokens >= int64(r.WindowTokens+profiles.WindowStepTokens) {
+				t.Fatalf("%+v: a step more: %v", in, err)
+			}
+		}
+	}
+	if fits < 1000 || refused < 1000 {
+		t.Errorf("the cases are lopsided: %d fit, %d refused", fits, refused)
+	}
+}
+
+// The order of giving up, seen step by step as memory shrinks.
+func TestGivingUpGoesWindowThenPointsThenFormat(t *testing.T) {
+	var steps []string
+	for budget := 28 * gib; budget > 16*gib; budget -= 16 * mib {
+		r, err := profiles.Size(profiles.Input{Model: model(t, bareSpeed), Profile: profile(t, "balanced"),
+			Machine: profiles.Machine{RAMBytes: 64 * gib, CapBytes: budget}})
+		step := "nothing fits"
+		if err == nil {
+			small := "window"
+			if r.WindowTokens < 16384 {
+				small = "window below the floor"
+			}
+			step = fmt.Sprintf("%s %d %s", r.KVFormat, r.RestorePoints, small)
+		}
+		if len(steps) == 0 || steps[len(steps)-1] != step {
+			steps = append(steps, step)
+		}
+	}
+	want := []string{"q8 4 window", "q8 3 window", "q8 2 window", "q8 1 window", "q8 0 window", "q4 1 window", "q4 0 window", "q4 0 window below the floor", "nothing fits"}
+	if !slices.Equal(steps, want) {
+		t.Errorf("got  %q\nwant %q", steps, want)
+	}
+}
+
+func TestNothingFitsNamesTheSmallestChange(t *testing.T) {
+	with := func(id, p string, m profiles.Machine, budget int64) profiles.Input {
+		return profiles.Input{Model: model(t, id), Profile: profile(t, p), Machine: m, UserBudgetBytes: budget}
+	}
+	for _, row := range []struct {
+		name string
+		in   profiles.Input
+		want string
+	}{
+		{"the asked budget is too small and the machine has more", with(bareSpeed, "exact", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 48 * gib}, 10*gib), "a budget of at least"},
+		{"only the draft is too much", with(bareSpeed, "long", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 18*gib + 512*mib}, 0), "no draft"},
+		{"only the KV format is too much", with(bareSpeed, "exact", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 18*gib + 200*mib}, 0), "keys and values in q4 instead of bf16"},
+		{"the weights are too much", with(bareSpeed, "exact", profiles.Machine{RAMBytes: 16 * gib, CapBytes: 10922 * mib}, 0), "a smaller model"},
+		{"hardly anything is there", with(bareSpeed, "exact", profiles.Machine{RAMBytes: gib, CapBytes: gib / 2}, 0), "a much smaller model"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := profiles.Size(row.in)
+			var noFit *profiles.NoFitError
+			if !errors.As(err, &noFit) {
+				t.Fatalf("%v", err)
+			}
+			if !strings.HasPrefix(noFit.Change, row.want) {
+				t.Errorf("change %q, want %q", noFit.Change, row.want)
+			}
+		})
+	}
+}
+
+func TestProfilesOfferedAreThoseTheServerCanHonour(t *testing.T) {
+	cpu := profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
+	if missing := profile(t, "exact").Unhonoured(cpu); len(missing) != 0 {
+		t.Errorf("exact on the CPU: %q", missing)
+	}
+	if missing := profile(t, "balanced").Unhonoured(cpu); len(missing) != 1 || !strings.Contains(missing[0], "draft mtp") {
+		t.Errorf("balanced on the CPU: %q", missing)
+	}
+	if missing := profile(t, "long").Unhonoured(cpu); len(missing) != 2 {
+		t.Errorf("long on the CPU: %q", missing)
+	}
+	r, err := profiles.Size(profiles.Input{Model: model(t, "pocket"), Profile: profile(t, "exact"), Machine: profiles.Machine{RAMBytes: 8 * gib}, Capabilities: &cpu})
+	if err != nil || r.KVFormat != profiles.F32 || len(r.Notes) != 1 {
+		t.Errorf("pocket on the CPU: %+v, %v", r, err)
+	}
+	if _, err := profiles.Size(profiles.Input{Model: model(t, "pocket"), Profile: profile(t, "long"), Machine: profiles.Machine{RAMBytes: 8 * gib}, Capabilities: &cpu}); err == nil {
+		t.Error("long was sized for a server that cannot honour it")
+	}
+}
+
+func TestBundledProfiles(t *testing.T) {
+	var ids []string
+	for _, p := range profiles.All() {
+		ids = append(ids, p.ID)
+	}
+	if !slices.Equal(ids, []string{"exact", "balanced", "long"}) {
+		t.Errorf("profiles are %q", ids)
+	}
+	long := profile(t, "long")
+	if long.Prefill != (profiles.Prefill{Policy: "sink_window", ChunkTokens: 2048, SinkTokens: 8192, WindowTokens: 8192, DenseTailTokens: 2048, ContinuingTailTokens: 128}) ||
+		long.Window.WantTokens != 262144 || long.Memory.BudgetBytes != 30_000_000_000 || long.KV.Format != profiles.Q8 || long.Draft.Kind != profiles.DFlash2 || !long.Experimental {
+		t.Errorf("long is not the issue's: %+v", long)
+	}
+}
+
+// Every bad fixture carries "# want: MESSAGE" on its bad line.
+func TestBadProfileIsRefusedAtItsLine(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.toml")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d fixtures, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".toml"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line, want := 0, ""
+			for i, text := range strings.Split(string(data), "\n") {
+				if _, message, ok := strings.Cut(text, "# want: "); ok {
+					line, want = i+1, message
+				}
+			}
+			_, err = profiles.Parse(file, data)
+			var fault *strict.Error
+			if !errors.As(err, &fault) {
+				t.Fatalf("accepted, or not a strict.Error: %v", err)
+			}
+			if fault.File != file || fault.Line != line || !strings.Contains(fault.Why, want) {
+				t.Errorf("got %s:%d %q\nwant line %d with %q", fault.File, fault.Line, fault.Why, line, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,33 @@
+package profiles
+
+import (
+	"fmt"
+	"strconv"
+)
+
+const (
+	gib = 1 << 30
+	mib = 1 << 20
+)
+
+// gibi is bytes in GiB with one decimal, in MiB below 1 GiB.
+func gibi(bytes int64) string {
+	if bytes < gib {
+		return fmt.Sprintf("%.0f MiB", float64(bytes)/mib)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(bytes)/gib)
+}
+
+// both is bytes in GiB and GB.
+func both(bytes int64) string {
+	return fmt.Sprintf("%s (%.1f GB)", gibi(bytes), float64(bytes)/1e9)
+}
+
+// grouped writes 262144 as 262,144.
+func grouped[T int | int64](n T) string {
+	s := strconv.FormatInt(int64(n), 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
