@@ -22,7 +22,7 @@ func (m *Matrix) Mul(y []float32, yStride int, x []float32, xStride int, rows, o
 	}
 	_ = y[(rows-1)*yStride+outHi-1]
 	_ = x[(rows-1)*xStride+m.in-1]
-	m.mulPlain(y, yStride, x, xStride, rows, outLo, outHi)
+	m.mul(y, yStride, x, xStride, rows, outLo, outHi)
 }
 
 // mulPlain is the definition of Mul.

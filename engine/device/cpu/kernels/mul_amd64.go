@@ -1,0 +1,257 @@
+package kernels
+
+import "unsafe"
+
+// fusedRows is the largest number of rows for which weights are unpacked inside the product. With more, a block of weights is
+// expanded to float32 once for all rows.
+const fusedRows = 4
+
+func (m *Matrix) mul(y []float32, yStride int, x []float32, xStride int, rows, outLo, outHi int) {
+	if active == Plain {
+		m.mulPlain(y, yStride, x, xStride, rows, outLo, outHi)
+		return
+	}
+	s := takeScratch()
+	p := product{m: m, s: s, a: unsafe.Pointer(&x[0]), aStride: 4 * xStride}
+	lo, hi := outLo, outHi
+	if lo%OutUnit != 0 {
+		end := min(hi, (lo/OutUnit+1)*OutUnit)
+		p.edge(y, yStride, rows, lo, end)
+		lo = end
+	}
+	if hi%OutUnit != 0 && lo < hi {
+		begin := hi / OutUnit * OutUnit
+		p.edge(y, yStride, rows, begin, hi)
+		hi = begin
+	}
+	if lo < hi {
+		p.c, p.cStride = unsafe.Pointer(&y[lo]), 4*yStride
+		p.panels(rows, lo/OutUnit, hi/OutUnit)
+	}
+	s.give()
+}
+
+// product is a Mul under way: c and a are the first row's outputs and inputs, strides in bytes.
+type product struct {
+	m                *Matrix
+	s                *scratch
+	c, a             unsafe.Pointer
+	cStride, aStride int
+}
+
+// edge computes outputs [lo, hi) of one panel by way of a whole panel in scratch.
+func (p *product) edge(y []float32, yStride, rows, lo, hi int) {
+	panel := lo / OutUnit
+	a := p.a
+	for done := 0; done < rows; done += edgeRows {
+		n := min(edgeRows, rows-done)
+		p.a = unsafe.Add(a, done*p.aStride)
+		out := p.s.edgeRows()
+		p.c, p.cStride = unsafe.Pointer(&out[0]), 4*OutUnit
+		p.panels(n, panel, panel+1)
+		for r := range n {
+			copy(y[(done+r)*yStride+lo:(done+r)*yStride+hi], out[r*OutUnit+lo-panel*OutUnit:])
+		}
+	}
+	p.a = a
+}
+
+// panels computes whole panels [lo, hi); p.c is the place of panel lo.
+func (p *product) panels(rows, lo, hi int) {
+	m := p.m
+	switch {
+	case rows <= fusedRows && (m.bits == 4 || m.bits == 8 || m.bits == 0 && m.dtype != F32):
+		p.fused(rows, lo, hi)
+	case m.bits == 0 && m.dtype == F32:
+		p.direct(rows, lo, hi)
+	default:
+		p.expanded(rows, lo, hi)
+	}
+}
+
+// tileArgs are the arguments of the assembly kernels; the generator knows the fields by their order. Strides in bytes.
+type tileArgs struct {
+	c       unsafe.Pointer // outputs: rows of float32, cStride apart
+	a       unsafe.Pointer // inputs: rows of float32, aStride apart
+	b       unsafe.Pointer // weights: for k, 16 float32 a panel
+	cStride int
+	aStride int
+	bStep   int // from k to k+1
+	bPanel  int // from panel to panel
+	k       int
+	rows    int
+	resume  int // 0: sums begin at +0; 1: at c
+	groups  int // of a quantised matrix
+	units   int // runs of codes in a group that fill whole words
+	wide    int // 1: scales and biases are float32, 0: bfloat16
+}
+
+// widest is the most panels that a float32 tile takes for so many rows.
+func widest(rows int) int {
+	switch {
+	case active == AVX512 || rows == 1:
+		return 4
+	case rows == 2:
+		return 2
+	}
+	return 1
+}
+
+// tile runs a float32 tile of as many panels as it can, at most n, and returns their number.
+func (t *tileArgs) tile(n int) int {
+	n = min(n, widest(t.rows))
+	args := (*byte)(unsafe.Pointer(t))
+	if active == AVX512 {
+		switch n {
+		case 1:
+			tile1AVX512(args)
+		case 2:
+			tile2AVX512(args)
+		case 3:
+			tile3AVX512(args)
+		default:
+			tile4AVX512(args)
+		}
+		return n
+	}
+	switch n {
+	case 1:
+		tile1AVX2(args)
+	case 2, 3:
+		n = 2
+		tile2AVX2(args)
+	default:
+		tile4AVX2(args)
+	}
+	return n
+}
+
+// direct multiplies with float32 panels where they lie.
+func (p *product) direct(rows, lo, hi int) {
+	m := p.m
+	block := m.in
+	if rows > fusedRows {
+		block = blockK
+	}
+	words := unsafe.Pointer(&m.words[0])
+	for at := lo; at < hi; {
+		n := 0
+		for k := 0; k < m.in; k += block {
+			t := tileArgs{
+				c: unsafe.Add(p.c, (at-lo)*4*OutUnit), cStride: p.cStride,
+				a: unsafe.Add(p.a, 4*k), aStride: p.aStride,
+				b: unsafe.Add(words, 4*(at*m.panel+k*OutUnit)), bStep: 4 * OutUnit, bPanel: 4 * m.panel,
+				k: min(block, m.in-k), rows: rows, resume: min(k, 1),
+			}
+			n = t.tile(hi - at)
+		}
+		at += n
+	}
+}
+
+// expandArgs are the arguments of the kernels that expand one panel to float32; the generator knows the fields by their order.
+type expandArgs struct {
+	dst    unsafe.Pointer // [k][16] float32
+	src    unsafe.Pointer
+	groups int // of a quantised matrix; of a dense one the number of k
+	units  int
+	wide   int
+}
+
+// expanded multiplies with panels that are expanded to float32 in scratch, blockK inputs at a time.
+func (p *product) expanded(rows, lo, hi int) {
+	m := p.m
+	scratch := unsafe.Pointer(&p.s.blocks()[0])
+	for at := lo; at < hi; {
+		n := min(hi-at, 4)
+		for k := 0; k < m.in; k += blockK {
+			kn := min(blockK, m.in-k)
+			for i := range n {
+				m.expand(unsafe.Add(scratch, i*4*OutUnit*blockK), at+i, k, kn)
+			}
+			for i := 0; i < n; {
+				t := tileArgs{
+					c: unsafe.Add(p.c, (at+i-lo)*4*OutUnit), cStride: p.cStride,
+					a: unsafe.Add(p.a, 4*k), aStride: p.aStride,
+					b: unsafe.Add(scratch, i*4*OutUnit*blockK), bStep: 4 * OutUnit, bPanel: 4 * OutUnit * blockK,
+					k: kn, rows: rows, resume: min(k, 1),
+				}
+				i += t.tile(n - i)
+			}
+		}
+		at += n
+	}
+}
+
+// units returns the runs of codes in a group that fill whole words.
+func (m *Matrix) units() int {
+	switch m.bits {
+	case 3, 5:
+		return m.group / 32
+	case 2, 6:
+		return m.group / 16
+	case 4:
+		return m.group / 8
+	}
+	return m.group / 4
+}
+
+func (m *Matrix) wide() int {
+	if m.dtype == F32 {
+		return 1
+	}
+	return 0
+}
+
+// expand writes inputs [k, k+kn) of a panel to dst [kn][16] float32. k is a multiple of blockK, hence of the group.
+func (m *Matrix) expand(dst unsafe.Pointer, panel, k, kn int) {
+	if m.bits == 0 {
+		e := expandArgs{dst: dst, src: unsafe.Pointer(&m.words[panel*m.panel+k*OutUnit/2]), groups: kn}
+		args := (*byte)(unsafe.Pointer(&e))
+		switch {
+		case m.dtype == BF16 && active == AVX512:
+			expandBF16AVX512(args)
+		case m.dtype == BF16:
+			expandBF16AVX2(args)
+		case active == AVX512:
+			expandF16AVX512(args)
+		default:
+			expandF16AVX2(args)
+		}
+		return
+	}
+	group := k / m.group * (2*m.scaleWords() + m.codeWords())
+	e := expandArgs{dst: dst, src: unsafe.Pointer(&m.words[panel*m.panel+group]), groups: kn / m.group, units: m.units(), wide: m.wide()}
+	args := (*byte)(unsafe.Pointer(&e))
+	if active == AVX512 {
+		switch m.bits {
+		case 2:
+			expand2AVX512(args)
+		case 3:
+			expand3AVX512(args)
+		case 4:
+			expand4AVX512(args)
+		case 5:
+			expand5AVX512(args)
+		case 6:
+			expand6AVX512(args)
+		case 8:
+			expand8AVX512(args)
+		}
+		return
+	}
+	switch m.bits {
+	case 2:
+		expand2AVX2(args)
+	case 3:
+		expand3AVX2(args)
+	case 4:
+		expand4AVX2(args)
+	case 5:
+		expand5AVX2(args)
+	case 6:
+		expand6AVX2(args)
+	case 8:
+		expand8AVX2(args)
+	}
+}
