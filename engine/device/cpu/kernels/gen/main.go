@@ -32,6 +32,7 @@ func main() {
 		{"tile", emitTiles},
 		{"affine", emitAffine},
 		{"dense", emitDense},
+		{"read", emitRead},
 	}
 	stale := false
 	for _, f := range families {
