@@ -1,0 +1,44 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrDraining says that the engine takes no new request, because it was told to stop.
+var ErrDraining = errors.New("the server is stopping and takes no new request")
+
+// ErrStopped is the cause of a reply cut because the engine stopped.
+var ErrStopped = errors.New("the server stopped before the reply was complete")
+
+// ErrEmptyPrompt says that a prompt has no token.
+var ErrEmptyPrompt = errors.New("the prompt has no token")
+
+// QueueFullError says that as many requests wait as may.
+type QueueFullError struct {
+	Waiting    int
+	RetryAfter time.Duration // whole seconds, at least 1; a guess from the latest requests
+}
+
+func (e *QueueFullError) Error() string {
+	return fmt.Sprintf("%d requests are waiting already, which is the bound; try again in about %.0f s", e.Waiting, e.RetryAfter.Seconds())
+}
+
+// PromptTooLongError says that the prompt leaves no room for a reply.
+type PromptTooLongError struct {
+	PromptTokens int
+	WindowTokens int
+}
+
+func (e *PromptTooLongError) Error() string {
+	return fmt.Sprintf("the prompt has %d tokens; the window holds %d, of which at least one is the reply's", e.PromptTokens, e.WindowTokens)
+}
+
+// PanicError is a panic of our own code while it worked for a request.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("a bug in the server: %v", e.Value) }

@@ -1,0 +1,68 @@
+package serve
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"slipway/engine/sample"
+)
+
+// job is a request on its way. After Submit only Run's goroutine touches it.
+type job struct {
+	Request
+	reply   *Reply
+	unwatch func() bool // stops watching the context for the queue
+
+	input    []int32 // prompt, then opening
+	done     int     // tokens of input processed
+	limit    int     // tokens of the reply, at least 1
+	windowed bool
+
+	seq       Sequence
+	out       []int32 // tokens of the reply
+	history   *sample.History // nil where no penalty looks at it
+	generator *sample.Generator
+	stops     stopFinder
+	tail      string // text that comes with the end
+
+	usage                      Usage
+	submitted, admitted, first time.Time
+	lastTurn                   uint64 // when it had its last prefill chunk
+}
+
+func newJob(ctx context.Context, req Request, room int, now time.Time) *job {
+	j := &job{Request: req, reply: newReply(ctx), submitted: now, limit: req.MaxTokens, generator: sample.NewGenerator(req.Seed)}
+	if j.limit == 0 || j.limit > room {
+		j.limit, j.windowed = room, true
+	}
+	j.input = append(append(make([]int32, 0, len(req.Prompt)+len(req.Opening)), req.Prompt...), req.Opening...)
+	j.stops.stops = req.Stop
+	if req.Sampling.UsesHistory() {
+		j.history = sample.NewHistory(req.Prompt)
+	}
+	return j
+}
+
+// prefilling reports whether part of the input is still to be processed.
+func (j *job) prefilling() bool { return j.done < len(j.input) }
+
+func (j *job) timesAt(now time.Time) Times {
+	t := Times{Tokenize: j.Tokenize}
+	switch {
+	case j.admitted.IsZero():
+		t.Queue = now.Sub(j.submitted)
+	case j.first.IsZero():
+		t.Queue, t.Prefill = j.admitted.Sub(j.submitted), now.Sub(j.admitted)
+	default:
+		t.Queue, t.Prefill, t.Decode = j.admitted.Sub(j.submitted), j.first.Sub(j.admitted), now.Sub(j.first)
+	}
+	return t
+}
+
+// recovered turns a panic into *err, for a deferred call.
+func recovered(err *error) {
+	if value := recover(); value != nil {
+		*err = &PanicError{value, debug.Stack()}
+	}
+}

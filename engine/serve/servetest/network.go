@@ -1,0 +1,113 @@
+// Package servetest is a network for tests of the server: its reply to a token sequence is a function of the tokens, and
+// every pass can be watched, held or broken.
+package servetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"slipway/engine/serve"
+)
+
+// ErrNoRoom is what NewSequence gives beyond Sequences.
+var ErrNoRoom = errors.New("no room for another sequence")
+
+// Network implements serve.Network. Set its fields before use.
+type Network struct {
+	Vocab, Window, Chunk int
+	Sequences            int // the most at once; 0 means any number
+
+	// Next gives the likeliest token after history. The others are less likely the farther their id is from it.
+	Next func(history []int32) int32
+
+	// Pass is called before each pass, in the engine's goroutine; what it returns is the pass's error. It may block and panic.
+	Pass func(segments []serve.Segment) error
+
+	open   atomic.Int64
+	passes atomic.Int64
+	busy   sync.Mutex
+}
+
+// Open is the number of sequences not closed.
+func (n *Network) Open() int { return int(n.open.Load()) }
+
+// Passes is the number of passes begun.
+func (n *Network) Passes() int { return int(n.passes.Load()) }
+
+func (n *Network) VocabSize() int    { return n.Vocab }
+func (n *Network) WindowTokens() int { return n.Window }
+func (n *Network) ChunkTokens() int  { return n.Chunk }
+
+type sequence struct {
+	n      *Network
+	tokens []int32
+	closed bool
+}
+
+func (s *sequence) Len() int { return len(s.tokens) }
+
+func (s *sequence) Close() {
+	if s.closed {
+		panic("servetest: a sequence is closed twice")
+	}
+	s.closed = true
+	s.n.open.Add(-1)
+}
+
+// NewSequence begins an empty sequence.
+func (n *Network) NewSequence() (serve.Sequence, error) {
+	if n.Sequences > 0 && n.Open() >= n.Sequences {
+		return nil, ErrNoRoom
+	}
+	n.open.Add(1)
+	return &sequence{n: n}, nil
+}
+
+// Forward breaks the test's process when two goroutines use the network at once, when a segment is empty or closed, or
+// when a sequence outgrows the window.
+func (n *Network) Forward(ctx context.Context, segments []serve.Segment) ([][][]float32, error) {
+	if !n.busy.TryLock() {
+		panic("servetest: two passes at once")
+	}
+	defer n.busy.Unlock()
+	n.passes.Add(1)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if n.Pass != nil {
+		if err := n.Pass(segments); err != nil {
+			return nil, err
+		}
+	}
+	out := make([][][]float32, len(segments))
+	for i, segment := range segments {
+		seq := segment.Seq.(*sequence)
+		if seq.closed || len(segment.Tokens) == 0 || len(seq.tokens)+len(segment.Tokens) > n.Window {
+			panic(fmt.Sprintf("servetest: closed %v, %d tokens after %d", seq.closed, len(segment.Tokens), len(seq.tokens)))
+		}
+		for t, id := range segment.Tokens {
+			seq.tokens = append(seq.tokens, id)
+			if segment.Logits == serve.LogitsAll || segment.Logits == serve.LogitsLast && t == len(segment.Tokens)-1 {
+				out[i] = append(out[i], n.logits(seq.tokens))
+			}
+		}
+	}
+	return out, nil
+}
+
+// logits puts 10 on the next token and 10 less its distance on every other one.
+func (n *Network) logits(history []int32) []float32 {
+	best := n.Next(history)
+	row := make([]float32, n.Vocab)
+	for id := range row {
+		distance := int32(id) - best
+		if distance < 0 {
+			distance = -distance
+		}
+		row[id] = 10 - float32(distance)
+	}
+	return row
+}
