@@ -1,0 +1,81 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// wantedTools are those that a build may need, with the argument that makes each print its version.
+var wantedTools = []struct{ name, argument string }{
+	{"git", "--version"}, {"go", "version"}, {"clang", "--version"}, {"cmake", "--version"},
+}
+
+var versionForm = regexp.MustCompile(`\d+\.\d+(?:\.\d+)*`)
+
+// tools finds tools on PATH and asks their version where running them is safe.
+//
+// On macOS /usr/bin/git and /usr/bin/clang are stubs that open an install dialog when there are no Command Line Tools:
+// they are taken for what they stand for, the program in the developer folder, or for nothing. Version managers' shims
+// (asdf, mise, pyenv and the like) and other scripts may install something when run: they are named and not run.
+func tools(ctx context.Context, src Sources, goos string, developer Fact[string]) []Tool {
+	var found []Tool
+	for _, want := range wantedTools {
+		t := Tool{Name: want.name}
+		where := src.Look(want.name)
+		if goos == "darwin" && isStub(where) {
+			if developer.Value == "" {
+				where = ""
+				t.Path = told("", "only macOS's stub, and no Command Line Tools behind it")
+			} else {
+				where = developer.Value + "/usr/bin/" + want.name
+				if strings.HasSuffix(developer.Value, ".app/Contents/Developer") && want.name == "clang" {
+					where = developer.Value + "/Toolchains/XcodeDefault.xctoolchain/usr/bin/clang"
+				}
+			}
+		}
+		switch {
+		case where != "":
+			t.Path = told(where, "PATH")
+			t.Version = toolVersion(ctx, src, where, want.argument)
+		case t.Path.How == "":
+			t.Path = told("", "not on PATH")
+			fallthrough
+		default:
+			t.Version = unknown[string]("it is not there")
+		}
+		found = append(found, t)
+	}
+	return found
+}
+
+func isStub(where string) bool { return strings.HasPrefix(where, "/usr/bin/") }
+
+func toolVersion(ctx context.Context, src Sources, where, argument string) Fact[string] {
+	if !path.IsAbs(where) {
+		return unknown[string]("its path is not absolute, so it is not run")
+	}
+	for _, element := range []string{"/shims/", "/.asdf/", "/mise/", "/.mise/", "/.pyenv/", "/.rbenv/"} {
+		if strings.Contains(where, element) {
+			return unknown[string]("a version manager's shim may install something, so it is not run")
+		}
+	}
+	head, err := src.Head(where, 4)
+	switch {
+	case err != nil:
+		return unknown[string](err.Error())
+	case bytes.HasPrefix(head, []byte("#!")):
+		return unknown[string]("a script may do anything, so it is not run")
+	}
+	out, err := src.Run(ctx, where, argument)
+	if err != nil {
+		return unknown[string](err.Error())
+	}
+	version := versionForm.Find(out)
+	if version == nil {
+		return unknown[string]("it prints no version")
+	}
+	return told(string(version), path.Base(where)+" "+argument)
+}
