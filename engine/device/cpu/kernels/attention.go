@@ -61,57 +61,54 @@ func ResetAttention(acc []float32, accStride, headDim int, state []Softmax) {
 // dimension; their largest value with the old Max is the new Max; acc and Sum are multiplied by e^(old - new); Sum gets the
 // block's weights in the package's order of summation; acc gets them by fused multiply-add, tokens ascending.
 func AttendBlock(acc []float32, accStride int, state []Softmax, q []float32, qStride, headDim int, block KVBlock, counts []int, scale float32) {
-	state = state[:len(counts)]
-	s := takeScratch()
-	defer s.give()
-	weights := s.row(BlockTokens)
 	for r, n := range counts {
 		if n < 0 || n > BlockTokens {
 			panic(fmt.Sprintf("kernels: row %d sees %d tokens of a block of %d", r, n, BlockTokens))
 		}
+	}
+	attendBlock(acc, accStride, state[:len(counts)], q, qStride, headDim, block, counts, scale)
+}
+
+// attendBlockPlain is the definition of AttendBlock.
+func attendBlockPlain(acc []float32, accStride int, state []Softmax, q []float32, qStride, headDim int, block KVBlock, counts []int, factor float32) {
+	s := takeScratch()
+	for r, n := range counts {
 		if n == 0 {
 			continue
 		}
-		attendRowPlain(acc[r*accStride:][:headDim], &state[r], q[r*qStride:][:headDim], block, weights[:n], scale)
+		weights := s.row(n)
+		for t := range weights {
+			weights[t] = 0
+			for d, v := range q[r*qStride:][:headDim] {
+				weights[t] = fma32(v, block.Keys[d*BlockTokens+t], weights[t])
+			}
+		}
+		out := acc[r*accStride:][:headDim]
+		state[r].weigh(weights, out, factor)
+		for t, p := range weights {
+			value := block.Values[t*block.ValueStride:][:headDim]
+			for d := range out {
+				out[d] = fma32(p, value[d], out[d])
+			}
+		}
 	}
+	s.give()
 }
 
-func attendRowPlain(acc []float32, state *Softmax, q []float32, block KVBlock, weights []float32, scale float32) {
-	top := state.Max
-	for t := range weights {
-		var dot float32
-		for d, v := range q {
-			dot = fma32(v, block.Keys[d*BlockTokens+t], dot)
-		}
-		dot *= scale
-		weights[t] = dot
-		if dot > top { // a NaN shows in the weights and the sum
-			top = dot
-		}
-	}
-	correct := exp32(state.Max - top)
-	for t, v := range weights {
-		weights[t] = exp32(v - top)
-	}
-	state.Sum = fma32(state.Sum, correct, Sum(weights))
-	state.Max = top
-	for d := range acc {
-		acc[d] *= correct
-	}
-	for t, p := range weights {
-		value := block.Values[t*block.ValueStride:][:len(acc)]
-		for d := range acc {
-			acc[d] = fma32(p, value[d], acc[d])
-		}
-	}
+// weigh turns dots into softmax weights against the new maximum, and corrects what was summed against the old one.
+func (s *Softmax) weigh(dots, acc []float32, factor float32) {
+	scale(dots, dots, factor)
+	top := max(s.Max, largest(dots))
+	correct := exp32(s.Max - top)
+	s.Sum = fma32(s.Sum, correct, expSum(dots, top))
+	s.Max = top
+	scale(acc, acc, correct)
 }
 
 // FinishAttention divides the rows by their sums: dst[r·dstStride:][:headDim] = acc row / Sum. dst may be acc.
 func FinishAttention(dst []float32, dstStride int, acc []float32, accStride, headDim int, state []Softmax) {
 	for r := range state {
 		d, a := dst[r*dstStride:][:headDim], acc[r*accStride:][:headDim]
-		for i, v := range a {
-			d[i] = v / state[r].Sum
-		}
+		divide(d, a, state[r].Sum)
 	}
 }

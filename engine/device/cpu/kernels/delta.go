@@ -8,7 +8,7 @@ package kernels
 // decayed row is rounded, m and out are dots in the package's order of summation.
 func DeltaStep(state []float32, alpha, beta float32, q, k, v, out []float32) {
 	dv, dk := len(v), len(k)
-	deltaStepPlain(state[:dv*dk], alpha, beta, q[:dk], k, v, out[:dv])
+	deltaStep(state[:dv*dk], alpha, beta, q[:dk], k, v, out[:dv])
 }
 
 func deltaStepPlain(state []float32, alpha, beta float32, q, k, v, out []float32) {

@@ -50,6 +50,9 @@ func silu32(x float32) float32 { return x / (1 + exp32(-x)) }
 // Exp writes e^x[i] to dst[i] for all i of x. dst may be x. Error at most 1 ulp; see exp32 for the ends of the range.
 func Exp(dst, x []float32) {
 	dst = dst[:len(x)]
+	if vector(opExp, &vectorArgs{dst: pointer(dst), x0: pointer(x), n: len(x)}) {
+		return
+	}
 	for i, v := range x {
 		dst[i] = exp32(v)
 	}
@@ -58,6 +61,9 @@ func Exp(dst, x []float32) {
 // Sigmoid writes 1/(1+e^-x[i]) to dst[i] for all i of x. dst may be x.
 func Sigmoid(dst, x []float32) {
 	dst = dst[:len(x)]
+	if vector(opSigmoid, &vectorArgs{dst: pointer(dst), x0: pointer(x), n: len(x)}) {
+		return
+	}
 	for i, v := range x {
 		dst[i] = sigmoid32(v)
 	}
@@ -66,6 +72,9 @@ func Sigmoid(dst, x []float32) {
 // Silu writes x[i]/(1+e^-x[i]) to dst[i] for all i of x. dst may be x.
 func Silu(dst, x []float32) {
 	dst = dst[:len(x)]
+	if vector(opSilu, &vectorArgs{dst: pointer(dst), x0: pointer(x), n: len(x)}) {
+		return
+	}
 	for i, v := range x {
 		dst[i] = silu32(v)
 	}
@@ -74,6 +83,9 @@ func Silu(dst, x []float32) {
 // SiluMul writes silu(gate[i])·up[i] to dst[i] for all i of gate. dst may be either.
 func SiluMul(dst, gate, up []float32) {
 	dst, up = dst[:len(gate)], up[:len(gate)]
+	if vector(opSiluMul, &vectorArgs{dst: pointer(dst), x0: pointer(gate), x1: pointer(up), n: len(gate)}) {
+		return
+	}
 	for i, v := range gate {
 		dst[i] = silu32(v) * up[i]
 	}
@@ -82,6 +94,9 @@ func SiluMul(dst, gate, up []float32) {
 // SigmoidMul writes x[i]·sigmoid(gate[i]) to dst[i] for all i of x. dst may be either.
 func SigmoidMul(dst, x, gate []float32) {
 	dst, gate = dst[:len(x)], gate[:len(x)]
+	if vector(opSigmoidMul, &vectorArgs{dst: pointer(dst), x0: pointer(x), x1: pointer(gate), n: len(x)}) {
+		return
+	}
 	for i, v := range x {
 		dst[i] = v * sigmoid32(gate[i])
 	}

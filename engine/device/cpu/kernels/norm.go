@@ -15,6 +15,9 @@ func RMSNormGated(dst, x, w, z []float32, eps float32) {
 	n := len(x)
 	dst, w, z = dst[:n], w[:n], z[:n]
 	s := rmsScale(x, eps)
+	if vector(opScaleMulSilu, &vectorArgs{dst: pointer(dst), x0: pointer(x), x1: pointer(w), x2: pointer(z), n: n, s: s}) {
+		return
+	}
 	for i, v := range x {
 		t := v * s
 		t = t * w[i]
@@ -22,15 +25,13 @@ func RMSNormGated(dst, x, w, z []float32, eps float32) {
 	}
 }
 
-// L2Norm writes x[i]·s to dst[i] for all i of x, s = scale/√(Σx² + eps) (Hugging Face's form of the query and key norm of
+// L2Norm writes x[i]·s to dst[i] for all i of x, s = factor/√(Σx² + eps) (Hugging Face's form of the query and key norm of
 // the delta rule). dst may be x.
-func L2Norm(dst, x []float32, eps, scale float32) {
+func L2Norm(dst, x []float32, eps, factor float32) {
 	dst = dst[:len(x)]
 	sum := Dot(x, x)
-	s := float32(float64(scale) / math.Sqrt(float64(sum)+float64(eps)))
-	for i, v := range x {
-		dst[i] = v * s
-	}
+	s := float32(float64(factor) / math.Sqrt(float64(sum)+float64(eps)))
+	scale(dst, x, s)
 }
 
 func rmsScale(x []float32, eps float32) float32 {
@@ -39,6 +40,9 @@ func rmsScale(x []float32, eps float32) float32 {
 }
 
 func scaleMul(dst, x, w []float32, s float32) {
+	if vector(opScaleMul, &vectorArgs{dst: pointer(dst), x0: pointer(x), x1: pointer(w), n: len(x), s: s}) {
+		return
+	}
 	for i, v := range x {
 		t := v * s
 		dst[i] = t * w[i]

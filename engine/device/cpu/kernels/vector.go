@@ -1,8 +1,10 @@
 package kernels
 
+import "math"
+
 // Dot returns Σ a[i]·b[i] over all i of a, in the package's order of summation with fused multiply-add in the lanes.
 func Dot(a, b []float32) float32 {
-	return dotPlain(a, b[:len(a)])
+	return dot(a, b[:len(a)])
 }
 
 func dotPlain(a, b []float32) float32 {
@@ -33,29 +35,35 @@ func sumLanes(lane *[32]float32) float32 {
 	return lane[0]
 }
 
-// Sum returns Σ x[i] in the package's order of summation.
-func Sum(x []float32) float32 {
-	var lane [32]float32
-	for ; len(x) >= 32; x = x[32:] {
-		for j := range lane {
-			lane[j] += x[j]
-		}
+// expSumPlain replaces x[i] by e^(x[i] - top) and returns their sum in the package's order.
+func expSumPlain(x []float32, top float32) float32 {
+	for i, v := range x {
+		x[i] = exp32(v - top)
 	}
-	if len(x) > 0 {
-		for j := range lane {
-			if j < len(x) {
-				lane[j] += x[j]
-			} else {
-				lane[j] += 0
-			}
-		}
+	var lane [32]float32
+	for i, v := range x {
+		lane[i%32] += v
 	}
 	return sumLanes(&lane)
+}
+
+// largestPlain returns the largest of x that is not NaN; -Inf if there is none.
+func largestPlain(x []float32) float32 {
+	top := float32(math.Inf(-1))
+	for _, v := range x {
+		if v > top {
+			top = v
+		}
+	}
+	return top
 }
 
 // Axpy adds a·x[i] to y[i] for all i of x, one rounding each.
 func Axpy(y []float32, a float32, x []float32) {
 	y = y[:len(x)]
+	if vector(opAxpy, &vectorArgs{dst: pointer(y), x0: pointer(y), x1: pointer(x), n: len(x), s: a}) {
+		return
+	}
 	for i, v := range x {
 		y[i] = fma32(a, v, y[i])
 	}
@@ -64,6 +72,9 @@ func Axpy(y []float32, a float32, x []float32) {
 // ScaleAdd writes s·y[i] + a·x[i] to y[i] for all i of x: s·y[i] is rounded, then fma(a, x[i], ·).
 func ScaleAdd(y []float32, s, a float32, x []float32) {
 	y = y[:len(x)]
+	if vector(opScaleAdd, &vectorArgs{dst: pointer(y), x0: pointer(y), x1: pointer(x), n: len(x), s: s, t: a}) {
+		return
+	}
 	for i, v := range x {
 		y[i] = fma32(a, v, s*y[i])
 	}
@@ -72,6 +83,9 @@ func ScaleAdd(y []float32, s, a float32, x []float32) {
 // Add adds x[i] to y[i] for all i of x (the residual stream).
 func Add(y, x []float32) {
 	y = y[:len(x)]
+	if vector(opAdd, &vectorArgs{dst: pointer(y), x0: pointer(y), x1: pointer(x), n: len(x)}) {
+		return
+	}
 	for i, v := range x {
 		y[i] += v
 	}
@@ -79,12 +93,11 @@ func Add(y, x []float32) {
 
 // Argmax returns the least index of the largest value of x, NaN never winning; -1 when x is empty or all NaN.
 func Argmax(x []float32) int {
-	best := -1
-	var top float32
+	top := largest(x)
 	for i, v := range x {
-		if v > top || (best < 0 && v == v) {
-			best, top = i, v
+		if v == top {
+			return i
 		}
 	}
-	return best
+	return -1
 }

@@ -33,6 +33,8 @@ func main() {
 		{"affine", emitAffine},
 		{"dense", emitDense},
 		{"read", emitRead},
+		{"vector", emitVector},
+		{"state", emitState},
 	}
 	stale := false
 	for _, f := range families {
