@@ -116,3 +116,60 @@ func BenchmarkGEMVPocket(b *testing.B) {
 		})
 	}
 }
+
+// The loops beside the matrix products, for Pocket: one call a token and layer, or a head and token.
+func BenchmarkVector(b *testing.B) {
+	r := newRand(1)
+	x, y, z := randomVector(r, 1024), randomVector(r, 1024), make([]float32, 1024)
+	state, out := randomVector(r, 128*128), make([]float32, 128)
+	logits := randomVector(r, 248320)
+	conv := randomVector(r, 4*512)
+	for _, c := range []struct {
+		name string
+		run  func()
+	}{
+		{"SiluMul896", func() { SiluMul(z[:896], x, y) }},
+		{"RMSNorm320", func() { RMSNorm(z, x[:320], y, 1e-6) }},
+		{"RMSNormGated32", func() { RMSNormGated(z, x[:32], y, x[32:], 1e-6) }},
+		{"ConvSilu512", func() { ConvSilu(z, conv, x[:512], y[:512], x[:512], y[:512]) }},
+		{"DeltaStep32x32", func() { DeltaStep(state[:1024], 0.9, 0.1, x[:32], y[:32], x[32:64], out) }},
+		{"DeltaStep128x128", func() { DeltaStep(state, 0.9, 0.1, x[:128], y[:128], x[128:256], out) }},
+		{"Argmax248320", func() { Argmax(logits) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			benchEach(b, func(b *testing.B, workers int) {
+				if workers > 1 {
+					b.Skip("one worker shows the kernel")
+				}
+				for b.Loop() {
+					c.run()
+				}
+			})
+		})
+	}
+}
+
+// One KV head of a page: prefill rows and one decode row. GFLOP/s.
+func BenchmarkAttendBlock(b *testing.B) {
+	r := newRand(1)
+	for _, s := range []struct{ rows, headDim int }{{1, 64}, {64, 64}, {1, 256}, {64, 256}} {
+		block := KVBlock{Keys: randomVector(r, s.headDim*BlockTokens), Values: randomVector(r, s.headDim*BlockTokens), ValueStride: s.headDim}
+		q, acc, state := randomVector(r, s.rows*s.headDim), make([]float32, s.rows*s.headDim), make([]Softmax, s.rows)
+		counts := make([]int, s.rows)
+		for i := range counts {
+			counts[i] = BlockTokens
+		}
+		b.Run(fmt.Sprintf("%dx%d", s.rows, s.headDim), func(b *testing.B) {
+			benchEach(b, func(b *testing.B, workers int) {
+				if workers > 1 {
+					b.Skip("one worker shows the kernel")
+				}
+				ResetAttention(acc, s.headDim, s.headDim, state)
+				for b.Loop() {
+					AttendBlock(acc, s.headDim, state, q, s.headDim, s.headDim, block, counts, 0.01)
+				}
+				b.ReportMetric(4*float64(s.rows*s.headDim*BlockTokens)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			})
+		})
+	}
+}

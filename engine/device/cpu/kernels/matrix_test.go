@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 func TestRowDequantises(t *testing.T) {
@@ -161,5 +162,41 @@ func TestPackRefuses(t *testing.T) {
 	}
 	if _, err := PackDense(2, 3, make([]byte, 13), BF16); err == nil || !strings.Contains(err.Error(), "wants 12") {
 		t.Errorf("dense bytes: %v", err)
+	}
+}
+
+// A tile that reads inputs or weights past their end, or writes outputs there.
+func TestMulStaysInside(t *testing.T) {
+	for _, s := range samples() {
+		m := s.matrix(t)
+		words := guarded(t, len(m.words))
+		for i, w := range m.words {
+			words[i] = math.Float32frombits(w)
+		}
+		m.words = unsafe.Slice((*uint32)(unsafe.Pointer(&words[0])), len(words))
+		for _, rows := range []int{1, 2, 3, 4, 5, 6, 7, 13} {
+			x, y := guarded(t, rows*s.in), guarded(t, rows*s.out)
+			copy(x, randomVector(newRand(3), rows*s.in))
+			want := s.product(x, rows)
+			onEach(t, func(t *testing.T) {
+				m.Mul(y, s.out, x, s.in, rows, 0, s.out)
+				wantSame(t, s.name, y, want)
+			})
+		}
+	}
+}
+
+// Decode and prefill must not allocate once warm.
+func TestMulAllocates(t *testing.T) {
+	for _, s := range []sample{affineSample(1, 83, 320, 4, 64, BF16), affineSample(1, 83, 320, 3, 64, BF16), denseSample(2, 37, 19, F32)} {
+		m := s.matrix(t)
+		x, y := make([]float32, 9*s.in), make([]float32, 9*s.out)
+		onEach(t, func(t *testing.T) {
+			for _, rows := range []int{1, 9} {
+				if n := testing.AllocsPerRun(10, func() { m.Mul(y, s.out, x, s.in, rows, 0, s.out) }); n != 0 {
+					t.Errorf("%s: %v allocations with %d rows", s.name, n, rows)
+				}
+			}
+		})
 	}
 }
