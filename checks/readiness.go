@@ -171,7 +171,7 @@ func metal(m Machine, need Need) Check {
 	case m.WorkingSetBytes.Value < need.MemoryBytes:
 		c.Status, c.Fix = Fail, "Choose a smaller model or a smaller window."
 	case !m.WorkingSetCertain:
-		c.Status, c.Severity, c.Observed = Warn, Warning, c.Observed+", estimated by share: the server asks the device before it loads anything"
+		c.Status, c.Severity, c.Observed = Warn, Warning, c.Observed+", an estimate: the server asks the device before it loads anything"
 	}
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Recorded answers from a recording: a text that begins with its source, then sections
@@ -144,7 +145,7 @@ func (r *Recorded) Run(_ context.Context, argv ...string) ([]byte, error) {
 
 func (r *Recorded) ReadFile(path string) ([]byte, error) {
 	if r.refused[path] {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.EPERM}
 	}
 	text, ok := r.files[path]
 	if !ok {

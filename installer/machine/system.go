@@ -48,16 +48,17 @@ func runBounded(ctx context.Context, argv, env []string) ([]byte, error) {
 		if cmd.ProcessState != nil {
 			status = cmd.ProcessState.ExitCode()
 		}
-		return nil, &RunError{Argv: argv, Status: status, Output: firstLine(errOut.String()), Err: err}
+		return nil, &RunError{Argv: argv, Status: status, Output: firstLine(errOut.kept.String()), Err: err}
 	}
-	return out.Bytes(), nil
+	return out.kept.Bytes(), nil
 }
 
-// limitedBuffer keeps the first maxOutput bytes and swallows the rest.
-type limitedBuffer struct{ bytes.Buffer }
+// limitedBuffer keeps the first maxOutput bytes and swallows the rest. The buffer is a field: embedded, its ReadFrom
+// would go around the limit.
+type limitedBuffer struct{ kept bytes.Buffer }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), max(0, maxOutput-b.Len()))])
+	b.kept.Write(p[:min(len(p), max(0, maxOutput-b.kept.Len()))])
 	return len(p), nil
 }
 

@@ -39,11 +39,11 @@ func tools(ctx context.Context, src Sources, goos string, developer Fact[string]
 		switch {
 		case where != "":
 			t.Path = told(where, "PATH")
-			t.Version = toolVersion(ctx, src, where, want.argument)
-		case t.Path.How == "":
-			t.Path = told("", "not on PATH")
-			fallthrough
+			t.Version = toolVersion(ctx, src, want.name, where, want.argument)
 		default:
+			if t.Path.How == "" {
+				t.Path = told("", "not on PATH")
+			}
 			t.Version = unknown[string]("it is not there")
 		}
 		found = append(found, t)
@@ -53,7 +53,7 @@ func tools(ctx context.Context, src Sources, goos string, developer Fact[string]
 
 func isStub(where string) bool { return strings.HasPrefix(where, "/usr/bin/") }
 
-func toolVersion(ctx context.Context, src Sources, where, argument string) Fact[string] {
+func toolVersion(ctx context.Context, src Sources, name, where, argument string) Fact[string] {
 	if !path.IsAbs(where) {
 		return unknown[string]("its path is not absolute, so it is not run")
 	}
@@ -61,6 +61,9 @@ func toolVersion(ctx context.Context, src Sources, where, argument string) Fact[
 		if strings.Contains(where, element) {
 			return unknown[string]("a version manager's shim may install something, so it is not run")
 		}
+	}
+	if !strings.HasPrefix(path.Base(where), name) {
+		return unknown[string]("it is a link to " + path.Base(where) + ", which is no " + name + ", so it is not run")
 	}
 	head, err := src.Head(where, 4)
 	switch {
@@ -73,7 +76,8 @@ func toolVersion(ctx context.Context, src Sources, where, argument string) Fact[
 	if err != nil {
 		return unknown[string](err.Error())
 	}
-	version := versionForm.Find(out)
+	first, _, _ := bytes.Cut(out, []byte("\n"))
+	version := versionForm.Find(first)
 	if version == nil {
 		return unknown[string]("it prints no version")
 	}
