@@ -1593,7 +1593,7 @@ DATA mask8<>+0(SB)/4, $0x000000ff
 GLOBL mask8<>(SB), RODATA|NOPTR, $4
 
 // func fused4x1AVX2(args *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·fused4x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	MOVQ         (AX), CX
@@ -1647,6 +1647,7 @@ readys4:
 	MOVQ 88(AX), R11
 
 unit4:
+	PREFETCHT0   1024(BX)
 	VPAND        (BX), Y8, Y13
 	VCVTDQ2PS    Y13, Y13
 	VFMADD213PS  Y11, Y9, Y13
@@ -1877,6 +1878,7 @@ readys3:
 	MOVQ 88(AX), R10
 
 unit3:
+	PREFETCHT0   1024(BX)
 	VPAND        (BX), Y6, Y11
 	VCVTDQ2PS    Y11, Y11
 	VFMADD213PS  Y9, Y7, Y11
@@ -2076,6 +2078,7 @@ readys2:
 	MOVQ 88(AX), R10
 
 unit2:
+	PREFETCHT0   1024(BX)
 	VPAND        (BX), Y4, Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD213PS  Y7, Y5, Y9
@@ -2245,6 +2248,7 @@ readys1:
 	MOVQ 88(AX), R8
 
 unit1:
+	PREFETCHT0   1024(BX)
 	VPAND        (BX), Y2, Y7
 	VCVTDQ2PS    Y7, Y7
 	VFMADD213PS  Y5, Y3, Y7
@@ -2356,7 +2360,7 @@ unit1:
 	RET
 
 // func fused4x2AVX2(args *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·fused4x2AVX2(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	MOVQ         (AX), CX
@@ -2414,6 +2418,8 @@ readys1:
 	MOVQ 88(AX), R9
 
 unit1:
+	PREFETCHT0   1024(BX)
+	PREFETCHT0   1024(BX)(SI*1)
 	VPAND        (BX), Y4, Y13
 	VCVTDQ2PS    Y13, Y13
 	VFMADD213PS  Y9, Y5, Y13
@@ -2625,7 +2631,7 @@ unit1:
 	RET
 
 // func fused8x1AVX2(args *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·fused8x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	MOVQ         (AX), CX
@@ -2679,6 +2685,7 @@ readys4:
 	MOVQ 88(AX), R11
 
 unit4:
+	PREFETCHT0   1024(BX)
 	VPAND        (BX), Y8, Y13
 	VCVTDQ2PS    Y13, Y13
 	VFMADD213PS  Y11, Y9, Y13
@@ -2821,6 +2828,7 @@ readys3:
 	MOVQ 88(AX), R10
 
 unit3:
+	PREFETCHT0   1024(BX)
 	VPAND        (BX), Y6, Y11
 	VCVTDQ2PS    Y11, Y11
 	VFMADD213PS  Y9, Y7, Y11
@@ -2944,6 +2952,7 @@ readys2:
 	MOVQ 88(AX), R10
 
 unit2:
+	PREFETCHT0   1024(BX)
 	VPAND        (BX), Y4, Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD213PS  Y7, Y5, Y9
@@ -3049,6 +3058,7 @@ readys1:
 	MOVQ 88(AX), R8
 
 unit1:
+	PREFETCHT0   1024(BX)
 	VPAND        (BX), Y2, Y7
 	VCVTDQ2PS    Y7, Y7
 	VFMADD213PS  Y5, Y3, Y7
@@ -3108,7 +3118,7 @@ unit1:
 	RET
 
 // func fused8x2AVX2(args *byte)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·fused8x2AVX2(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	MOVQ         (AX), CX
@@ -3166,6 +3176,8 @@ readys1:
 	MOVQ 88(AX), R9
 
 unit1:
+	PREFETCHT0   1024(BX)
+	PREFETCHT0   1024(BX)(SI*1)
 	VPAND        (BX), Y4, Y13
 	VCVTDQ2PS    Y13, Y13
 	VFMADD213PS  Y9, Y5, Y13
@@ -4056,7 +4068,7 @@ unit:
 	RET
 
 // func fused4x1AVX512(args *byte)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·fused4x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
@@ -4100,6 +4112,7 @@ readys4:
 	MOVQ 88(AX), R11
 
 unit4:
+	PREFETCHT0       1024(BX)
 	VMOVDQU32        (BX), Z7
 	VPERMPS          Z4, Z7, Z7
 	VFMADD213PS      Z6, Z5, Z7
@@ -4203,6 +4216,7 @@ readys3:
 	MOVQ 88(AX), R10
 
 unit3:
+	PREFETCHT0       1024(BX)
 	VMOVDQU32        (BX), Z6
 	VPERMPS          Z3, Z6, Z6
 	VFMADD213PS      Z5, Z4, Z6
@@ -4293,6 +4307,7 @@ readys2:
 	MOVQ 88(AX), R10
 
 unit2:
+	PREFETCHT0       1024(BX)
 	VMOVDQU32        (BX), Z5
 	VPERMPS          Z2, Z5, Z5
 	VFMADD213PS      Z4, Z3, Z5
@@ -4371,6 +4386,7 @@ readys1:
 	MOVQ 88(AX), R8
 
 unit1:
+	PREFETCHT0       1024(BX)
 	VMOVDQU32        (BX), Z4
 	VPERMPS          Z1, Z4, Z4
 	VFMADD213PS      Z3, Z2, Z4
@@ -4415,7 +4431,7 @@ unit1:
 	RET
 
 // func fused4x2AVX512(args *byte)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·fused4x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
@@ -4469,6 +4485,8 @@ readys4:
 	MOVQ 88(AX), R12
 
 unit4:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
 	VMOVDQU32        (BX), Z13
 	VPERMPS          Z8, Z13, Z13
 	VFMADD213PS      Z11, Z9, Z13
@@ -4641,6 +4659,8 @@ readys3:
 	MOVQ 88(AX), R11
 
 unit3:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
 	VMOVDQU32        (BX), Z11
 	VPERMPS          Z6, Z11, Z11
 	VFMADD213PS      Z9, Z7, Z11
@@ -4790,6 +4810,8 @@ readys2:
 	MOVQ 88(AX), R11
 
 unit2:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
 	VMOVDQU32        (BX), Z9
 	VPERMPS          Z4, Z9, Z9
 	VFMADD213PS      Z7, Z5, Z9
@@ -4917,6 +4939,8 @@ readys1:
 	MOVQ 88(AX), R9
 
 unit1:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
 	VMOVDQU32        (BX), Z7
 	VPERMPS          Z2, Z7, Z7
 	VFMADD213PS      Z5, Z3, Z7
@@ -4994,7 +5018,7 @@ unit1:
 	RET
 
 // func fused4x4AVX512(args *byte)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·fused4x4AVX512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
@@ -5068,6 +5092,10 @@ readys4:
 	MOVQ 88(AX), R13
 
 unit4:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
+	PREFETCHT0       1024(BX)(R8*2)
+	PREFETCHT0       1024(BX)(R9*1)
 	VMOVDQU32        (BX), Z25
 	VPERMPS          Z16, Z25, Z25
 	VFMADD213PS      Z21, Z17, Z25
@@ -5378,6 +5406,10 @@ readys3:
 	MOVQ 88(AX), R12
 
 unit3:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
+	PREFETCHT0       1024(BX)(R8*2)
+	PREFETCHT0       1024(BX)(R9*1)
 	VMOVDQU32        (BX), Z21
 	VPERMPS          Z12, Z21, Z21
 	VFMADD213PS      Z17, Z13, Z21
@@ -5645,6 +5677,10 @@ readys2:
 	MOVQ 88(AX), R12
 
 unit2:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
+	PREFETCHT0       1024(BX)(R8*2)
+	PREFETCHT0       1024(BX)(R9*1)
 	VMOVDQU32        (BX), Z17
 	VPERMPS          Z8, Z17, Z17
 	VFMADD213PS      Z13, Z9, Z17
@@ -5870,6 +5906,10 @@ readys1:
 	MOVQ 88(AX), R10
 
 unit1:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
+	PREFETCHT0       1024(BX)(R8*2)
+	PREFETCHT0       1024(BX)(R9*1)
 	VMOVDQU32        (BX), Z13
 	VPERMPS          Z4, Z13, Z13
 	VFMADD213PS      Z9, Z5, Z13
@@ -6013,7 +6053,7 @@ unit1:
 	RET
 
 // func fused8x1AVX512(args *byte)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·fused8x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	MOVQ         (AX), CX
@@ -6057,6 +6097,7 @@ readys4:
 	MOVQ 88(AX), R11
 
 unit4:
+	PREFETCHT0       1024(BX)
 	VMOVDQU32        (BX), Z7
 	VPANDD           Z4, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
@@ -6135,6 +6176,7 @@ readys3:
 	MOVQ 88(AX), R10
 
 unit3:
+	PREFETCHT0       1024(BX)
 	VMOVDQU32        (BX), Z6
 	VPANDD           Z3, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
@@ -6204,6 +6246,7 @@ readys2:
 	MOVQ 88(AX), R10
 
 unit2:
+	PREFETCHT0       1024(BX)
 	VMOVDQU32        (BX), Z5
 	VPANDD           Z2, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
@@ -6265,6 +6308,7 @@ readys1:
 	MOVQ 88(AX), R8
 
 unit1:
+	PREFETCHT0       1024(BX)
 	VMOVDQU32        (BX), Z4
 	VPANDD           Z1, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
@@ -6296,7 +6340,7 @@ unit1:
 	RET
 
 // func fused8x2AVX512(args *byte)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·fused8x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	MOVQ         (AX), CX
@@ -6350,6 +6394,8 @@ readys4:
 	MOVQ 88(AX), R12
 
 unit4:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
 	VMOVDQU32        (BX), Z13
 	VPANDD           Z8, Z13, Z13
 	VCVTDQ2PS        Z13, Z13
@@ -6472,6 +6518,8 @@ readys3:
 	MOVQ 88(AX), R11
 
 unit3:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
 	VMOVDQU32        (BX), Z11
 	VPANDD           Z6, Z11, Z11
 	VCVTDQ2PS        Z11, Z11
@@ -6579,6 +6627,8 @@ readys2:
 	MOVQ 88(AX), R11
 
 unit2:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
 	VMOVDQU32        (BX), Z9
 	VPANDD           Z4, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
@@ -6672,6 +6722,8 @@ readys1:
 	MOVQ 88(AX), R9
 
 unit1:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
 	VMOVDQU32        (BX), Z7
 	VPANDD           Z2, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
@@ -6723,7 +6775,7 @@ unit1:
 	RET
 
 // func fused8x4AVX512(args *byte)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·fused8x4AVX512(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	MOVQ         (AX), CX
@@ -6797,6 +6849,10 @@ readys4:
 	MOVQ 88(AX), R13
 
 unit4:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
+	PREFETCHT0       1024(BX)(R8*2)
+	PREFETCHT0       1024(BX)(R9*1)
 	VMOVDQU32        (BX), Z25
 	VPANDD           Z16, Z25, Z25
 	VCVTDQ2PS        Z25, Z25
@@ -7007,6 +7063,10 @@ readys3:
 	MOVQ 88(AX), R12
 
 unit3:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
+	PREFETCHT0       1024(BX)(R8*2)
+	PREFETCHT0       1024(BX)(R9*1)
 	VMOVDQU32        (BX), Z21
 	VPANDD           Z12, Z21, Z21
 	VCVTDQ2PS        Z21, Z21
@@ -7190,6 +7250,10 @@ readys2:
 	MOVQ 88(AX), R12
 
 unit2:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
+	PREFETCHT0       1024(BX)(R8*2)
+	PREFETCHT0       1024(BX)(R9*1)
 	VMOVDQU32        (BX), Z17
 	VPANDD           Z8, Z17, Z17
 	VCVTDQ2PS        Z17, Z17
@@ -7347,6 +7411,10 @@ readys1:
 	MOVQ 88(AX), R10
 
 unit1:
+	PREFETCHT0       1024(BX)
+	PREFETCHT0       1024(BX)(R8*1)
+	PREFETCHT0       1024(BX)(R8*2)
+	PREFETCHT0       1024(BX)(R9*1)
 	VMOVDQU32        (BX), Z13
 	VPANDD           Z4, Z13, Z13
 	VCVTDQ2PS        Z13, Z13

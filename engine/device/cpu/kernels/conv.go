@@ -15,7 +15,7 @@ func ConvSilu(dst, w, u0, u1, u2, u3 []float32) {
 	}
 	w0, w1, w2, w3 := w[:c], w[c:2*c], w[2*c:3*c], w[3*c:4*c]
 	for i := range u3 {
-		t := w0[i] * u0[i]
+		t := float32(w0[i] * u0[i])
 		t = fma32(w1[i], u1[i], t)
 		t = fma32(w2[i], u2[i], t)
 		t = fma32(w3[i], u3[i], t)

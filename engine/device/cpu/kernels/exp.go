@@ -40,7 +40,7 @@ func exp32(x float32) float32 {
 	k1 := k >> 1
 	k2 := k - k1
 	p = p * float32frombits(uint32(k1+127)<<23)
-	return p * float32frombits(uint32(k2+127)<<23)
+	return float32(p * float32frombits(uint32(k2+127)<<23))
 }
 
 func sigmoid32(x float32) float32 { return 1 / (1 + exp32(-x)) }

@@ -76,7 +76,7 @@ func ScaleAdd(y []float32, s, a float32, x []float32) {
 		return
 	}
 	for i, v := range x {
-		y[i] = fma32(a, v, s*y[i])
+		y[i] = fma32(a, v, float32(s*y[i]))
 	}
 }
 

@@ -206,6 +206,10 @@ func (e emitter) fusedAffine(bits int, s tileShape) {
 	}
 }
 
+// ahead is how many bytes before their use codes are asked for. On a 300 MB matrix it takes the AVX-512 product of one row from
+// 11.8 to 13.4 GB/s, where a plain read gets 16.5 (two-core Xeon VM, November 2026); 512 does the same, 2048 and 4096 less.
+const ahead = 1024
+
 func (e emitter) fusedBody(args reg.GPVirtual, t tileRegs, bits, panels, rows int) {
 	tag := fmt.Sprint(rows)
 	hs := e.halves()
@@ -228,6 +232,11 @@ func (e emitter) fusedBody(args reg.GPVirtual, t tileRegs, bits, panels, rows in
 	units := e.field(args, tileUnits)
 	e.Label("unit" + tag)
 	turn := 0
+	for p := range panels {
+		for line := range unitBytes(bits) / 64 {
+			e.PREFETCHT0(at(p, ahead+64*line))
+		}
+	}
 	for j := range unitValues(bits) {
 		if e.isa == avx512 {
 			for p := range panels {
