@@ -56,6 +56,8 @@ func ResetAttention(acc []float32, accStride, headDim int, state []Softmax) {
 // sees none is left as it is. scores = (q·key)·scale. acc[r·accStride:][:headDim] and state[r] carry the online softmax from
 // block to block; FinishAttention divides at the end.
 //
+// The query heads that share a KV head may be rows of one call, and then share its reads.
+//
 // A row's result depends only on its own query, the counts of the blocks it was given and their order: blocks at absolute
 // positions make it independent of how a prompt is cut. Per block: scores are chains of fused multiply-add over the head
 // dimension; their largest value with the old Max is the new Max; acc and Sum are multiplied by e^(old - new); Sum gets the

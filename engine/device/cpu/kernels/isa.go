@@ -49,13 +49,19 @@ var (
 
 func init() {
 	active = Available()[len(Available())-1]
-	if name := os.Getenv(EnvISA); name != "" {
-		i, err := ParseISA(name)
-		if err == nil {
-			err = Use(i)
-		}
-		envError = err
+	envError = choose(os.Getenv(EnvISA))
+}
+
+// choose uses the named set; an empty name leaves the choice as it is.
+func choose(name string) error {
+	if name == "" {
+		return nil
 	}
+	i, err := ParseISA(name)
+	if err != nil {
+		return err
+	}
+	return Use(i)
 }
 
 // EnvError returns why the setting in EnvISA was not used, or nil.

@@ -171,13 +171,17 @@ func (m *Matrix) Row(dst []float32, o int) {
 		src := panel[g*(2*scaleWords+codeWords):]
 		scale, bias := m.number(src, lane), m.number(src[scaleWords:], lane)
 		codes := src[2*scaleWords:]
-		for k := 0; k < m.group; k++ {
-			at, shift := k*m.bits/32, k*m.bits%32
-			q := codes[at*OutUnit+lane] >> shift
-			if shift+m.bits > 32 {
-				q |= codes[(at+1)*OutUnit+lane] << (32 - shift)
+		var bits uint64
+		have := 0
+		for k := range m.group {
+			if have < m.bits {
+				bits |= uint64(codes[lane]) << have
+				codes = codes[min(OutUnit, len(codes)):]
+				have += 32
 			}
-			dst[g*m.group+k] = fma32(scale, float32(q&mask), bias)
+			dst[g*m.group+k] = fma32(scale, float32(uint32(bits)&mask), bias)
+			bits >>= m.bits
+			have -= m.bits
 		}
 	}
 }

@@ -48,11 +48,3 @@ func scaleMul(dst, x, w []float32, s float32) {
 		dst[i] = t * w[i]
 	}
 }
-
-// Softplus returns log(1 + e^x), x itself above 20, computed in float64.
-func Softplus(x float32) float32 {
-	if x > 20 {
-		return x
-	}
-	return float32(math.Log1p(math.Exp(float64(x))))
-}
