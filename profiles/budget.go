@@ -48,14 +48,13 @@ func (m Machine) budget(profileBytes, userBytes int64) budget {
 		switch {
 		case bytes <= 0:
 		case bytes > machineBytes:
-			b.notes = append(b.notes, fmt.Sprintf("%s of %s is more than this machine gives (%s), so %s is used",
-				whose, both(bytes), m.phrase(machineLimit, machineBytes), both(machineBytes)))
+			b.notes = append(b.notes, fmt.Sprintf("%s of %s is more than there is: %s.", whose, both(bytes), m.phrase(machineLimit, machineBytes)))
 		case bytes < b.Bytes:
 			b.Bytes, b.Limit = bytes, limit
 		}
 	}
-	asked(profileBytes, LimitProfileBudget, "the profile's budget")
-	asked(userBytes, LimitUserBudget, "the budget that was asked for")
+	asked(profileBytes, LimitProfileBudget, "The profile's budget")
+	asked(userBytes, LimitUserBudget, "The budget that was asked for")
 	return b
 }
 

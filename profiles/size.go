@@ -87,7 +87,7 @@ func Size(in Input) (Result, error) {
 	r := Result{
 		ModelID: in.Model.ID, ProfileID: in.Profile.ID, WindowTokens: chosen.window, KVFormat: chosen.format,
 		RestorePoints: chosen.points, Draft: draft, Sequences: sequences, BudgetBytes: money.Bytes,
-		Binding: money.Limit, Costs: chosen.costs, Notes: money.notes,
+		Binding: money.Limit, Costs: chosen.costs, GaveUp: []string{}, Notes: append([]string{}, money.notes...),
 	}
 	r.UsedBytes = r.Costs.ProjectedBytes(Load{Sequences: sequences, RestorePoints: chosen.points, Tokens: int64(chosen.window)})
 	if chosen.window == wanted {

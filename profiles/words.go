@@ -18,8 +18,11 @@ func gibi(bytes int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(bytes)/gib)
 }
 
-// both is bytes in GiB and GB.
+// both is bytes in GiB and GB, in MiB and MB below 1 GiB.
 func both(bytes int64) string {
+	if bytes < gib {
+		return fmt.Sprintf("%s (%.0f MB)", gibi(bytes), float64(bytes)/1e6)
+	}
 	return fmt.Sprintf("%s (%.1f GB)", gibi(bytes), float64(bytes)/1e9)
 }
 

@@ -100,7 +100,14 @@ func (system) Volume(ctx context.Context, path string) (Volume, error) {
 	for {
 		usage, err := disk.UsageWithContext(ctx, path)
 		if err == nil {
-			return Volume{FileSystem: usage.Fstype, Mount: mountOf(path), TotalBytes: int64(usage.Total), FreeBytes: int64(usage.Free)}, nil
+			v := Volume{FileSystem: usage.Fstype, TotalBytes: int64(usage.Total), FreeBytes: int64(usage.Free)}
+			if resolved, err := filepath.EvalSymlinks(path); err == nil {
+				path = resolved
+			}
+			if mount, fileSystem := mountOf(path); mount != "" {
+				v.Mount, v.FileSystem = mount, fileSystem
+			}
+			return v, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
 			return Volume{}, err

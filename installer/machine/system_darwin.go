@@ -47,10 +47,11 @@ func (system) Attribute(path, name string) (string, error) {
 	return string(buffer[:n]), nil
 }
 
-func mountOf(path string) string {
+// mountOf is the mount that holds path and its file system's name.
+func mountOf(path string) (mount, fileSystem string) {
 	var stat unix.Statfs_t
 	if unix.Statfs(path, &stat) != nil {
-		return ""
+		return "", ""
 	}
-	return unix.ByteSliceToString(stat.Mntonname[:])
+	return unix.ByteSliceToString(stat.Mntonname[:]), unix.ByteSliceToString(stat.Fstypename[:])
 }

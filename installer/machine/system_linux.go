@@ -40,23 +40,32 @@ func (system) Attribute(path, name string) (string, error) {
 	return string(buffer[:n]), nil
 }
 
-// mountOf finds the longest mount point above path in the mount table.
-func mountOf(path string) string {
+// mountOf finds the mount that holds path, the longest mount point above it, and its file system's own name (statfs
+// knows only a number, the same for ext2, ext3 and ext4).
+func mountOf(path string) (mount, fileSystem string) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	best := ""
-	for line := range strings.Lines(string(data)) {
-		fields := strings.Fields(line)
-		if len(fields) < 5 {
+	return mountIn(string(data), path)
+}
+
+// mountIn reads mount tables: "36 35 98:0 /root /mount/point options optional... - type source options", a later line
+// hiding an earlier one on the same place. Spaces in a mount point are written \040.
+func mountIn(table, path string) (mount, fileSystem string) {
+	for line := range strings.Lines(table) {
+		before, after, ok := strings.Cut(line, " - ")
+		fields, kind := strings.Fields(before), strings.Fields(after)
+		if !ok || len(fields) < 5 || len(kind) < 1 {
 			continue
 		}
-		mount := fields[4]
-		under := mount == "/" || path == mount || strings.HasPrefix(path, mount+"/")
-		if under && len(mount) > len(best) {
-			best = mount
+		point := unescape.Replace(fields[4])
+		under := point == "/" || path == point || strings.HasPrefix(path, point+"/")
+		if under && len(point) >= len(mount) {
+			mount, fileSystem = point, kind[0]
 		}
 	}
-	return best
+	return mount, fileSystem
 }
+
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
