@@ -291,7 +291,7 @@ func (e *Engine) finish(j *job, reason FinishReason, err error) {
 		text = j.tail
 		e.observe(e.opt.Now().Sub(j.submitted))
 	}
-	end := End{Reason: reason, Err: err, Usage: j.usage, Times: j.timesAt(e.opt.Now()), LimitTokens: j.limit, Windowed: j.windowed}
+	end := End{Reason: reason, Err: err, Usage: j.usage, Times: j.timesAt(e.opt.Now()), LimitTokens: j.limit, Windowed: j.windowed && reason == FinishLength}
 	if e.opt.OnEnd != nil {
 		e.opt.OnEnd(Summary{ID: j.ID, Length: len(j.Prompt), End: end})
 	}

@@ -20,7 +20,7 @@ type job struct {
 	windowed bool
 
 	seq       Sequence
-	out       []int32 // tokens of the reply
+	out       []int32         // tokens of the reply
 	history   *sample.History // nil where no penalty looks at it
 	generator *sample.Generator
 	stops     stopFinder

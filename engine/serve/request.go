@@ -75,7 +75,7 @@ type End struct {
 
 	// LimitTokens is the bound on the reply that was in force: MaxTokens, or what the window had room for.
 	LimitTokens int
-	Windowed    bool // the window was the narrower bound
+	Windowed    bool // it ended because prompt and reply filled the window, not because of MaxTokens
 }
 
 // Token is one token of a reply.

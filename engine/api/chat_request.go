@@ -1,0 +1,124 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+
+	"slipway/engine/sample"
+	"slipway/engine/text"
+)
+
+// chatRequest is a chat completion's body, understood.
+type chatRequest struct {
+	generation
+	conversation  text.Conversation
+	tools         []tool
+	choice        choice
+	parallelCalls bool
+}
+
+func (s *Server) readChat(o *object) (*chatRequest, *Error) {
+	if err := s.wrongModel(o); err != nil {
+		return nil, err
+	}
+	q := &chatRequest{generation: s.readGeneration(o)}
+	q.conversation.AddGenerationPrompt = true
+	q.conversation.Messages = readMessages(o)
+	q.tools, q.choice, q.parallelCalls = readTools(o)
+	if q.choice.kind != "none" {
+		for _, t := range q.tools {
+			q.conversation.Tools = append(q.conversation.Tools, t.raw)
+		}
+	}
+	q.conversation.ReasoningEffort, _ = o.str("reasoning_effort")
+	q.conversation.Kwargs = readKwargs(o)
+	q.readChatLogprobs(o)
+	o.only("response_format", "structured output is not supported yet", `{"type":"text"}`)
+	o.only("modalities", "this server answers with text", `["text"]`)
+	o.only("verbosity", "the model has no such setting", `"medium"`)
+	return q, o.done()
+}
+
+// readKwargs takes the template's variables; the template judges all but enable_thinking, whose type it would not check.
+func readKwargs(o *object) json.RawMessage {
+	raw := o.take("chat_template_kwargs")
+	if raw == nil {
+		return nil
+	}
+	sub, err := readObject("chat_template_kwargs", raw)
+	if err != nil {
+		o.keep(err)
+		return nil
+	}
+	sub.boolean("enable_thinking")
+	if sub.err != nil {
+		o.keep(sub.err)
+	}
+	return raw
+}
+
+// readChatLogprobs takes logprobs (a boolean) and top_logprobs.
+func (q *chatRequest) readChatLogprobs(o *object) {
+	wanted, _ := o.boolean("logprobs")
+	n, given := o.integer("top_logprobs", 0, 20)
+	switch {
+	case wanted:
+		q.topLogprobs = int(n)
+	case given:
+		o.fail("top_logprobs", "needs logprobs true")
+	}
+}
+
+// prompt renders and encodes a conversation. thinking says that the reply begins inside the model's thinking.
+func (s *Server) prompt(q *chatRequest) (ids []int32, thinking bool, failure *Error) {
+	rendered, err := s.opt.Template.Render(q.conversation)
+	if err != nil {
+		return nil, false, asError(err)
+	}
+	thinking = strings.HasSuffix(strings.TrimRight(rendered.Text, "\n"), "<think>")
+	return s.opt.Tokenizer.EncodePrompt(rendered), thinking, nil
+}
+
+// opening gives the tokens that force a tool call, and the mask that holds the name to the tools' where it is open.
+func (s *Server) opening(q *chatRequest, thinking bool) ([]int32, func([]int32) sample.Mask) {
+	start := "<tool_call>\n<function="
+	if thinking {
+		start = "\n</think>\n\n" + start
+	}
+	encode := func(s2 string) []int32 { return s.opt.Tokenizer.Encode(s2, text.EncodeOptions{SpecialTokens: true}) }
+	switch q.choice.kind {
+	case "named":
+		return encode(start + q.choice.name + ">\n"), nil
+	case "required":
+		ids := encode(start)
+		return ids, s.nameMask(q.tools, len(ids))
+	}
+	return nil, nil
+}
+
+// nameMask allows, after the opening, only tokens that go on towards one of the tools' names and its closing bracket.
+func (s *Server) nameMask(tools []tool, openingTokens int) func([]int32) sample.Mask {
+	return func(reply []int32) sample.Mask {
+		var soFar []byte
+		for _, id := range reply[openingTokens:] {
+			soFar = append(soFar, s.opt.Tokenizer.TokenBytes(id)...)
+		}
+		written := string(soFar)
+		if strings.Contains(written, ">") {
+			return nil
+		}
+		mask := sample.NewMask(s.opt.VocabTokens)
+		for id := range int32(s.opt.VocabTokens) {
+			piece := string(s.opt.Tokenizer.TokenBytes(id))
+			if piece == "" || s.opt.Tokenizer.IsSpecial(id) {
+				continue
+			}
+			for _, t := range tools {
+				if wanted := t.name + ">\n"; strings.HasPrefix(wanted, written+piece) {
+					mask.Allow(id)
+				}
+			}
+		}
+		return mask
+	}
+}

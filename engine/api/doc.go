@@ -1,0 +1,29 @@
+// Package api is the server's HTTP face: OpenAI's chat and text completions, the model list, health and metrics.
+//
+// It knows wire shapes, text and the queue ([serve.Engine]); it knows no tensor. Main line of a request: guard (who may
+// ask) -> read (strictly, every refusal names its field) -> render and tokenize -> queue -> follow the reply.
+//
+// # What is refused, what is ignored
+//
+// A member that changes what the client gets and is not done here is refused with 400 and its name: response_format other
+// than text, n above 1, images, audio, files, functions, function_call, prediction of another kind, web_search_options,
+// strict tools, logprobs without their chat or completion meaning, and every member that is not known at all. A member
+// that is null counts as absent.
+//
+// Ignored, because the reply would be the same with and without: user, metadata, store, safety_identifier,
+// prompt_cache_key, prompt_cache_retention, prediction, service_tier "auto" and "default", verbosity "medium", modalities
+// ["text"], stream_options.include_obfuscation; in messages name of non-tool turns is given to the template, and
+// annotations, refusal null, audio null, function_call null and cache_control are ignored.
+//
+// # Who may ask
+//
+// A web page must not reach the server: Host must be loopback, the address that the connection came in on, or a name given
+// at start; an Origin other than the server's own is refused; POST needs application/json; no CORS header is ever sent.
+// With a key, every path needs it but GET /health from loopback.
+//
+// # Replies that take long
+//
+// A stream sends its role delta as soon as the request is queued, and an empty delta whenever nothing was sent for the
+// keep-alive interval. A plain reply sends white space (JSON allows it in front) from the first interval on; from then
+// its status is 200 and a later failure is an error object in the body.
+package api

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// health tells others whether this server is ready, and whether it is idle: busy, background and draining false, active
+// and queued 0. It takes no lock and no memory of the engine's, so it answers whatever the engine does.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	status := s.opt.Engine.Status()
+	sendJSON(w, http.StatusOK, map[string]any{
+		"product":    "slipway",
+		"version":    s.opt.Version,
+		"pid":        s.opt.PID,
+		"started":    s.opt.Started.UTC().Format(time.RFC3339),
+		"launch_id":  s.opt.LaunchID,
+		"model":      s.opt.ModelID,
+		"ready":      status.Running && !status.Draining,
+		"busy":       status.Active > 0,
+		"active":     status.Active,
+		"queued":     status.Queued,
+		"background": false,
+		"draining":   status.Draining,
+	})
+}
+
+func sendJSON(w http.ResponseWriter, status int, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // all our values are plain
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	w.Write(append(body, '\n'))
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"slipway/engine/serve"
+)
+
+// Metrics counts requests for Prometheus and writes one log line for each. A scrape sees one moment: the prompt's tokens
+// are the cached and the computed ones in every scrape.
+type Metrics struct {
+	log     *slog.Logger
+	handler http.Handler
+	status  func() serve.Status
+
+	mu       sync.Mutex
+	outcomes map[serve.FinishReason]int
+	refused  map[string]int
+	usage    serve.Usage
+	seconds  map[string]float64
+}
+
+// NewMetrics makes counters. status is read at each scrape; info labels the build.
+func NewMetrics(log *slog.Logger, status func() serve.Status, version, model, revision string) *Metrics {
+	m := &Metrics{log: log, status: status, outcomes: map[serve.FinishReason]int{}, refused: map[string]int{}, seconds: map[string]float64{}}
+	for _, reason := range []serve.FinishReason{serve.FinishStop, serve.FinishLength, serve.FinishCancelled, serve.FinishError} {
+		m.outcomes[reason] = 0
+	}
+	registry := prometheus.NewRegistry()
+	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "slipway_build_info", Help: "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": version, "model": model, "revision": revision}})
+	info.Set(1)
+	registry.MustRegister(info, m)
+	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return m
+}
+
+// ServeHTTP answers a scrape.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.handler.ServeHTTP(w, r) }
+
+// OnEnd counts and logs a request that was accepted; it is the engine's hook.
+func (m *Metrics) OnEnd(s serve.Summary) {
+	m.mu.Lock()
+	m.outcomes[s.Reason]++
+	m.usage.CachedTokens += s.Usage.CachedTokens
+	m.usage.ComputedTokens += s.Usage.ComputedTokens
+	m.usage.CompletionTokens += s.Usage.CompletionTokens
+	m.seconds["tokenize"] += s.Times.Tokenize.Seconds()
+	m.seconds["queue"] += s.Times.Queue.Seconds()
+	m.seconds["prefill"] += s.Times.Prefill.Seconds()
+	m.seconds["decode"] += s.Times.Decode.Seconds()
+	m.mu.Unlock()
+
+	level, attrs := slog.LevelInfo, []any{
+		"request", s.ID, "outcome", string(s.Reason), "length_tokens", s.Length,
+		"prompt_tokens", s.Usage.PromptTokens(), "cached_tokens", s.Usage.CachedTokens, "computed_tokens", s.Usage.ComputedTokens,
+		"completion_tokens", s.Usage.CompletionTokens,
+		"tokenize", s.Times.Tokenize, "queue", s.Times.Queue, "prefill", s.Times.Prefill, "decode", s.Times.Decode,
+	}
+	if s.Reason == serve.FinishError {
+		level = slog.LevelError
+		attrs = append(attrs, "error", s.Err.Error())
+	}
+	m.log.Log(context.Background(), level, "request", attrs...)
+}
+
+func (m *Metrics) refuse(code string) {
+	m.mu.Lock()
+	m.refused[code]++
+	m.mu.Unlock()
+}
+
+var (
+	requestsDesc   = desc("slipway_requests_total", "Requests that were accepted and have ended, by how they ended.", "outcome")
+	refusedDesc    = desc("slipway_refused_total", "Requests answered with an error, by its code.", "code")
+	promptDesc     = desc("slipway_prompt_tokens_total", "Prompt tokens dealt with: cached plus computed.")
+	cachedDesc     = desc("slipway_cached_tokens_total", "Prompt tokens restored instead of computed.")
+	computedDesc   = desc("slipway_computed_tokens_total", "Prompt tokens that went through the network.")
+	completionDesc = desc("slipway_completion_tokens_total", "Tokens of replies, end tokens included.")
+	phaseDesc      = desc("slipway_phase_seconds_total", "Wall clock of requests, by phase.", "phase")
+	activeDesc     = desc("slipway_active_requests", "Requests in prefill or decode.")
+	queuedDesc     = desc("slipway_queued_requests", "Requests waiting for their turn.")
+)
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc, completionDesc, phaseDesc, activeDesc, queuedDesc} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	counter := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for reason, n := range m.outcomes {
+		counter(requestsDesc, float64(n), string(reason))
+	}
+	for code, n := range m.refused {
+		counter(refusedDesc, float64(n), code)
+	}
+	counter(promptDesc, float64(m.usage.PromptTokens()))
+	counter(cachedDesc, float64(m.usage.CachedTokens))
+	counter(computedDesc, float64(m.usage.ComputedTokens))
+	counter(completionDesc, float64(m.usage.CompletionTokens))
+	for phase, seconds := range m.seconds {
+		counter(phaseDesc, seconds, phase)
+	}
+	status := m.status()
+	to <- prometheus.MustNewConstMetric(activeDesc, prometheus.GaugeValue, float64(status.Active))
+	to <- prometheus.MustNewConstMetric(queuedDesc, prometheus.GaugeValue, float64(status.Queued))
+}
