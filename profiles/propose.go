@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // ComfortableTokens is the window below which the next smaller model is proposed: a coding assistant's instructions,
@@ -22,16 +23,37 @@ type Proposal struct {
 // Propose picks the largest model that leaves a comfortable window under the first profile (exact: nothing is
 // approximated unless a person asks for it), or else the one with the largest window. Without Metal, or with a server
 // that has no Metal device, it proposes the embedded model on the CPU. capabilities nil: the server is not known yet.
+// An experimental profile is taken only when it is the only one handed in, which means that a person asked for it.
+// One sequence at a time is meant; ProposeFor takes another number.
 func Propose(machine Machine, models []Candidate, profiles []Profile, capabilities *Capabilities) (Proposal, error) {
+	return ProposeFor(machine, models, profiles, capabilities, 1)
+}
+
+// ProposeFor is Propose for a number of sequences answered at once: the number that the plan will size with.
+func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabilities *Capabilities, sequences int) (Proposal, error) {
 	profile, reason, err := firstHonoured(profiles, capabilities)
 	if err != nil {
 		return Proposal{}, err
 	}
+	size := func(machine Machine, model Candidate) (Result, error) {
+		return Size(Input{Model: model, Profile: profile, Machine: machine, Capabilities: capabilities, Sequences: sequences})
+	}
+	onCPU := func(reasons ...string) (Proposal, error) {
+		machine.CapBytes = 0 // Metal's limit does not bind the CPU
+		for _, model := range models {
+			if !model.Embedded {
+				continue
+			}
+			r, err := size(machine, model)
+			return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: "cpu", Result: r, Reasons: append(reasons, r.Sentence, reason)}, err
+		}
+		return Proposal{}, errors.New("no embedded model is at hand for the CPU")
+	}
 	switch {
 	case machine.CapBytes == 0:
-		return onCPU(machine, models, profile, capabilities, reason, "This machine has no Metal, so the answer comes from the CPU: the embedded model is the one that is small enough for it.")
+		return onCPU("This machine has no Metal, so the answer comes from the CPU: the embedded model is the one that is small enough for it.")
 	case capabilities != nil && !slices.Contains(capabilities.Devices, "metal"):
-		return onCPU(machine, models, profile, capabilities, reason, "This server has no Metal device, so the answer comes from the CPU: the embedded model is the one that is small enough for it.")
+		return onCPU("This server has no Metal device, so the answer comes from the CPU: the embedded model is the one that is small enough for it.")
 	}
 	bySize := slices.Clone(models)
 	slices.SortFunc(bySize, func(a, b Candidate) int {
@@ -42,7 +64,7 @@ func Propose(machine Machine, models []Candidate, profiles []Profile, capabiliti
 		if model.Embedded {
 			continue
 		}
-		r, err := Size(Input{Model: model, Profile: profile, Machine: machine, Capabilities: capabilities})
+		r, err := size(machine, model)
 		var noFit *NoFitError
 		switch {
 		case errors.As(err, &noFit):
@@ -63,7 +85,7 @@ func Propose(machine Machine, models []Candidate, profiles []Profile, capabiliti
 		}
 	}
 	if best.ModelID == "" {
-		return onCPU(machine, models, profile, capabilities, reason, append(best.Reasons, "Only the embedded model fits this machine.")...)
+		return onCPU(append(best.Reasons, "Only the embedded model fits this machine.")...)
 	}
 	best.Reasons = append(best.Reasons, fmt.Sprintf("No model leaves %s tokens; %s leaves the most.", grouped(ComfortableTokens), best.ModelID), best.Result.Sentence, reason)
 	return best, nil
@@ -72,7 +94,7 @@ func Propose(machine Machine, models []Candidate, profiles []Profile, capabiliti
 func firstHonoured(profiles []Profile, capabilities *Capabilities) (Profile, string, error) {
 	var why []string
 	for _, p := range profiles {
-		if p.Experimental {
+		if p.Experimental && len(profiles) > 1 {
 			continue // never without being asked for
 		}
 		var missing []string
@@ -86,22 +108,7 @@ func firstHonoured(profiles []Profile, capabilities *Capabilities) (Profile, str
 		if len(p.Approximations) == 0 {
 			return p, fmt.Sprintf("Profile %s approximates nothing.", p.ID), nil
 		}
-		return p, fmt.Sprintf("Profile %s is the first that this server can honour.", p.ID), nil
+		return p, fmt.Sprintf("Profile %s approximates: %s.", p.ID, strings.Join(p.Approximations, "; ")), nil
 	}
 	return Profile{}, "", fmt.Errorf("no profile can be offered: %s", list(why))
-}
-
-func onCPU(machine Machine, models []Candidate, profile Profile, capabilities *Capabilities, profileReason string, reasons ...string) (Proposal, error) {
-	for _, model := range models {
-		if !model.Embedded {
-			continue
-		}
-		machine.CapBytes = 0 // Metal's limit does not bind the CPU
-		r, err := Size(Input{Model: model, Profile: profile, Machine: machine, Capabilities: capabilities})
-		if err != nil {
-			return Proposal{}, err
-		}
-		return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: "cpu", Result: r, Reasons: append(reasons, r.Sentence, profileReason)}, nil
-	}
-	return Proposal{}, errors.New("no embedded model is at hand for the CPU")
 }

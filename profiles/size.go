@@ -19,7 +19,8 @@ type Input struct {
 
 // Result is the settings that fit. WindowTokens is a multiple of WindowStepTokens, also the number of tokens that all
 // sequences together may hold. UsedBytes is the projection at a full window, never above BudgetBytes. Sentence names
-// the limit that binds; GaveUp and Notes are further sentences, in the order in which things were given up.
+// the limit that binds and everything that was given up; GaveUp is the same as clauses, in the order in which things
+// were given up; Notes are sentences about what was asked for and cannot be had.
 type Result struct {
 	ModelID       string      `json:"model"`
 	ProfileID     string      `json:"profile"`
@@ -93,7 +94,14 @@ func Size(in Input) (Result, error) {
 	if chosen.window == wanted {
 		r.Binding = wantedLimit
 	}
-	r.Sentence = in.sentence(r, money, wanted)
+	lead := fmt.Sprintf("Window %s tokens, all that the profile wants", grouped(wanted))
+	switch {
+	case chosen.window < wanted:
+		lead = fmt.Sprintf("Window cut from %s to %s tokens", grouped(wanted), grouped(chosen.window))
+	case wantedLimit == LimitModelWindow:
+		lead = fmt.Sprintf("Window %s tokens, all that the model was made for", grouped(wanted))
+	}
+	clauses := []string{lead}
 	if chosen.window < wanted {
 		r.GaveUp = append(r.GaveUp, fmt.Sprintf("window %s tokens instead of %s", grouped(chosen.window), grouped(wanted)))
 	}
@@ -106,6 +114,12 @@ func Size(in Input) (Result, error) {
 	if draftGone != "" {
 		r.GaveUp = append(r.GaveUp, draftGone)
 	}
+	for _, given := range r.GaveUp {
+		if !strings.HasPrefix(given, "window ") { // the lead says that
+			clauses = append(clauses, given)
+		}
+	}
+	r.Sentence = fmt.Sprintf("%s: %s, and a full window takes %s.", strings.Join(clauses, ", "), in.Machine.phrase(money.Limit, money.Bytes), both(r.UsedBytes))
 	if widened != "" {
 		r.Notes = append(r.Notes, widened)
 	}
@@ -152,9 +166,9 @@ func (in Input) draft() (DraftChoice, string) {
 	want := in.Profile.Draft
 	switch {
 	case want.Kind == MTP && in.Model.Geometry.MTPLayers == 0:
-		return DraftChoice{Kind: NoDraft}, "no draft: these weights carry no MTP head"
+		return DraftChoice{Kind: NoDraft}, "no draft because these weights carry no MTP head"
 	case want.Kind == DFlash2 && in.Model.DFlash2 == nil:
-		return DraftChoice{Kind: NoDraft}, "no draft: no DFlash2 draft goes with this model"
+		return DraftChoice{Kind: NoDraft}, "no draft because no DFlash2 draft goes with this model"
 	}
 	return want, ""
 }
@@ -183,17 +197,6 @@ func (in Input) wantedWindow() (int, Limit) {
 		return model, LimitModelWindow
 	}
 	return profile, LimitProfileWindow
-}
-
-func (in Input) sentence(r Result, money budget, wanted int) string {
-	use := fmt.Sprintf("a full window takes %s", both(r.UsedBytes))
-	switch {
-	case r.Binding == LimitModelWindow:
-		return fmt.Sprintf("Window %s tokens, all that the model was made for: %s, and %s.", grouped(wanted), use, in.Machine.phrase(money.Limit, money.Bytes))
-	case r.Binding == LimitProfileWindow:
-		return fmt.Sprintf("Window %s tokens, all that the profile wants: %s, and %s.", grouped(wanted), use, in.Machine.phrase(money.Limit, money.Bytes))
-	}
-	return fmt.Sprintf("Window cut from %s to %s tokens: %s, and %s.", grouped(wanted), grouped(r.WindowTokens), in.Machine.phrase(money.Limit, money.Bytes), use)
 }
 
 // noFit finds the smallest change that would make the smallest window fit. Tried in this order: a larger budget where a

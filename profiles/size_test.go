@@ -208,6 +208,33 @@ func TestGoldenProposals(t *testing.T) {
 	compare(t, "proposals.golden", out.String())
 }
 
+// A person who asks for the experimental profile gets it, with its price said; nobody else does.
+func TestExperimentalProfileOnlyWhenAsked(t *testing.T) {
+	m := machines[3].m
+	models := []profiles.Candidate{model(t, "pocket"), model(t, bareSpeed)}
+	asked, err := profiles.Propose(m, models, []profiles.Profile{profile(t, "long")}, nil)
+	if err != nil || asked.ProfileID != "long" || !strings.Contains(strings.Join(asked.Reasons, " "), "may be missed") {
+		t.Errorf("asked for: %+v, %v", asked, err)
+	}
+	other, err := profiles.Propose(m, models, []profiles.Profile{profile(t, "long"), profile(t, "balanced")}, nil)
+	if err != nil || other.ProfileID != "balanced" {
+		t.Errorf("not asked for: %+v, %v", other, err)
+	}
+}
+
+// The proposal and the plan must show one number: both are sized for the same number of sequences.
+func TestProposalIsSizedLikeThePlan(t *testing.T) {
+	models := []profiles.Candidate{model(t, bareSpeed)}
+	p, err := profiles.ProposeFor(machines[3].m, models, profiles.All(), nil, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := profiles.Size(profiles.Input{Model: models[0], Profile: profile(t, "exact"), Machine: machines[3].m, Sequences: 3})
+	if err != nil || r.Sentence != p.Result.Sentence || r.WindowTokens != p.Result.WindowTokens {
+		t.Errorf("proposal %+v\nplan %+v, %v", p.Result, r, err)
+	}
+}
+
 func compare(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -74,7 +74,11 @@ func At(file string, data []byte, key, why string) *Error {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
 			table = strings.Trim(strings.SplitN(line, "#", 2)[0], "[] \t")
-			if e.Line == 0 && (table == key || table == wantTable) {
+			switch {
+			case table == key:
+				e.Line = i + 1
+				return e
+			case table == wantTable && e.Line == 0:
 				e.Line = i + 1
 			}
 			continue
