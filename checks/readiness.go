@@ -272,7 +272,7 @@ func developerTools(m Machine, need Need) Check {
 	case !m.DevTools.Known:
 		c.Status, c.Observed = Unknown, "not known"
 	case m.DevTools.Value == "":
-		c.Status, c.Observed = Warn, "none; /usr/bin/git and /usr/bin/clang are stubs that open a dialog"
+		c.Status, c.Observed = Warn, "none; /usr/bin/git and /usr/bin/clang are stand-ins that open an install dialog"
 		c.Fix = "Only an engine with native code needs them."
 		c.Command = []string{"/usr/bin/xcode-select", "--install"}
 	}

@@ -78,7 +78,7 @@ func TestReadiness(t *testing.T) {
 		{"low power mode", func(m *Machine, _ *Need) { m.LowPower = known(true) }, "power", Warn, Warning, "System Settings"},
 		{"sleeps while idle", func(m *Machine, _ *Need) { m.SleepMinutes = known(1) }, "sleep", Pass, Info, "lid"},
 		{"quarantined program", func(m *Machine, _ *Need) { m.Quarantined = known(true) }, "quarantine", Fail, Blocker, "yourself"},
-		{"no Command Line Tools", func(m *Machine, _ *Need) { m.DevTools = known("") }, "command-line-tools", Warn, Info, "stubs"},
+		{"no Command Line Tools", func(m *Machine, _ *Need) { m.DevTools = known("") }, "command-line-tools", Warn, Info, "stand-ins"},
 		{"no Go and a build", func(m *Machine, _ *Need) { m.GoPath, m.GoVersion = known(""), Known[string]{} }, "go", Fail, Blocker, "Install Go"},
 		{"no Go and no build", func(m *Machine, n *Need) { m.GoPath, m.GoVersion, n.Build = known(""), Known[string]{}, false }, "go", Pass, Info, "none"},
 		{"Go 1.9 is older than 1.26", func(m *Machine, _ *Need) { m.GoVersion = known("1.9.7") }, "go", Fail, Blocker, "Update Go"},

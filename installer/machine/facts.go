@@ -1,6 +1,6 @@
 // Package machine observes one machine, once, and gives facts without advice. Every fact says whether it is known,
 // whether it is certain, and how it was learnt. Nothing here installs, writes, or runs a program that could: macOS's
-// tool stubs and version managers' shims are named, never executed.
+// stand-ins for tools and version managers' shims are named, never executed.
 package machine
 
 // Fact is one observation. Value means nothing unless Known. Certain is false for estimates and for values that the

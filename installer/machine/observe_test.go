@@ -163,7 +163,7 @@ func (r *ran) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	return r.Recorded.Run(ctx, argv...)
 }
 
-// Stubs that open an install dialog, shims and scripts that may install something are never executed.
+// Stand-ins that open an install dialog, shims and scripts that may install something are never executed.
 func TestNothingIsRunThatCouldInstall(t *testing.T) {
 	allowed := map[string]bool{"/usr/bin/sw_vers": true, "/usr/bin/vm_stat": true, "/usr/bin/pmset": true,
 		"/usr/bin/xcode-select": true, "/usr/sbin/system_profiler": true}

@@ -17,7 +17,7 @@ var versionForm = regexp.MustCompile(`\d+\.\d+(?:\.\d+)*`)
 
 // tools finds tools on PATH and asks their version where running them is safe.
 //
-// On macOS /usr/bin/git and /usr/bin/clang are stubs that open an install dialog when there are no Command Line Tools:
+// On macOS /usr/bin/git and /usr/bin/clang are stand-ins that open an install dialog when there are no Command Line Tools:
 // they are taken for what they stand for, the program in the developer folder, or for nothing. Version managers' shims
 // (asdf, mise, pyenv and the like) and other scripts may install something when run: they are named and not run.
 func tools(ctx context.Context, src Sources, goos string, developer Fact[string]) []Tool {
@@ -25,10 +25,10 @@ func tools(ctx context.Context, src Sources, goos string, developer Fact[string]
 	for _, want := range wantedTools {
 		t := Tool{Name: want.name}
 		where := src.Look(want.name)
-		if goos == "darwin" && isStub(where) {
+		if goos == "darwin" && isStandIn(where) {
 			if developer.Value == "" {
 				where = ""
-				t.Path = told("", "only macOS's stub, and no Command Line Tools behind it")
+				t.Path = told("", "only macOS's stand-in, and no Command Line Tools behind it")
 			} else {
 				where = developer.Value + "/usr/bin/" + want.name
 				if strings.HasSuffix(developer.Value, ".app/Contents/Developer") && want.name == "clang" {
@@ -51,7 +51,7 @@ func tools(ctx context.Context, src Sources, goos string, developer Fact[string]
 	return found
 }
 
-func isStub(where string) bool { return strings.HasPrefix(where, "/usr/bin/") }
+func isStandIn(where string) bool { return strings.HasPrefix(where, "/usr/bin/") }
 
 func toolVersion(ctx context.Context, src Sources, name, where, argument string) Fact[string] {
 	if !path.IsAbs(where) {
