@@ -10,7 +10,7 @@ import (
 func benchEach(b *testing.B, f func(b *testing.B, workers int)) {
 	before := Active()
 	defer Use(before)
-	for _, i := range []ISA{AVX2, AVX512} {
+	for _, i := range []ISA{AVX2, AVX512, NEON} {
 		if Use(i) != nil {
 			continue
 		}

@@ -1,8 +1,8 @@
 // Package kernels holds the inner loops of the CPU device: pure functions on slices, without goroutines. The device
 // divides the work over rows, outputs and heads and calls them.
 //
-// Every kernel has one plain Go form, which is its definition, and vector forms for AVX2 with FMA and for AVX-512 that
-// give the same bits. That holds because each result is one fixed chain of correctly rounded float32 operations:
+// Every kernel has one plain Go form, which is its definition, and vector forms for AVX2 with FMA, for AVX-512
+// and (products and attention) for NEON that give the same bits. That holds because each result is one fixed chain of correctly rounded float32 operations:
 //
 //   - A matrix product accumulates every (row, output) by fused multiply-add over k = 0, 1, 2, …, beginning at +0. Vector
 //     lanes run over outputs, so no width and no tile changes the chain, and neither the number of rows nor the range of

@@ -13,6 +13,7 @@ const (
 	Plain  ISA = iota // Go, on every architecture
 	AVX2              // amd64 with AVX2, FMA and F16C
 	AVX512            // amd64 with AVX-512 F, VL, DQ, BW
+	NEON              // arm64: matrix products and attention; the other loops are plain
 )
 
 // String returns the name that ParseISA reads.
@@ -24,21 +25,23 @@ func (i ISA) String() string {
 		return "avx2"
 	case AVX512:
 		return "avx512"
+	case NEON:
+		return "neon"
 	}
 	return fmt.Sprintf("ISA(%d)", int(i))
 }
 
-// ParseISA reads "plain", "avx2" or "avx512".
+// ParseISA reads "plain", "avx2", "avx512" or "neon".
 func ParseISA(name string) (ISA, error) {
-	for _, i := range []ISA{Plain, AVX2, AVX512} {
+	for _, i := range []ISA{Plain, AVX2, AVX512, NEON} {
 		if strings.EqualFold(name, i.String()) {
 			return i, nil
 		}
 	}
-	return Plain, fmt.Errorf("kernels: instruction set %q is not known: plain, avx2 or avx512", name)
+	return Plain, fmt.Errorf("kernels: instruction set %q is not known: plain, avx2, avx512 or neon", name)
 }
 
-// EnvISA is the environment variable that picks the instruction set at start: plain, avx2 or avx512. A set that this
+// EnvISA is the environment variable that picks the instruction set at start, by a name that ParseISA reads. A set that this
 // processor lacks, or an unknown name, is not used; EnvError says so.
 const EnvISA = "SLIPWAY_CPU_ISA"
 

@@ -8,7 +8,7 @@ import (
 func TestUnknownInstructionSetIsRefusedAndChangesNothing(t *testing.T) {
 	before := Active()
 	for _, row := range []struct{ name, says string }{
-		{"sse9", `"sse9" is not known: plain, avx2 or avx512`}, {"ISA(7)", "is not known"},
+		{"sse9", `"sse9" is not known: plain, avx2, avx512 or neon`}, {"ISA(7)", "is not known"},
 	} {
 		if err := choose(row.name); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%q: error %v, want one that says %q", row.name, err, row.says)

@@ -13,7 +13,7 @@ func onEach(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	before := Active()
 	defer Use(before)
-	for _, i := range []ISA{Plain, AVX2, AVX512} {
+	for _, i := range []ISA{Plain, AVX2, AVX512, NEON} {
 		if err := Use(i); err != nil {
 			t.Logf("not tested: %v", err)
 			continue

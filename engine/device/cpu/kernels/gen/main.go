@@ -36,43 +36,28 @@ func main() {
 		{"vector", emitVector},
 		{"state", emitState},
 	}
-	stale := false
+	files := neonFiles()
 	for _, f := range families {
 		c, data := build.NewContext(), map[string]operand.Mem{}
 		for _, e := range []emitter{{c, avx2, data}, {c, avx512, data}} {
 			f.emit(e)
 		}
 		file, err := c.Result()
-		if list, ok := err.(build.ErrorList); ok {
-			for _, e := range list {
-				fmt.Fprintln(os.Stderr, e)
-			}
-		}
 		fail(err)
 		fail(pass.Compile.Execute(file))
 		cfg := printer.Config{Name: "kernelsgen", Pkg: "kernels"}
-		for _, out := range []struct {
-			suffix  string
-			printer printer.Printer
-		}{
-			{"_amd64.s", printer.NewGoAsm(cfg)},
-			{"_asm_amd64.go", printer.NewStubs(cfg)},
-		} {
-			text, err := out.printer.Print(file)
-			fail(err)
-			path := filepath.Join(*dir, f.name+out.suffix)
-			if !*check {
-				fail(os.WriteFile(path, text, 0o644))
-				continue
-			}
-			if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, text) {
-				fmt.Fprintf(os.Stderr, "%s is not what the generator writes: run go generate in the folder above\n", path)
-				stale = true
-			}
-		}
+		files[f.name+"_amd64.s"], err = printer.NewGoAsm(cfg).Print(file)
+		fail(err)
+		files[f.name+"_asm_amd64.go"], err = printer.NewStubs(cfg).Print(file)
+		fail(err)
 	}
-	if stale {
-		os.Exit(1)
+	for name, text := range files {
+		path := filepath.Join(*dir, name)
+		if !*check {
+			fail(os.WriteFile(path, text, 0o644))
+		} else if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, text) {
+			fail(fmt.Errorf("%s is not what the generator writes: run go generate in the folder above", path))
+		}
 	}
 }
 
