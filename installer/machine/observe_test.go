@@ -34,6 +34,14 @@ func recording(t *testing.T, name string) *Recorded {
 	return r
 }
 
+// On a Mac, observing the real machine starts this test program again with MetalVerb.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == MetalVerb {
+		os.Exit(MetalMain(os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
 var all = []string{"m1-16", "m2-pro-32", "m3-ultra-96", "m3-ultra-512", "m4-24", "m4-max-36", "m5-max-128", "m2-rosetta-exfat", "debian-12"}
 
 func subject(name string) Subject {

@@ -134,10 +134,17 @@ func (system) Look(name string) string {
 
 func (system) Env(name string) string { return os.Getenv(name) }
 
+// metalChild marks the child's environment, so that a program which does not know MetalVerb cannot start itself on and
+// on.
+const metalChild = "SLIPWAY_METAL_CHILD"
+
 // Metal starts this program again with MetalVerb, where there can be Metal at all.
 func (system) Metal(ctx context.Context) (MetalReport, error) {
 	if runtime.GOOS != "darwin" {
 		return AskMetal()
+	}
+	if os.Getenv(metalChild) != "" {
+		return MetalReport{}, errors.New("a child that was started to ask Metal does not start another")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -145,7 +152,7 @@ func (system) Metal(ctx context.Context) (MetalReport, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, metalTimeout)
 	defer cancel()
-	out, err := runBounded(ctx, []string{self, MetalVerb}, os.Environ())
+	out, err := runBounded(ctx, []string{self, MetalVerb}, append(os.Environ(), metalChild+"=1"))
 	if err != nil {
 		return MetalReport{}, err
 	}
