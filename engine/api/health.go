@@ -4,12 +4,17 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"slipway/engine/serve"
 )
 
 // health tells others whether this server is ready, and whether it is idle: busy, background and draining false, active
 // and queued 0. It takes no lock and no memory of the engine's, so it answers whatever the engine does.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
-	status := s.opt.Engine.Status()
+	var status serve.Status
+	if s.opt.Engine != nil {
+		status = s.opt.Engine.Status()
+	}
 	sendJSON(w, http.StatusOK, map[string]any{
 		"product":    "slipway",
 		"version":    s.opt.Version,

@@ -25,7 +25,7 @@ type Engine interface {
 	WindowTokens() int
 }
 
-// Options of a server.
+// Options of a server. Without an Engine the server is loading: it answers /health, and everything else with 503.
 type Options struct {
 	Engine      Engine
 	Tokenizer   *text.Tokenizer
@@ -62,6 +62,9 @@ func New(opt Options) *Server {
 	for _, host := range opt.AllowHosts {
 		hosts[strings.ToLower(host)] = true
 	}
+	if opt.Metrics == nil {
+		opt.Metrics = NewMetrics(opt.Log, func() serve.Status { return serve.Status{} }, opt.Version, opt.ModelID, opt.Revision)
+	}
 	return &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}}
 }
 
@@ -82,6 +85,11 @@ func (s *Server) Handler() http.Handler {
 		defer s.account(r, rec)
 		if err := s.guard.check(r); err != nil {
 			rec.refuse(err)
+			return
+		}
+		if s.opt.Engine == nil && r.URL.Path != "/health" {
+			rec.refuse(&Error{Status: http.StatusServiceUnavailable, Message: "the model is being loaded; try again in a few seconds",
+				Type: "server_error", Code: "loading", RetryAfter: 5 * time.Second})
 			return
 		}
 		if post, ok := posts[r.URL.Path]; ok {

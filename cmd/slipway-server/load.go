@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"slipway/engine/api"
+	"slipway/engine/device/cpu"
+	"slipway/engine/model"
+	"slipway/engine/sample"
+	"slipway/engine/serve"
+	"slipway/engine/text"
+	"slipway/engine/weights"
+)
+
+// loaded is a model in memory with its text side.
+type loaded struct {
+	checkpoint *weights.Checkpoint
+	device     *cpu.Device
+	network    *network
+	text       *text.Model
+	defaults   sample.Params
+}
+
+// load opens the folder and puts the weights on the device. The window is checked against the model's own before any
+// weight is touched.
+func load(s settings) (l *loaded, err error) {
+	l = &loaded{}
+	defer func() {
+		if err != nil {
+			l.close()
+		}
+	}()
+	if l.text, err = text.Load(s.modelDir); err != nil {
+		return l, err
+	}
+	if l.defaults, err = defaultsOf(s.modelDir); err != nil {
+		return l, err
+	}
+	if l.checkpoint, err = weights.Open(s.modelDir); err != nil {
+		return l, err
+	}
+	config, err := model.ParseConfig(l.checkpoint.Config, l.checkpoint.Generation)
+	if err != nil {
+		return l, err
+	}
+	if s.window > config.MaxPositions {
+		return l, usage("--window %d: the model's own window is %d", s.window, config.MaxPositions)
+	}
+	l.device = cpu.New(0)
+	n, err := model.Load(l.device, l.checkpoint, model.Options{WindowTokens: s.window, MaxSequences: s.parallel})
+	if err != nil {
+		return l, err
+	}
+	l.network = &network{Network: n}
+	return l, nil
+}
+
+// close gives back what a failed load had taken. A model that was loaded lives as long as the process.
+func (l *loaded) close() {
+	if l.device != nil {
+		l.device.Close()
+	}
+	if l.checkpoint != nil {
+		l.checkpoint.Close()
+	}
+}
+
+// defaultsOf reads the sampling values that the model's makers recommend; without the file they are neutral.
+func defaultsOf(dir string) (sample.Params, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, "generation_config.json"))
+	if os.IsNotExist(err) {
+		return sample.Neutral(), nil
+	}
+	if err != nil {
+		return sample.Params{}, err
+	}
+	p, err := sample.ParseDefaults(raw)
+	if err != nil {
+		return p, fmt.Errorf("generation_config.json: %w", err)
+	}
+	return p, nil
+}
+
+// engine makes the queue over the network and completes the API's options.
+func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*serve.Engine, error) {
+	var engine *serve.Engine
+	metrics := api.NewMetrics(log, func() serve.Status { return engine.Status() }, version, s.modelID, s.revision)
+	vocab := l.text.Tokenizer.VocabSize()
+	engine, err := serve.New(l.network, serve.Options{
+		Parallel: s.parallel, Queue: s.queue, VocabTokens: vocab, EndTokens: l.network.Config().EOS,
+		Now: time.Now, Log: log, OnEnd: metrics.OnEnd,
+	})
+	if err != nil {
+		return nil, err
+	}
+	options.Engine, options.Metrics, options.Defaults = engine, metrics, l.defaults
+	options.Tokenizer, options.Template, options.VocabTokens = l.text.Tokenizer, l.text.Template, vocab
+	return engine, nil
+}

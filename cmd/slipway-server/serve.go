@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/engine/api"
+	"slipway/engine/serve"
+)
+
+func serveVerb(errOut io.Writer) *cli.Command {
+	return &cli.Command{
+		Name:  "serve",
+		Usage: "load a model and answer requests until told to stop",
+		Flags: serveFlags(),
+		Action: func(c *cli.Context) error {
+			s, err := readSettings(c)
+			if err != nil {
+				return err
+			}
+			return serveModel(s, errOut)
+		},
+	}
+}
+
+// Bounds of a stop. Together with what surrounds them a stop stays under ten seconds.
+const (
+	finishPatience = 8 * time.Second // for replies under way to end by themselves
+	cutPatience    = time.Second     // for the pass under way, after which replies are told that they were cut
+	closePatience  = 500 * time.Millisecond
+)
+
+// keepAlive is well under the shortest header time-out met in clients (30 s).
+const keepAlive = 10 * time.Second
+
+// serveModel claims the address, loads, answers, and stops when told to.
+func serveModel(s settings, errOut io.Writer) error {
+	started := time.Now()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	log := slog.New(slog.NewTextHandler(errOut, nil))
+
+	listener, err := net.Listen("tcp", s.addr.String())
+	if err != nil {
+		return &failure{exitAddress, fmt.Sprintf("%s cannot be had: %v; stop what listens there, or choose another --port", s.addr, cause(err))}
+	}
+	options := api.Options{
+		ModelID: s.modelID, Revision: s.revision, Version: version, LaunchID: s.launchID, PID: os.Getpid(), Started: started,
+		Key: s.key, AllowHosts: s.allowHosts, BodyBytes: s.bodyBytes, KeepAlive: keepAlive, Now: time.Now, Log: log,
+	}
+	door := newDoor(api.New(options).Handler(), log) // while loading: /health alone
+	go door.server.Serve(listener)
+	defer door.server.Close()
+
+	loaded, err := load(s)
+	if err != nil {
+		var refused *failure
+		if errors.As(err, &refused) {
+			return refused
+		}
+		return &failure{exitModel, fmt.Sprintf("the model in %s cannot be loaded: %v", s.modelDir, err)}
+	}
+	engine, err := loaded.engine(s, &options, log)
+	if err != nil {
+		return &failure{exitModel, fmt.Sprintf("the model in %s cannot be served: %v", s.modelDir, err)}
+	}
+	ctx, cut := context.WithCancel(context.Background())
+	defer cut()
+	ran := make(chan error, 1)
+	go func() { ran <- engine.Run(ctx) }()
+	door.open(api.New(options).Handler())
+	log.Info("loaded", "model", s.modelID, "device", s.device, "window_tokens", engine.WindowTokens(), "parallel", s.parallel,
+		"took", time.Since(started).Round(time.Millisecond))
+	fmt.Fprintf(errOut, "slipway-server: ready at %s/v1\n", urlOf(listener.Addr()))
+
+	select {
+	case err := <-ran:
+		return &failure{exitBug, fmt.Sprintf("the server stopped itself: %v", err)}
+	case received := <-signals:
+		log.Info("stopping", "signal", received.String())
+		stop(engine, cut, ran, signals, log)
+		door.close()
+		return nil
+	}
+}
+
+// stop lets replies end, then cuts them; a second signal cuts at once.
+func stop(engine *serve.Engine, cut func(), ran <-chan error, signals <-chan os.Signal, log *slog.Logger) {
+	engine.Drain()
+	select {
+	case <-ran:
+		return
+	case <-signals:
+	case <-time.After(finishPatience):
+	}
+	status := engine.Status()
+	log.Warn("cutting what still runs", "active", status.Active, "queued", status.Queued)
+	cut()
+	select {
+	case <-ran:
+	case <-time.After(cutPatience):
+	}
+}
+
+// cause is the system's own words, without Go's address and operation in front.
+func cause(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}
+
+// door is the HTTP server, whose handler is exchanged once the model is there.
+type door struct {
+	server  *http.Server
+	handler atomic.Pointer[http.Handler]
+}
+
+func newDoor(loading http.Handler, log *slog.Logger) *door {
+	d := &door{}
+	d.open(loading)
+	d.server = &http.Server{
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*d.handler.Load()).ServeHTTP(w, r) }),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	return d
+}
+
+func (d *door) open(h http.Handler) { d.handler.Store(&h) }
+
+// close lets responses reach their clients, then closes what is left.
+func (d *door) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	if d.server.Shutdown(ctx) != nil {
+		d.server.Close()
+	}
+}

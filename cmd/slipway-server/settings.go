@@ -1,0 +1,200 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/engine/api"
+)
+
+// settings are serve's flags, checked. Whatever cannot be honoured has been refused.
+type settings struct {
+	modelDir   string
+	device     string // "cpu"
+	addr       netip.AddrPort
+	window     int
+	parallel   int
+	queue      int
+	key        *api.Key // nil: none
+	allowHosts []string
+	launchID   string
+	modelID    string
+	revision   string
+	bodyBytes  int64
+}
+
+// Defaults. A window of 8,192 keeps two sequences of a small model under 150 MB on the CPU; set-up sizes it to the machine.
+const (
+	defaultWindow   = 8192
+	defaultParallel = 2
+	defaultQueue    = 16
+	mostParallel    = 16
+	mostQueue       = 1024
+	leastWindow     = 64
+	bodyBytes       = 32 << 20 // a prompt of 262,144 tokens is about 1 MB of English, at worst 8 MB once escaped
+)
+
+var (
+	modelName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
+	launchName  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	revisionHex = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	hostName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
+)
+
+func serveFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "model", Usage: "folder of the checkpoint"},
+		&cli.StringFlag{Name: "device", Value: "auto", Usage: "auto or cpu"},
+		&cli.StringFlag{Name: "host", Value: "127.0.0.1", Usage: "address to listen on; beyond loopback needs --api-key-file"},
+		&cli.IntFlag{Name: "port", Value: 8008, Usage: "port; 0 takes a free one, which is printed"},
+		&cli.IntFlag{Name: "window", Value: defaultWindow, Usage: "most tokens of prompt and reply together"},
+		&cli.IntFlag{Name: "parallel", Value: defaultParallel, Usage: "requests worked on at once"},
+		&cli.IntFlag{Name: "queue", Value: defaultQueue, Usage: "requests that may wait behind them"},
+		&cli.StringFlag{Name: "api-key-file", Usage: "file with the key that clients must send; readable by its owner alone"},
+		&cli.StringSliceFlag{Name: "allow-host", Usage: "name that clients may use in the Host header, such as mac.local"},
+		&cli.StringFlag{Name: "launch-id", Usage: "name of this launch, told by /health"},
+		&cli.StringFlag{Name: "model-id", Usage: "name of the model in the API; left out: the folder's"},
+		&cli.StringFlag{Name: "revision", Usage: "40 hex digits of the weights' revision, told by /v1/models"},
+	}
+}
+
+// readSettings checks the flags, each with the sentence that says what would work.
+func readSettings(c *cli.Context) (settings, error) {
+	s := settings{bodyBytes: bodyBytes, launchID: c.String("launch-id"), revision: c.String("revision")}
+	var err error
+	if s.modelDir, s.modelID, err = modelOf(c.String("model"), c.String("model-id")); err != nil {
+		return s, err
+	}
+	switch device := c.String("device"); device {
+	case "auto", "cpu":
+		s.device = "cpu"
+	case "metal":
+		return s, usage("--device metal: this server has no Metal device yet; use --device cpu")
+	default:
+		return s, usage("--device %s: there are auto and cpu", device)
+	}
+	for _, n := range []struct {
+		flag      string
+		to        *int
+		low, high int
+	}{{"window", &s.window, leastWindow, 1 << 24}, {"parallel", &s.parallel, 1, mostParallel}, {"queue", &s.queue, 0, mostQueue}} {
+		if *n.to = c.Int(n.flag); *n.to < n.low || *n.to > n.high {
+			return s, usage("--%s %d: it must be in [%d, %d]", n.flag, *n.to, n.low, n.high)
+		}
+	}
+	if file := c.String("api-key-file"); file != "" || c.IsSet("api-key-file") {
+		if s.key, err = readKey(file); err != nil {
+			return s, err
+		}
+	}
+	if s.addr, err = addressOf(c.String("host"), c.Int("port"), s.key != nil); err != nil {
+		return s, err
+	}
+	for _, host := range c.StringSlice("allow-host") {
+		if !hostName.MatchString(host) {
+			return s, usage("--allow-host %q: it must be a host name without a port", host)
+		}
+		s.allowHosts = append(s.allowHosts, host)
+	}
+	if s.launchID != "" && !launchName.MatchString(s.launchID) {
+		return s, usage("--launch-id: it must be 1 to 64 letters, digits, dots, dashes or underscores")
+	}
+	if s.revision != "" && !revisionHex.MatchString(s.revision) {
+		return s, usage("--revision %q: it must be 40 lower-case hex digits", s.revision)
+	}
+	return s, nil
+}
+
+func modelOf(dir, id string) (string, string, error) {
+	if dir == "" {
+		return "", "", usage("--model is missing: the folder with config.json, tokenizer.json and the weights")
+	}
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return "", "", usage("--model %s: there is no such folder", dir)
+	}
+	if id == "" {
+		whole, err := filepath.Abs(dir)
+		if err != nil {
+			return "", "", err
+		}
+		id = filepath.Base(whole)
+	}
+	if !modelName.MatchString(id) {
+		return "", "", usage("the model's name %q cannot be used in the API; give another with --model-id", id)
+	}
+	return dir, id, nil
+}
+
+// addressOf allows loopback; with a key also this machine's private addresses, or all of them at once (the guard then
+// answers on private ones only). Never a public address.
+func addressOf(host string, port int, keyed bool) (netip.AddrPort, error) {
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil {
+		return netip.AddrPort{}, usage("--host %q: it must be an IP address, such as 127.0.0.1", host)
+	}
+	if port < 0 || port > 65535 {
+		return netip.AddrPort{}, usage("--port %d: it must be in [0, 65535]", port)
+	}
+	switch {
+	case addr.IsLoopback():
+	case !addr.IsUnspecified() && !addr.IsPrivate() && !addr.IsLinkLocalUnicast():
+		return netip.AddrPort{}, usage("--host %s is a public address; this server answers on loopback and private networks only", host)
+	case !keyed:
+		return netip.AddrPort{}, usage("--host %s opens the server to the network, which needs a key: give --api-key-file, or listen on 127.0.0.1", host)
+	}
+	return netip.AddrPortFrom(addr, uint16(port)), nil
+}
+
+// Bounds on a key. 16 characters of the shortest alphabet in use (hex) are 64 bits.
+const (
+	leastKey     = 16
+	mostKeyBytes = 4096
+)
+
+// readKey takes a key file that nobody else can read. The key is never printed.
+func readKey(file string) (*api.Key, error) {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, usage("--api-key-file %s: there is no such file", file)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, usage("--api-key-file %s has mode %04o, so others can read it; run: chmod 600 %s", file, mode, file)
+	}
+	if info.Size() > mostKeyBytes {
+		return nil, usage("--api-key-file %s has %d bytes; that is no key", file, info.Size())
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usage("--api-key-file %s cannot be read: %v", file, err)
+	}
+	key := strings.TrimSpace(string(raw))
+	if len(key) < leastKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, usage("--api-key-file %s must hold one line of at least %d visible ASCII characters", file, leastKey)
+	}
+	return api.NewKey(key), nil
+}
+
+// urlOf is how a client on this machine reaches the address.
+func urlOf(addr net.Addr) string {
+	ap, err := netip.ParseAddrPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	host := ap.Addr().Unmap()
+	if host.IsUnspecified() {
+		host = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return fmt.Sprintf("http://%s", net.JoinHostPort(host.String(), strconv.Itoa(int(ap.Port()))))
+}
