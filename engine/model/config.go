@@ -1,0 +1,290 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"slipway/engine/weights"
+)
+
+// Config is what config.json and generation_config.json say about the network. Counts and widths are in elements.
+type Config struct {
+	ModelType    string  // of the text model, e.g. "qwen3_5_text"
+	VocabSize    int     // rows of lm_head, padding included
+	MaxPositions int     // largest window that the model was made for
+	EOS          []int32 // ids that end a reply: config.json and generation_config.json together, no id twice
+	Tied         bool    // lm_head is the embedding
+
+	Hidden, Intermediate int
+	Layers               int
+	FullAttention        []bool // per layer
+	Eps                  float32
+
+	Heads, KVHeads, HeadDim int
+	RotaryDims              int
+	RopeTheta               float64
+
+	KeyHeads, ValueHeads int // of gated delta net layers
+	KeyDim, ValueDim     int
+	ConvTaps             int
+
+	MTPLayers int // as config.json says; whether the weights are there the checkpoint knows
+}
+
+// ConvChannels is the width of the convolution: q | k | v.
+func (c *Config) ConvChannels() int { return 2*c.KeyHeads*c.KeyDim + c.ValueHeads*c.ValueDim }
+
+// AttentionLayers counts the full-attention layers.
+func (c *Config) AttentionLayers() int {
+	n := 0
+	for _, full := range c.FullAttention {
+		if full {
+			n++
+		}
+	}
+	return n
+}
+
+// maxDim bounds every dimension of a config, far above any model of the family, so that products stay in range.
+const maxDim = 1 << 24
+
+// ParseConfig reads the two files; generation may be nil. Errors are *weights.MisfitError that name the field.
+func ParseConfig(config, generation []byte) (*Config, error) {
+	var top struct {
+		ModelType string          `json:"model_type"`
+		Text      json.RawMessage `json:"text_config"`
+		Tied      *bool           `json:"tie_word_embeddings"`
+		EOS       json.RawMessage `json:"eos_token_id"`
+	}
+	if err := json.Unmarshal(config, &top); err != nil {
+		return nil, misfit("", "text that does not parse: "+err.Error(), "a model configuration")
+	}
+	text := config
+	if len(top.Text) > 0 && string(top.Text) != "null" {
+		text = top.Text
+	}
+	var f fields
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, misfit("text_config", "text that does not parse: "+err.Error(), "the configuration of a text model")
+	}
+	if !isFamily(top.ModelType) || f.ModelType != "" && !isFamily(f.ModelType) {
+		return nil, misfit("model_type", fmt.Sprintf("%q", top.ModelType), `"qwen3_5" or "qwen3_5_text" (Qwen3.5, 3.6 and 3.8, dense)`)
+	}
+	c, err := f.config()
+	if err != nil {
+		return nil, err
+	}
+	if f.Tied == nil && top.Tied != nil {
+		c.Tied = *top.Tied
+	}
+	if c.ModelType == "" {
+		c.ModelType = top.ModelType
+	}
+	for _, raw := range []json.RawMessage{f.EOS, top.EOS, generationEOS(generation)} {
+		if err := c.addEOS(raw); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func isFamily(modelType string) bool {
+	return modelType == "qwen3_5" || modelType == "qwen3_5_text"
+}
+
+func misfit(field, found, wanted string) error {
+	return &weights.MisfitError{File: "config.json", Tensor: field, Found: found, Wanted: wanted}
+}
+
+// fields is the text part of config.json.
+type fields struct {
+	ModelType    string          `json:"model_type"`
+	Hidden       int             `json:"hidden_size"`
+	Intermediate int             `json:"intermediate_size"`
+	Layers       int             `json:"num_hidden_layers"`
+	Heads        int             `json:"num_attention_heads"`
+	KVHeads      int             `json:"num_key_value_heads"`
+	HeadDim      int             `json:"head_dim"`
+	Act          string          `json:"hidden_act"`
+	MaxPositions int             `json:"max_position_embeddings"`
+	Eps          *float64        `json:"rms_norm_eps"`
+	Tied         *bool           `json:"tie_word_embeddings"`
+	Bias         bool            `json:"attention_bias"`
+	OutputGate   *bool           `json:"attn_output_gate"`
+	Interval     int             `json:"full_attention_interval"`
+	LayerTypes   []string        `json:"layer_types"`
+	KeyHeads     int             `json:"linear_num_key_heads"`
+	ValueHeads   int             `json:"linear_num_value_heads"`
+	KeyDim       int             `json:"linear_key_head_dim"`
+	ValueDim     int             `json:"linear_value_head_dim"`
+	ConvTaps     int             `json:"linear_conv_kernel_dim"`
+	MTPLayers    int             `json:"mtp_num_hidden_layers"`
+	MTPEmbed     bool            `json:"mtp_use_dedicated_embeddings"`
+	Experts      int             `json:"num_experts"`
+	EOS          json.RawMessage `json:"eos_token_id"`
+	Rope         *rope           `json:"rope_parameters"`
+	RopeScaling  *rope           `json:"rope_scaling"` // where older exports keep a scaling
+	RopeTheta    *float64        `json:"rope_theta"`
+	Partial      *float64        `json:"partial_rotary_factor"`
+}
+
+type rope struct {
+	Type    string   `json:"rope_type"`
+	OldType string   `json:"type"`
+	Theta   *float64 `json:"rope_theta"`
+	Partial *float64 `json:"partial_rotary_factor"`
+}
+
+func (f *fields) config() (*Config, error) {
+	for _, d := range []struct {
+		name  string
+		value int
+	}{
+		{"hidden_size", f.Hidden}, {"intermediate_size", f.Intermediate}, {"num_hidden_layers", f.Layers},
+		{"num_attention_heads", f.Heads}, {"num_key_value_heads", f.KVHeads}, {"head_dim", f.HeadDim},
+		{"max_position_embeddings", f.MaxPositions}, {"linear_num_key_heads", f.KeyHeads}, {"linear_num_value_heads", f.ValueHeads},
+		{"linear_key_head_dim", f.KeyDim}, {"linear_value_head_dim", f.ValueDim},
+	} {
+		if d.value <= 0 || d.value > maxDim {
+			return nil, misfit(d.name, fmt.Sprint(d.value), "a positive number")
+		}
+	}
+	c := &Config{ModelType: f.ModelType, MaxPositions: f.MaxPositions, Tied: f.Tied != nil && *f.Tied, Hidden: f.Hidden, Intermediate: f.Intermediate,
+		Layers: f.Layers, Heads: f.Heads, KVHeads: f.KVHeads, HeadDim: f.HeadDim, KeyHeads: f.KeyHeads, ValueHeads: f.ValueHeads,
+		KeyDim: f.KeyDim, ValueDim: f.ValueDim, ConvTaps: f.ConvTaps, MTPLayers: f.MTPLayers, Eps: 1e-6}
+	if f.Eps != nil {
+		c.Eps = float32(*f.Eps)
+	}
+	switch {
+	case f.Layers > 1024:
+		return nil, misfit("num_hidden_layers", fmt.Sprint(f.Layers), "at most 1024")
+	case f.Act != "" && f.Act != "silu":
+		return nil, misfit("hidden_act", fmt.Sprintf("%q", f.Act), `"silu"`)
+	case f.Experts > 0:
+		return nil, misfit("num_experts", fmt.Sprint(f.Experts), "a dense model")
+	case f.Bias:
+		return nil, misfit("attention_bias", "true", "false")
+	case f.OutputGate != nil && !*f.OutputGate:
+		return nil, misfit("attn_output_gate", "false", "true")
+	case f.MTPEmbed:
+		return nil, misfit("mtp_use_dedicated_embeddings", "true", "false")
+	case f.MTPLayers < 0 || f.MTPLayers > 1:
+		return nil, misfit("mtp_num_hidden_layers", fmt.Sprint(f.MTPLayers), "0 or 1")
+	case f.ConvTaps != 4:
+		return nil, misfit("linear_conv_kernel_dim", fmt.Sprint(f.ConvTaps), "4")
+	case f.Heads%f.KVHeads != 0:
+		return nil, misfit("num_attention_heads", fmt.Sprint(f.Heads), fmt.Sprintf("a multiple of the %d key and value heads", f.KVHeads))
+	case f.ValueHeads%f.KeyHeads != 0:
+		return nil, misfit("linear_num_value_heads", fmt.Sprint(f.ValueHeads), fmt.Sprintf("a multiple of the %d key heads", f.KeyHeads))
+	case !(c.Eps > 0 && c.Eps < 1):
+		return nil, misfit("rms_norm_eps", fmt.Sprint(c.Eps), "a small positive number")
+	}
+	if err := f.layerTypes(c); err != nil {
+		return nil, err
+	}
+	return c, f.rotary(c)
+}
+
+func (f *fields) layerTypes(c *Config) error {
+	c.FullAttention = make([]bool, f.Layers)
+	if f.LayerTypes == nil {
+		if f.Interval <= 0 {
+			f.Interval = 4
+		}
+		for i := range c.FullAttention {
+			c.FullAttention[i] = (i+1)%f.Interval == 0
+		}
+	} else {
+		if len(f.LayerTypes) != f.Layers {
+			return misfit("layer_types", fmt.Sprintf("%d entries", len(f.LayerTypes)), fmt.Sprintf("%d, one a layer", f.Layers))
+		}
+		for i, t := range f.LayerTypes {
+			if t != "full_attention" && t != "linear_attention" {
+				return misfit("layer_types", fmt.Sprintf("%q", t), `"full_attention" or "linear_attention"`)
+			}
+			c.FullAttention[i] = t == "full_attention"
+		}
+	}
+	if n := c.AttentionLayers(); n == 0 || n == c.Layers {
+		return misfit("layer_types", fmt.Sprintf("%d full-attention layers of %d", n, c.Layers), "a hybrid of both kinds")
+	}
+	return nil
+}
+
+// rotary reads the rope parameters, nested or flat. Scaled positions (yarn, for windows beyond the model's own) change every
+// angle and are refused by name.
+func (f *fields) rotary(c *Config) error {
+	theta, partial := f.RopeTheta, f.Partial
+	for _, r := range []*rope{f.Rope, f.RopeScaling} {
+		if r == nil {
+			continue
+		}
+		for _, kind := range []string{r.Type, r.OldType} {
+			if kind != "" && kind != "default" && kind != "mrope" {
+				return misfit("rope_parameters.rope_type", fmt.Sprintf("%q", kind), `"default": this engine does not scale positions`)
+			}
+		}
+		if r.Theta != nil {
+			theta = r.Theta
+		}
+		if r.Partial != nil {
+			partial = r.Partial
+		}
+	}
+	if theta == nil || !(*theta > 1) || math.IsInf(*theta, 0) {
+		return misfit("rope_parameters.rope_theta", describe(theta), "a number above 1")
+	}
+	factor := 0.25
+	if partial != nil {
+		factor = *partial
+	}
+	dims := int(float64(f.HeadDim) * factor)
+	if !(factor > 0 && factor <= 1) || dims <= 0 || dims%2 != 0 {
+		return misfit("rope_parameters.partial_rotary_factor", describe(partial), fmt.Sprintf("a part of head_dim %d that is an even number", f.HeadDim))
+	}
+	c.RopeTheta, c.RotaryDims = *theta, dims
+	return nil
+}
+
+func describe(v *float64) string {
+	if v == nil {
+		return "nothing"
+	}
+	return fmt.Sprint(*v)
+}
+
+func generationEOS(generation []byte) json.RawMessage {
+	var g struct {
+		EOS json.RawMessage `json:"eos_token_id"`
+	}
+	if len(generation) == 0 || json.Unmarshal(generation, &g) != nil {
+		return nil // its own loader reports a broken file; the network does without
+	}
+	return g.EOS
+}
+
+// addEOS takes a number, a list of numbers or null.
+func (c *Config) addEOS(raw json.RawMessage) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	var ids []int32
+	if !strings.HasPrefix(strings.TrimSpace(string(raw)), "[") {
+		raw = json.RawMessage("[" + string(raw) + "]")
+	}
+	if err := json.Unmarshal(raw, &ids); err != nil {
+		return misfit("eos_token_id", string(raw), "a token id or a list of them")
+	}
+next:
+	for _, id := range ids {
+		for _, known := range c.EOS {
+			if known == id {
+				continue next
+			}
+		}
+		c.EOS = append(c.EOS, id)
+	}
+	return nil
+}

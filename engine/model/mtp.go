@@ -1,0 +1,98 @@
+package model
+
+import (
+	"context"
+	"fmt"
+
+	"slipway/engine/device"
+)
+
+// MTPSegment is some next slots of one sequence's MTP head. Slot S pairs the final hidden row of position S with token S+1 and
+// predicts token S+2.
+type MTPSegment struct {
+	Seq *Sequence
+	// Slot is the first slot. At most MTPLen: less drops the slots from there on (rejected drafts).
+	Slot int
+	// Tokens are tokens Slot+1, Slot+2, ...
+	Tokens []int32
+	// Hidden are the rows Slot, Slot+1, ..., [len(Tokens), Hidden]: from Forward, or HiddenOut of this head when it runs deeper.
+	Hidden []float32
+	Logits LogitsWanted
+	// HiddenOut, when not nil, receives the head's own final rows, [len(Tokens), Hidden].
+	HiddenOut []float32
+}
+
+// MTP advances the MTP head. Results and errors as Forward, but an error may leave a head
+// cut at its segment's Slot. The head's pages are its own: dropping slots never touches the trunk. Source: spec of the MTP head; the embedding comes first in the pair.
+func (n *Network) MTP(ctx context.Context, segments []MTPSegment) ([][][]float32, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mtp == nil {
+		return nil, ErrNoMTP
+	}
+	if err := n.prepareMTP(ctx, segments); err != nil {
+		return nil, err
+	}
+	n.recordMTP(segments)
+	if err := n.run(ctx); err != nil {
+		return nil, fmt.Errorf("a pass of %d MTP rows: %w", len(n.work.tokens), err)
+	}
+	for i := range segments {
+		g := &segments[i]
+		g.Seq.mtp.wrote(g.Slot, g.Slot+len(g.Tokens))
+		g.Seq.mtpLen = g.Slot + len(g.Tokens)
+		n.copyHidden(g.HiddenOut, i)
+	}
+	return n.results(len(segments)), nil
+}
+
+func (n *Network) prepareMTP(ctx context.Context, segments []MTPSegment) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w := &n.work
+	n.segments, w.tokens, w.indices = n.segments[:0], w.tokens[:0], w.indices[:0]
+	for i := range segments {
+		g := &segments[i]
+		s := g.Seq
+		for j := range i {
+			if segments[j].Seq == s {
+				panic("model: a sequence twice in a pass")
+			}
+		}
+		if s.net != n || !s.open || len(g.Tokens) == 0 || len(g.Hidden) < len(g.Tokens)*n.config.Hidden || g.Slot < 0 || g.Slot > s.mtpLen {
+			panic("model: MTP of a closed or foreign sequence, of no tokens, without their hidden rows, or past its slots")
+		}
+		if end := g.Slot + len(g.Tokens); end > n.opt.WindowTokens {
+			return &WindowError{Len: g.Slot, Tokens: len(g.Tokens), Window: n.opt.WindowTokens}
+		}
+		if err := n.layRows(g.Tokens, g.Logits); err != nil {
+			return err
+		}
+		s.mtpLen = min(s.mtpLen, g.Slot)
+		if err := s.mtp.reserve(g.Slot, g.Slot+len(g.Tokens)); err != nil {
+			return err
+		}
+		n.segments = append(n.segments, device.Segment{Row: len(w.tokens) - len(g.Tokens), N: len(g.Tokens), Start: g.Slot, Pages: s.mtp.ids})
+	}
+	return w.growLogits(n, len(w.indices))
+}
+
+func (n *Network) recordMTP(segments []MTPSegment) {
+	w, p, c, m := &n.work, n.pass, n.config, n.mtp
+	hidden := false
+	for i := range segments {
+		g := n.segments[i]
+		copy(w.y.Floats()[g.Row*c.Hidden:], segments[i].Hidden[:g.N*c.Hidden])
+		hidden = hidden || segments[i].HiddenOut != nil
+	}
+	rows := len(w.tokens)
+	p.Begin(n.segments)
+	p.Embed(w.x, n.embed, w.tokens)
+	p.Rotation(w.rotation, n.inverse)
+	p.RMSNorm(w.pair, w.x, m.embedNorm, c.Eps, rows, 0)
+	p.RMSNorm(w.pair, w.y, m.hiddenNorm, c.Eps, rows, c.Hidden)
+	p.Linear(w.pair, m.fc, rows)
+	n.recordLayer(&m.layer, m.kv)
+	n.recordHead(m.norm, hidden)
+}
