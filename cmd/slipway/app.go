@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// newApp wires the verbs. The guards: usage errors are ours (exit 2, to standard error), a flag behind a positional
+// argument is refused and never ignored, an unknown command is exit 2.
+func newApp(s *session) *cli.App {
+	app := &cli.App{
+		Name:            "slipway",
+		Usage:           "set up a local language model the same way twice, and take it away again",
+		Version:         version,
+		Writer:          s.errOut,
+		ErrWriter:       s.errOut,
+		HideHelpCommand: true,
+		Commands: []*cli.Command{
+			setupVerb(s), planVerb(s), applyVerb(s), doctorVerb(s), upVerb(s), downVerb(s), statusVerb(s), logsVerb(s),
+			waitVerb(s), askVerb(s), verifyVerb(s), upgradeVerb(s), uninstallVerb(s), connectVerb(s), modelsVerb(s),
+			agentVerb(s), schemaVerb(s), versionVerb(s),
+		},
+		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err.Error()) },
+		CommandNotFound: func(c *cli.Context, name string) {
+		},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usage(fmt.Sprintf("there is no command %q; slipway --help lists them", c.Args().First()))
+			}
+			if s.json {
+				return usage("a command is missing; slipway --help lists them")
+			}
+			cli.ShowAppHelp(c)
+			return exitWith(exitUsage)
+		},
+	}
+	cli.VersionPrinter = func(*cli.Context) { fmt.Fprintln(s.out, "slipway", version) }
+	guard(s, app.Commands, "")
+	return app
+}
+
+// guard puts the checks of every leaf command in front of it.
+func guard(s *session, commands []*cli.Command, path string) {
+	for _, command := range commands {
+		name := strings.TrimSpace(path + " " + command.Name)
+		command.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return usage(err.Error()) }
+		command.HideHelpCommand = true
+		if len(command.Subcommands) > 0 {
+			guard(s, command.Subcommands, name)
+			command.Action = func(c *cli.Context) error {
+				return usage(fmt.Sprintf("%s needs one of: %s", name, subcommandNames(command)))
+			}
+			continue
+		}
+		if !slices.ContainsFunc(command.Flags, func(f cli.Flag) bool { return f.Names()[0] == "json" }) {
+			command.Flags = append(command.Flags, &cli.BoolFlag{Name: "json", Usage: "print exactly one JSON document on standard output"})
+		}
+		takesArguments := command.ArgsUsage != ""
+		command.Before = func(c *cli.Context) error {
+			s.verb, s.json = name, c.Bool("json")
+			for _, a := range c.Args().Slice() {
+				if strings.HasPrefix(a, "-") && a != "-" && !s.endOfFlags {
+					return usage(fmt.Sprintf("%s stands behind an argument, where flags are not read: put flags first", a))
+				}
+			}
+			if !takesArguments && c.Args().Present() {
+				return usage(fmt.Sprintf("%s takes no argument %q", name, c.Args().First()))
+			}
+			if v := c.String("events"); v != "" && v != "ndjson" {
+				return usage(fmt.Sprintf("--events is %q, and only ndjson is known", v))
+			}
+			s.events = c.String("events") == "ndjson"
+			return nil
+		}
+	}
+}
+
+func subcommandNames(c *cli.Command) string {
+	var names []string
+	for _, sub := range c.Subcommands {
+		names = append(names, sub.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// usage is a mistake in the command line.
+func usage(what string) error {
+	return &failure{code: exitUsage, what: sentence(what), then: "See slipway --help."}
+}
+
+// human is the printer of an answer that has only words.
+func words(lines ...string) func(io.Writer) {
+	return func(w io.Writer) {
+		for _, line := range lines {
+			fmt.Fprintln(w, line)
+		}
+	}
+}
+
+// Flags that several verbs have.
+func homeFlag() cli.Flag {
+	return &cli.StringFlag{Name: "home", Usage: "folder that everything lives in", EnvVars: []string{"SLIPWAY_HOME"}, Value: "~/.slipway"}
+}
+
+func choiceFlags() []cli.Flag {
+	return []cli.Flag{
+		homeFlag(),
+		&cli.StringFlag{Name: "model", Usage: "model to set up (slipway models list); left out: the one that fits"},
+		&cli.StringFlag{Name: "profile", Usage: "exact, balanced or long; left out: the first that the server can honour"},
+		&cli.IntFlag{Name: "port", Usage: "port of the API; left out: 8008"},
+		&cli.IntFlag{Name: "monitor-port", Usage: "port of the monitor page; left out: 8010"},
+		&cli.StringFlag{Name: "source", Usage: "folder of slipway's source, to build the server from"},
+		&cli.BoolFlag{Name: "no-launch", Usage: "set everything up and do not start the server"},
+		&cli.BoolFlag{Name: "accept-told", Usage: "also install files whose hashes only the hub vouches for"},
+	}
+}
+
+func eventsFlag() cli.Flag {
+	return &cli.StringFlag{Name: "events", Usage: "ndjson: progress as one JSON object a line on standard error"}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/installer"
+	"slipway/installer/apply"
+	"slipway/installer/consent"
+	"slipway/installer/plan"
+)
+
+func applyVerb(s *session) *cli.Command {
+	return &cli.Command{
+		Name: "apply", Usage: "do exactly the plan of a file, by its digest",
+		Flags: []cli.Flag{homeFlag(),
+			&cli.StringFlag{Name: "plan", Usage: "file that slipway plan --out wrote"},
+			&cli.StringFlag{Name: "digest", Usage: "digest of the plan that the person saw and agreed to"},
+			&cli.StringFlag{Name: "source", Usage: "folder of slipway's source, if the plan was made with it"},
+			&cli.BoolFlag{Name: "detach", Usage: "return at once; slipway wait waits for the end"},
+			&cli.BoolFlag{Name: "set-aside-journal", Usage: "move a damaged journal out of the way first"},
+			&cli.StringFlag{Name: "job", Hidden: true},
+			eventsFlag()},
+		Action: func(c *cli.Context) error {
+			if c.String("job") != "" {
+				return runJob(s, c)
+			}
+			return applyPlan(s, c)
+		},
+	}
+}
+
+// applyPlan is the main line: the file's request, the plan made again, compared, consented by its digest, carried out.
+func applyPlan(s *session, c *cli.Context) error {
+	if c.String("plan") == "" || c.String("digest") == "" {
+		return usage("apply needs --plan FILE and --digest DIGEST")
+	}
+	if c.Bool("set-aside-journal") {
+		if err := setAsideJournal(s, c.String("home")); err != nil {
+			return err
+		}
+	}
+	prepared, err := s.planAgain(c)
+	if err != nil {
+		return err
+	}
+	if err := consent.Digest(c.String("digest")).Check(prepared.Plan, prepared.Standing); err != nil {
+		return err
+	}
+	if !prepared.Standing.CanApply {
+		f := blocked(prepared.Standing)
+		f.code = exitStale // the plan was good when it was made: a precondition does not hold any more
+		return f
+	}
+	if c.Bool("detach") {
+		return detach(s, c, prepared)
+	}
+	if prepared.Standing.PendingCount() == 0 && prepared.Recorded && !prepared.Open {
+		return nothingToDo(s, c, prepared)
+	}
+	if prepared.Open {
+		s.talk("Continuing the plan %s that was begun before.", shortDigest(prepared.Plan.Digest))
+	}
+	done, err := s.apply(prepared)
+	if err != nil {
+		return s.stopped(err, applyArgs(c))
+	}
+	return finishSetup(s, c, prepared, done)
+}
+
+// planAgain makes the plan again from the file's request, and refuses a file that is not, byte for byte, what that
+// plan writes, or whose digest is not the one that was agreed to. Home and source come from the flags, never from the
+// file.
+func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
+	data, err := os.ReadFile(c.String("plan"))
+	if err != nil {
+		return installer.Prepared{}, &failure{code: exitUsage, what: "The plan file cannot be read: " + err.Error() + "."}
+	}
+	request, home, digest, err := plan.ReadFile(data)
+	if err != nil {
+		return installer.Prepared{}, err
+	}
+	if digest != c.String("digest") {
+		return installer.Prepared{}, &plan.ErrFile{Why: fmt.Sprintf("it says %s, and --digest says %s", digest, c.String("digest"))}
+	}
+	asked, err := apply.ResolveHome(c.String("home"), s.place.UserHome)
+	if err != nil {
+		return installer.Prepared{}, err
+	}
+	if asked != home {
+		return installer.Prepared{}, &plan.ErrFile{Why: fmt.Sprintf("it was made for the home %q, and this command means %q; give the same --home", home, asked)}
+	}
+	prepared, err := installer.Prepare(s.ctx, installer.Ask{Home: c.String("home"), Model: request.Model, Profile: request.Profile,
+		Port: request.Port, MonitorPort: request.MonitorPort, Launch: request.Launch, AcceptTold: request.AcceptTold,
+		Source: c.String("source")}, s.place)
+	var choice *installer.ChoiceError
+	if errors.As(err, &choice) {
+		return prepared, &plan.ErrFile{Why: choice.Why}
+	}
+	if err != nil {
+		return prepared, err
+	}
+	if prepared.Plan.Digest != digest {
+		return prepared, &plan.ErrFile{Why: fmt.Sprintf("made again it is %s: what it rests on has changed (%s)", prepared.Plan.Digest, "source, toolchain, machine, or this file")}
+	}
+	if !bytes.Equal(data, plan.WriteFile(prepared.Plan)) {
+		return prepared, &plan.ErrFile{Why: "its text is not that of the plan with this digest: somebody changed it"}
+	}
+	return prepared, nil
+}
+
+func applyArgs(c *cli.Context) []string {
+	args := append([]string{"apply", "--plan", c.String("plan"), "--digest", c.String("digest")}, homeArgs(c)...)
+	if c.IsSet("source") {
+		args = append(args, "--source", c.String("source"))
+	}
+	return args
+}
+
+func jobID(digest string) string { return strings.TrimPrefix(digest, "sha256:")[:12] }

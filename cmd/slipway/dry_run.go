@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/installer"
+	"slipway/installer/machine"
+	"slipway/installer/plan"
+	"slipway/profiles"
+)
+
+// dryRunAnswer is the data of setup --dry-run and doctor. Nothing on the disk was changed.
+type dryRunAnswer struct {
+	Ready    bool              `json:"ready"`     // launchable now
+	CanApply bool              `json:"can_apply"` // the plan has no blocker
+	Digest   string            `json:"digest"`
+	Actions  []actionState     `json:"actions"`
+	Checks   []plan.Check      `json:"checks"`
+	Blockers []plan.Blocker    `json:"blockers"`
+	Proposal profiles.Proposal `json:"proposal"`
+	Facts    machine.Facts     `json:"facts"`
+}
+
+type actionState struct {
+	plan.Action
+	State plan.State `json:"state"`
+}
+
+func dryRunCode(s plan.Standing) int {
+	switch {
+	case !s.CanApply:
+		return exitNotReady
+	case s.Ready:
+		return exitOK
+	}
+	return exitChanges
+}
+
+func answerDryRun(s *session, p installer.Prepared) error {
+	answer := dryRunAnswer{Ready: p.Standing.Ready, CanApply: p.Standing.CanApply, Digest: p.Plan.Digest,
+		Actions: actionStates(p), Checks: s.ownCommands(p.Standing.Checks), Blockers: p.Standing.Blockers, Proposal: p.Proposal, Facts: p.Facts}
+	return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
+		printProposal(w, p)
+		printPlan(w, p)
+		printVerdict(w, p.Standing)
+	})
+}
+
+func actionStates(p installer.Prepared) []actionState {
+	var all []actionState
+	for _, a := range p.Plan.Actions {
+		all = append(all, actionState{a, p.Standing.States[a.ID]})
+	}
+	return all
+}
+
+// ownCommands writes our own name in the checks' commands as it was typed.
+func (s *session) ownCommands(checks []plan.Check) []plan.Check {
+	for i := range checks {
+		if len(checks[i].Command) > 1 && checks[i].Command[0] == "slipway" {
+			checks[i].Command = s.argv(checks[i].Command[1:]...)
+		}
+	}
+	return checks
+}
+
+func printVerdict(w io.Writer, st plan.Standing) {
+	for _, b := range st.Blockers {
+		fmt.Fprintf(w, "In the way: %s\n  %s\n", b.Sentence, b.Fix)
+	}
+	switch {
+	case !st.CanApply:
+		fmt.Fprintln(w, "Not ready, and the plan cannot be applied as things are.")
+	case st.Ready:
+		fmt.Fprintln(w, "Ready: the server can be started now.")
+	default:
+		fmt.Fprintln(w, "Not ready yet; nothing is in the way of the plan. Nothing was changed.")
+	}
+}
+
+func doctorVerb(s *session) *cli.Command {
+	return &cli.Command{
+		Name: "doctor", Usage: "check machine, home and server; change nothing",
+		Flags: choiceFlags(),
+		Action: func(c *cli.Context) error {
+			ask, err := askOf(c)
+			if err != nil {
+				return err
+			}
+			// What is set up is what is examined, unless something else was asked for.
+			s.settingsInto(&ask)
+			p, err := installer.Prepare(s.ctx, ask, s.place)
+			if err != nil {
+				return err
+			}
+			answer := dryRunAnswer{Ready: p.Standing.Ready, CanApply: p.Standing.CanApply, Digest: p.Plan.Digest, Actions: actionStates(p),
+				Checks: s.ownCommands(p.Standing.Checks), Blockers: p.Standing.Blockers, Proposal: p.Proposal, Facts: p.Facts}
+			return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
+				for _, line := range factLines(p.Facts) {
+					fmt.Fprintln(w, line)
+				}
+				fmt.Fprintln(w)
+				for _, check := range p.Standing.Checks {
+					fmt.Fprintf(w, "%-8s %-9s %s\n", check.Status, check.ID, check.Observed)
+					if check.Status == "fail" && check.Fix != "" {
+						fmt.Fprintf(w, "%18s %s\n", "", check.Fix)
+					}
+				}
+				printVerdict(w, p.Standing)
+			})
+		},
+	}
+}
+
+// settingsInto fills what was left out with what is set up.
+func (s *session) settingsInto(ask *installer.Ask) {
+	set, err := s.settings(ask.Home)
+	if err != nil {
+		return
+	}
+	r := set.Decisions.Request
+	if ask.Model == "" {
+		ask.Model = r.Model
+		if ask.Profile == "" {
+			ask.Profile = r.Profile
+		}
+	}
+	if ask.Port == 0 {
+		ask.Port = r.Port
+	}
+	if ask.MonitorPort == 0 {
+		ask.MonitorPort = r.MonitorPort
+	}
+}

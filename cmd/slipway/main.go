@@ -1,0 +1,79 @@
+// Command slipway sets up a local language model and takes it away again: it looks at the machine, plans, asks, fetches,
+// builds, launches, and keeps a receipt of all of it. Here are verbs, wording and exit codes; what is done is decided in
+// the packages of installer.
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"slipway/installer"
+	"slipway/installer/consent"
+	"slipway/installer/machine"
+)
+
+// Set by the linker in releases.
+var (
+	version        = "0.1.0-dev"
+	prebuiltServer = "" // "sha256:..." of the slipway-server that a release puts beside this program
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == machine.MetalVerb {
+		os.Exit(machine.MetalMain(os.Stdout, os.Stderr))
+	}
+	ctx, signals := watchSignals(context.Background())
+	code := run(ctx, os.Args)
+	os.Exit(signals.code(code))
+}
+
+// run carries out one command line and returns the exit code.
+func run(ctx context.Context, args []string) int {
+	s := &session{
+		ctx: ctx, out: os.Stdout, errOut: os.Stderr, invocation: invocation(args[0]), json: wantsJSON(args[1:]),
+		endOfFlags: slices.Contains(args, "--"),
+		terminal:   &consent.Terminal{In: os.Stdin, Out: os.Stderr, Getenv: os.Getenv},
+		place:      place(),
+	}
+	return s.finish(newApp(s).RunContext(ctx, args))
+}
+
+// place collects what the environment says, and then puts the system's folders first on PATH: an app's or an
+// assistant's PATH may lack them, and libraries run ps and lsof by name.
+func place() installer.Place {
+	at := installer.Place{ToolPath: os.Getenv("PATH"), PrebuiltDigest: installer.Digest(prebuiltServer), Sources: machine.System()}
+	at.UserHome, _ = os.UserHomeDir()
+	at.WorkingDir, _ = os.Getwd()
+	at.Executable, _ = os.Executable()
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+		at.RecordedSource = filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	}
+	os.Setenv("PATH", "/usr/bin:/bin:/usr/sbin:/sbin:"+at.ToolPath)
+	return at
+}
+
+// invocation is how a person starts this program again: the name that was typed, or go run, whose program is gone when
+// it ends.
+func invocation(argv0 string) []string {
+	if strings.Contains(argv0, "/go-build") {
+		return []string{"go", "run", "./cmd/slipway"}
+	}
+	return []string{argv0}
+}
+
+// wantsJSON looks at the raw arguments, because a usage error has to be a document too.
+func wantsJSON(args []string) bool {
+	for _, a := range args {
+		if a == "--" {
+			return false
+		}
+		if a == "--json" || a == "-json" || a == "--json=true" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"slipway/installer"
+	"slipway/installer/consent"
+	"slipway/installer/launch"
+)
+
+// Rules of output. Results go to standard output, talk to standard error. With --json standard output holds exactly one
+// document, the envelope below, whatever happens. With --events ndjson standard error holds one JSON object a line
+// while a command runs, and no other talk. Text that others wrote is printed without control characters.
+
+// session is one command line being carried out.
+type session struct {
+	ctx        context.Context
+	out        io.Writer
+	errOut     io.Writer
+	invocation []string
+	json       bool
+	events     bool
+	verb       string
+	answered   bool // the document is out
+	endOfFlags bool // the command line has a "--": what follows are arguments, whatever they look like
+	terminal   *consent.Terminal
+	place      installer.Place
+}
+
+// envelope is the document of --json. Exactly one of Data and Error is there: Data when the command could do or answer
+// what it was asked, also when the exit code says that changes are pending or something is blocked.
+type envelope struct {
+	OK            bool       `json:"ok"`
+	SchemaVersion int        `json:"schema_version"`
+	Data          any        `json:"data,omitempty"`
+	Error         *errorBody `json:"error,omitempty"`
+	Meta          meta       `json:"meta"`
+}
+
+type errorBody struct {
+	Code      string   `json:"code"`
+	Message   string   `json:"message"`
+	Details   any      `json:"details,omitempty"`
+	Retryable bool     `json:"retryable"`
+	Next      []string `json:"next"` // argv of the next step; empty when a person must act first
+}
+
+type meta struct {
+	Command  string `json:"command"`
+	Version  string `json:"version"`
+	ExitCode int    `json:"exit_code"`
+}
+
+const schemaVersion = 1
+
+// result prints a command's answer: the document, or what human prints.
+func (s *session) result(code int, data any, human func(w io.Writer)) error {
+	if s.json {
+		s.document(envelope{OK: true, SchemaVersion: schemaVersion, Data: data, Meta: meta{s.verb, version, code}})
+	} else {
+		human(s.out)
+	}
+	return exitWith(code)
+}
+
+// exitStatus ends a command that has given its answer with a code.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+func exitWith(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return exitStatus(code)
+}
+
+// finish turns what a command returned into words and an exit code.
+func (s *session) finish(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var status exitStatus
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	f := explain(err)
+	if s.json && !s.answered {
+		s.document(envelope{SchemaVersion: schemaVersion, Meta: meta{s.verb, version, f.code}, Error: &errorBody{
+			Code: codeNames[f.code], Message: f.Error(), Details: f.details, Next: s.argv(f.next...),
+			Retryable: f.code == exitNetwork || f.code == exitTimeout || f.code == exitLocked}})
+		return f.code
+	}
+	fmt.Fprintf(s.errOut, "slipway: %s\n", launch.Printable(f.what))
+	if f.then != "" {
+		fmt.Fprintf(s.errOut, "%s\n", launch.Printable(f.then))
+	}
+	if len(f.next) > 0 {
+		fmt.Fprintf(s.errOut, "Next: %s\n", shellWords(s.argv(f.next...)))
+	}
+	return f.code
+}
+
+func (s *session) document(e envelope) {
+	s.answered = true
+	enc := json.NewEncoder(s.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(e); err != nil {
+		panic("slipway: a document that cannot be written: " + err.Error())
+	}
+}
+
+// talk prints a line of talk, unless standard error is for events.
+func (s *session) talk(format string, args ...any) {
+	if !s.events {
+		fmt.Fprintln(s.errOut, launch.Printable(fmt.Sprintf(format, args...)))
+	}
+}
+
+// argv is a command of ours as a person would start it; none is an empty list.
+func (s *session) argv(args ...string) []string {
+	if len(args) == 0 {
+		return []string{}
+	}
+	return append(append([]string{}, s.invocation...), args...)
+}
+
+// shellWords writes an argv so that a shell reads it back as it was.
+func shellWords(argv []string) string {
+	words := make([]string, len(argv))
+	for i, a := range argv {
+		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?[]{}\\!#~") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words[i] = a
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/installer"
+	"slipway/installer/plan"
+)
+
+// planAnswer is the data of plan.
+type planAnswer struct {
+	File     string         `json:"file"` // empty when none was written
+	Digest   string         `json:"digest"`
+	Plan     plan.Plan      `json:"plan"`
+	Classes  []plan.Class   `json:"consent"`
+	CanApply bool           `json:"can_apply"`
+	Blockers []plan.Blocker `json:"blockers"`
+	Apply    []string       `json:"apply"` // argv that does exactly this plan
+}
+
+func planVerb(s *session) *cli.Command {
+	return &cli.Command{
+		Name: "plan", Usage: "print the plan, or write it to a file that apply takes",
+		Flags: append(choiceFlags(), &cli.StringFlag{Name: "out", Usage: "file to write the plan to; it is the only thing that is written"}),
+		Action: func(c *cli.Context) error {
+			ask, err := askOf(c)
+			if err != nil {
+				return err
+			}
+			p, err := installer.Prepare(s.ctx, ask, s.place)
+			if err != nil {
+				return err
+			}
+			return answerPlan(s, c, p)
+		},
+	}
+}
+
+func answerPlan(s *session, c *cli.Context, p installer.Prepared) error {
+	answer := planAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Standing.CanApply,
+		Blockers: p.Standing.Blockers, Apply: []string{}}
+	if out := c.String("out"); out != "" {
+		file, err := filepath.Abs(out)
+		if err != nil {
+			return err
+		}
+		if err := writePlanFile(file, plan.WriteFile(p.Plan)); err != nil {
+			return err
+		}
+		apply := append([]string{"apply", "--plan", file, "--digest", p.Plan.Digest}, homeArgs(c)...)
+		if c.IsSet("source") {
+			apply = append(apply, "--source", c.String("source"))
+		}
+		answer.File, answer.Apply = file, s.argv(apply...)
+	}
+	return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
+		printProposal(w, p)
+		printPlan(w, p)
+		printVerdict(w, p.Standing)
+		if answer.File != "" {
+			fmt.Fprintf(w, "Do exactly this: %s\n", shellWords(answer.Apply))
+		}
+	})
+}
+
+// writePlanFile writes through a new inode, readable by the person only: the plan names paths of this machine.
+func writePlanFile(file string, data []byte) error {
+	temporary := file + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.WriteFile(temporary, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, file)
+}

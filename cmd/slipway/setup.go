@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/installer"
+	"slipway/installer/apply"
+	"slipway/installer/consent"
+	"slipway/installer/plan"
+)
+
+func setupVerb(s *session) *cli.Command {
+	return &cli.Command{
+		Name: "setup", Usage: "look, plan, ask, fetch, verify, build, launch, answer",
+		Flags: append(choiceFlags(),
+			&cli.BoolFlag{Name: "yes", Usage: "allow downloading, writing in the home, building and launching without a question"},
+			&cli.BoolFlag{Name: "no-input", Usage: "never ask; without consent end with exit code 5"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be done and change nothing"},
+			&cli.BoolFlag{Name: "set-aside-journal", Usage: "move a damaged journal out of the way first"},
+			eventsFlag()),
+		Action: func(c *cli.Context) error { return setup(s, c) },
+	}
+}
+
+// setup is the main line: facts, plan, consent, actions, receipt, answer.
+func setup(s *session, c *cli.Context) error {
+	ask, err := askOf(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("set-aside-journal") {
+		if err := setAsideJournal(s, ask.Home); err != nil {
+			return err
+		}
+	}
+	prepared, err := installer.Prepare(s.ctx, ask, s.place)
+	if err != nil {
+		return err
+	}
+	if c.Bool("dry-run") {
+		return answerDryRun(s, prepared)
+	}
+	if !prepared.Standing.CanApply {
+		return blocked(prepared.Standing)
+	}
+	if prepared.Standing.PendingCount() == 0 && prepared.Recorded && !prepared.Open {
+		return nothingToDo(s, c, prepared)
+	}
+	s.showProposal(prepared)
+	if err := s.consentTo(c, prepared); err != nil {
+		return err
+	}
+	done, err := s.apply(prepared)
+	if err != nil {
+		return s.stopped(err, append([]string{"setup"}, choiceArgs(c)...))
+	}
+	return finishSetup(s, c, prepared, done)
+}
+
+// consentTo makes sure that every pending action is allowed, by flags, by an earlier consent to this very plan, or by
+// asking once.
+func (s *session) consentTo(c *cli.Context, p installer.Prepared) error {
+	if p.Open {
+		s.talk("Continuing the plan %s that was begun before.", shortDigest(p.Plan.Digest))
+		return nil
+	}
+	grants := consent.Of()
+	if c.Bool("yes") {
+		grants = consent.Yes()
+	}
+	if c.Bool("accept-told") {
+		grants = grants.With(plan.Told)
+	}
+	err := grants.Check(p.Plan, p.Standing)
+	if err == nil {
+		return nil
+	}
+	manner := s.terminal.Manner(s.json || s.events || c.Bool("no-input"))
+	if manner == consent.Nobody || c.Bool("yes") {
+		return &failure{code: exitConsent, what: sentence(err.Error()),
+			then: "Nothing was done. Show the plan to the person, then add --yes, or apply the plan by its digest.",
+			next: append([]string{"plan"}, choiceArgs(c)...), details: p.Plan}
+	}
+	yes, err := s.terminal.Ask(s.ctx, manner, "Do this?")
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return &failure{code: exitConsent, what: "The answer was no.", then: "Nothing was done."}
+	}
+	return nil
+}
+
+// apply carries the plan out with progress.
+func (s *session) apply(p installer.Prepared) (apply.Result, error) {
+	progress := s.newProgress()
+	defer progress.end()
+	return apply.Run(s.ctx, p.Plan, p.Workers, apply.Options{UserHome: s.place.UserHome, Command: "slipway " + s.verb,
+		Version: version, Report: progress.report, Now: time.Now})
+}
+
+// stopped adds the command that goes on to an error that left a plan open.
+func (s *session) stopped(err error, again []string) error {
+	f := explain(err)
+	switch f.code {
+	case exitInterrupt, exitTerminated, exitHangup:
+		f.then, f.next = "What arrived is kept. The same command goes on and asks nothing again.", again
+	}
+	return f
+}
+
+func setAsideJournal(s *session, path string) error {
+	home, err := s.openHome(path)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	if _, err := apply.OpenDigest(home); err == nil {
+		s.talk("The journal is not damaged; it stays where it is.")
+		return nil
+	}
+	name, err := apply.SetAsideJournal(home)
+	if err == nil {
+		s.talk("The damaged journal is %s now.", name)
+	}
+	return err
+}
+
+func (s *session) openHome(path string) (*apply.Home, error) {
+	resolved, err := apply.ResolveHome(path, s.place.UserHome)
+	if err != nil {
+		return nil, err
+	}
+	return apply.OpenHome(resolved, s.place.UserHome)
+}
+
+// setupAnswer is the data of setup, apply and up.
+type setupAnswer struct {
+	Digest    string           `json:"digest"`
+	Changed   int              `json:"changed"`
+	Continued bool             `json:"continued"`
+	Home      string           `json:"home"`
+	Model     string           `json:"model"`
+	Profile   string           `json:"profile"`
+	Server    *serverAddresses `json:"server"` // null without a launch
+	Question  string           `json:"question"`
+	Answer    string           `json:"answer"`
+	Receipt   string           `json:"receipt"`
+	Stop      []string         `json:"stop"`
+}
+
+type serverAddresses struct {
+	API    string `json:"api"`
+	Health string `json:"health"`
+}
+
+func nothingToDo(s *session, c *cli.Context, p installer.Prepared) error {
+	s.talk("Everything is set up already; nothing was changed.")
+	return finishSetup(s, c, p, apply.Result{})
+}
+
+// finishSetup asks the model one question and prints answer, addresses, and how to stop.
+func finishSetup(s *session, c *cli.Context, p installer.Prepared, done apply.Result) error {
+	d := p.Plan.Decisions
+	answer := setupAnswer{Digest: p.Plan.Digest, Changed: done.Changed, Continued: done.Continued, Home: d.Home,
+		Model: d.Model.ID, Profile: d.Profile.Name, Receipt: apply.ReceiptPath(p.Plan.Digest), Stop: s.argv(append([]string{"down"}, homeArgs(c)...)...)}
+	if !d.Request.Launch {
+		return s.result(exitOK, answer, words(fmt.Sprintf("Set up in %s. Start the server with: %s", d.Home,
+			shellWords(s.argv(append([]string{"up"}, homeArgs(c)...)...)))))
+	}
+	answer.Server = addresses(d.Request.Port)
+	answer.Question = firstQuestion
+	text, err := askServer(s.ctx, d.Request.Port, d.Model.ID, firstQuestion, 48, nil)
+	if err != nil {
+		return err
+	}
+	answer.Answer = text
+	return s.result(exitOK, answer, func(w io.Writer) {
+		fmt.Fprintf(w, "\nAsked: %s\nIt says: %s\n\n", firstQuestion, quoted(text))
+		fmt.Fprintf(w, "API:   %s (OpenAI form)\n", answer.Server.API)
+		fmt.Fprintf(w, "Ask:   %s\n", shellWords(s.argv(append(append([]string{"ask"}, homeArgs(c)...), "...")...)))
+		fmt.Fprintf(w, "Stop:  %s\n", shellWords(answer.Stop))
+		for _, q := range p.Manifest.Quirks {
+			fmt.Fprintf(w, "Note:  %s\n", q.Text)
+		}
+	})
+}
+
+func shortDigest(digest string) string {
+	if len(digest) > 19 {
+		return digest[:19]
+	}
+	return digest
+}

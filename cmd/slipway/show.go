@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"slipway/installer"
+	"slipway/installer/launch"
+	"slipway/installer/machine"
+	"slipway/installer/plan"
+)
+
+// showProposal prints machine, proposal and plan before the question. It is talk: the result comes at the end.
+func (s *session) showProposal(p installer.Prepared) {
+	if s.json || s.events {
+		return
+	}
+	printProposal(s.errOut, p)
+	printPlan(s.errOut, p)
+}
+
+func printProposal(w io.Writer, p installer.Prepared) {
+	for _, line := range factLines(p.Facts) {
+		fmt.Fprintln(w, line)
+	}
+	fmt.Fprintf(w, "\nModel:   %s\nProfile: %s\n", p.Manifest.Title, p.Plan.Decisions.Profile.Name)
+	for _, reason := range p.Proposal.Reasons {
+		fmt.Fprintf(w, "  %s\n", reason)
+	}
+	for _, given := range p.Proposal.Result.GaveUp {
+		fmt.Fprintf(w, "  Given up: %s\n", given)
+	}
+	for _, note := range p.Proposal.Result.Notes {
+		fmt.Fprintf(w, "  %s\n", sentence(note))
+	}
+	fmt.Fprintln(w)
+}
+
+func printPlan(w io.Writer, p installer.Prepared) {
+	fmt.Fprintf(w, "Plan %s\n", p.Plan.Digest)
+	for i, a := range p.Plan.Actions {
+		done := ""
+		switch p.Standing.States[a.ID] {
+		case plan.Done:
+			done = " [done]"
+		case plan.Blocked:
+			done = " [blocked]"
+		}
+		fmt.Fprintf(w, "  %d. %s%s\n", i+1, a.Sentence, done)
+	}
+	fmt.Fprintln(w, "  Undo: slipway uninstall. Nothing needs sudo, and nobody else's program is stopped.")
+	fmt.Fprintln(w)
+}
+
+// factLines are the facts that a person wants to see, unknown ones left out, guesses marked.
+func factLines(f machine.Facts) []string {
+	var lines []string
+	add := func(name string, parts ...string) {
+		var there []string
+		for _, part := range parts {
+			if part != "" {
+				there = append(there, launch.Printable(part))
+			}
+		}
+		if len(there) > 0 {
+			lines = append(lines, fmt.Sprintf("%-8s %s", name+":", strings.Join(there, ", ")))
+		}
+	}
+	add("Machine", text(f.Chip), text(f.Model), cores(f))
+	add("System", strings.TrimSpace(text(f.System)+" "+text(f.Version)), f.Arch.Value)
+	add("Memory", sized(f.RAM, ""), sized(f.MemoryLimit, "limit of the container"), sized(f.WorkingSet, "for Metal"), pressure(f))
+	add("Disk", sized(f.DiskFree, "free on the volume of "+f.Home), sized(f.Purgeable, "purgeable"), text(f.FileSystem))
+	add("Power", text(f.Power))
+	var tools []string
+	for _, t := range f.Tools {
+		if t.Path.Known && t.Path.Value != "" {
+			tools = append(tools, strings.TrimSpace(t.Name+" "+text(t.Version)))
+		}
+	}
+	add("Tools", tools...)
+	return lines
+}
+
+func text(f machine.Fact[string]) string {
+	if !f.Known {
+		return ""
+	}
+	return f.Value
+}
+
+func sized(f machine.Fact[int64], what string) string {
+	if !f.Known || f.Value == 0 {
+		return ""
+	}
+	s := strings.TrimSpace(plan.Bytes(f.Value) + " " + what)
+	if !f.Certain {
+		s += " (" + f.How + ")"
+	}
+	return s
+}
+
+func cores(f machine.Facts) string {
+	if !f.PerformanceCores.Known {
+		return ""
+	}
+	s := fmt.Sprintf("%d cores", f.PerformanceCores.Value)
+	if f.EfficiencyCores.Known && f.EfficiencyCores.Value > 0 {
+		s = fmt.Sprintf("%d performance and %d efficiency cores", f.PerformanceCores.Value, f.EfficiencyCores.Value)
+	}
+	if f.GPUCores.Known && f.GPUCores.Value > 0 {
+		s += fmt.Sprintf(", %d GPU cores", f.GPUCores.Value)
+	}
+	return s
+}
+
+func pressure(f machine.Facts) string {
+	if !f.Pressure.Known || f.Pressure.Value == "normal" {
+		return ""
+	}
+	return "memory pressure " + f.Pressure.Value
+}

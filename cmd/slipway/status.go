@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/installer/apply"
+	"slipway/installer/launch"
+)
+
+// statusAnswer is the data of status.
+type statusAnswer struct {
+	Home     string        `json:"home"`
+	SetUp    bool          `json:"set_up"`
+	Model    string        `json:"model"`
+	Profile  string        `json:"profile"`
+	Server   serverStatus  `json:"server"`
+	OpenPlan string        `json:"open_plan"` // digest of a plan that was begun and not finished, or empty
+	Worker   *workerStatus `json:"worker"`    // a slipway that works on this home now
+	Job      *jobAnswer    `json:"job"`       // the newest detached apply
+}
+
+type serverStatus struct {
+	State    launch.State   `json:"state"`
+	PID      int            `json:"pid"`
+	Port     int            `json:"port"`
+	API      string         `json:"api"`
+	Started  string         `json:"started"`
+	LaunchID string         `json:"launch_id"`
+	Health   *launch.Health `json:"health"`
+}
+
+type workerStatus struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command"`
+	Since   string `json:"since"`
+}
+
+func statusVerb(s *session) *cli.Command {
+	return &cli.Command{
+		Name: "status", Usage: "how set-up, server and background jobs are", Flags: []cli.Flag{homeFlag()},
+		Action: func(c *cli.Context) error {
+			resolved, err := apply.ResolveHome(c.String("home"), s.place.UserHome)
+			if err != nil {
+				return err
+			}
+			answer := statusAnswer{Home: resolved, Server: serverStatus{State: launch.Stopped}}
+			home, err := apply.OpenHome(resolved, s.place.UserHome)
+			if errors.Is(err, apply.ErrNoHome) {
+				return s.result(exitNotReady, answer, words("Nothing is set up in "+resolved+".", "Set it up: "+shellWords(s.argv("setup"))))
+			}
+			if err != nil {
+				return err
+			}
+			defer home.Close()
+			code, err := s.fillStatus(c, home, &answer)
+			if err != nil {
+				return err
+			}
+			return s.result(code, answer, func(w io.Writer) { printStatus(w, answer) })
+		},
+	}
+}
+
+func (s *session) fillStatus(c *cli.Context, home *apply.Home, a *statusAnswer) (int, error) {
+	set, err := apply.ReadSettings(home)
+	switch {
+	case err == nil:
+		a.SetUp, a.Model, a.Profile = true, set.Decisions.Model.ID, set.Decisions.Profile.Name
+	case !errors.Is(err, fs.ErrNotExist):
+		return 0, err
+	}
+	status, err := launch.Look(s.ctx, home.Root, home.Path)
+	if err != nil {
+		return 0, err
+	}
+	a.Server.State = status.State
+	if status.State != launch.Stopped {
+		r := status.Record
+		a.Server = serverStatus{State: status.State, PID: r.Process.PID, Port: r.Settings.Port, API: addresses(r.Settings.Port).API,
+			Started: r.Started.Format(time.RFC3339), LaunchID: r.LaunchID}
+		if status.Health.Product != "" {
+			a.Server.Health = &status.Health
+		}
+	}
+	if a.OpenPlan, err = apply.OpenDigest(home); err != nil {
+		return 0, err
+	}
+	if holder := home.Busy(); holder != nil {
+		a.Worker = &workerStatus{holder.Process.PID, holder.Command, holder.Since.UTC().Format(time.RFC3339)}
+	}
+	if job, err := home.FindJob(""); err == nil {
+		j := s.jobAnswer(c, job)
+		a.Job = &j
+	}
+	if status.State == launch.Running {
+		return exitOK, nil
+	}
+	return exitNotReady, nil
+}
+
+func printStatus(w io.Writer, a statusAnswer) {
+	if !a.SetUp {
+		fmt.Fprintf(w, "Set-up in %s is not finished.\n", a.Home)
+	} else {
+		fmt.Fprintf(w, "Set up in %s: model %s, profile %s.\n", a.Home, a.Model, a.Profile)
+	}
+	switch a.Server.State {
+	case launch.Running:
+		h := a.Server.Health
+		fmt.Fprintf(w, "The server answers at %s (pid %d, since %s; %d active, %d queued).\n", a.Server.API, a.Server.PID, a.Server.Started, h.Active, h.Queued)
+	case launch.Starting:
+		fmt.Fprintf(w, "The server is starting (pid %d).\n", a.Server.PID)
+	case launch.Crashed:
+		fmt.Fprintln(w, "The server ended by itself; slipway logs shows its last words.")
+	default:
+		fmt.Fprintln(w, "The server is stopped.")
+	}
+	if a.OpenPlan != "" {
+		fmt.Fprintf(w, "A plan is open (%s): the same command goes on.\n", shortDigest(a.OpenPlan))
+	}
+	if a.Worker != nil {
+		fmt.Fprintf(w, "Working on this home now: %s (pid %d).\n", launch.Printable(a.Worker.Command), a.Worker.PID)
+	}
+	if a.Job != nil {
+		fmt.Fprintf(w, "Newest background job %s: %s.\n", a.Job.Job, a.Job.State)
+	}
+}

@@ -1,0 +1,33 @@
+package apply
+
+import (
+	"context"
+	"io/fs"
+	"os"
+
+	"slipway/installer/build"
+	"slipway/installer/plan"
+	"slipway/manifests"
+)
+
+// Tools is what the workers need beside the plan: where bytes come from and what builds.
+type Tools struct {
+	UserHome  string
+	Lock      *manifests.Lock // of the model; nil when none is known
+	Embedded  fs.FS           // the embedded model's files, nil for a hub model
+	Download  func(ctx context.Context, home *os.Root, homePath string, lock manifests.Lock, report func(path string, done, all int64)) error
+	Source    *build.Source // nil when none is at hand
+	Toolchain *build.Toolchain
+	Prebuilt  string // path of the prebuilt server, "" without one
+}
+
+// Workers makes the worker of every kind of action for a plan.
+func Workers(p plan.Plan, t Tools) map[plan.Kind]Worker {
+	return map[plan.Kind]Worker{
+		plan.HomeAction:     homeWorker{p.Decisions, t.UserHome},
+		plan.ModelAction:    modelWorker{p.Decisions, t},
+		plan.EngineAction:   engineWorker{p.Decisions, t},
+		plan.SettingsAction: settingsWorker{p.Decisions},
+		plan.LaunchAction:   launchWorker{p.Decisions},
+	}
+}

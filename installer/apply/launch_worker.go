@@ -1,0 +1,58 @@
+package apply
+
+import (
+	"context"
+
+	"slipway/installer/launch"
+	"slipway/installer/plan"
+)
+
+type launchWorker struct{ decisions plan.Decisions }
+
+// ServerSettings is what our server is started with under these decisions. The engine must be there.
+func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
+	engine, err := EngineOf(home, d.Engine.ID)
+	if err != nil {
+		return launch.Settings{}, err
+	}
+	return launch.Settings{
+		Program: plan.EnginePath(d.Engine.ID), ProgramSHA256: string(engine.SHA256),
+		ModelFolder: d.Model.Folder, ModelID: d.Model.ID, Revision: string(d.Model.Revision),
+		Device: d.Profile.Device, Host: "127.0.0.1", Port: d.Request.Port,
+		WindowTokens: d.Profile.WindowTokens, Parallel: d.Profile.Parallel,
+		KVFormat: d.Profile.KVFormat, PrefillPolicy: d.Profile.PrefillPolicy, Draft: d.Profile.Draft,
+		BudgetBytes: d.Profile.BudgetBytes, ModelBytes: d.Model.Bytes,
+	}, nil
+}
+
+func (w launchWorker) Check(ctx context.Context, home *Home) (Condition, error) {
+	if home != nil {
+		status, err := launch.Look(ctx, home.Root, home.Path)
+		if err != nil {
+			return Condition{}, err
+		}
+		if status.State == launch.Running || status.State == launch.Starting {
+			want, err := ServerSettings(home, w.decisions)
+			same := err == nil && status.Record.Settings == want
+			if same || status.Record.Settings.Port == w.decisions.Request.Port {
+				return Condition{Done: same && status.State == launch.Running}, nil
+			}
+		}
+	}
+	if use := launch.LookPort(ctx, w.decisions.Request.Port); use.Taken {
+		return Condition{}, &launch.PortError{Port: w.decisions.Request.Port, Use: use}
+	}
+	return Condition{}, nil
+}
+
+func (w launchWorker) Do(ctx context.Context, home *Home, _ func(Event)) (Outcome, error) {
+	want, err := ServerSettings(home, w.decisions)
+	if err != nil {
+		return Outcome{}, err
+	}
+	record, err := launch.Start(ctx, home.Root, home.Path, want, false)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Items: []Item{{Kind: ProcessItem, Path: want.Program, PID: record.Process.PID}}}, nil
+}

@@ -1,0 +1,106 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"slipway/installer/plan"
+	"slipway/installer/store"
+	"slipway/manifests"
+)
+
+// ErrNoLock says that a model has no lock, so that nothing of it can be checked and nothing is fetched.
+var ErrNoLock = errors.New("no lock of this model is known")
+
+type modelWorker struct {
+	decisions plan.Decisions
+	tools     Tools
+}
+
+// Check hashes an embedded model in full (a few megabytes) and looks at the recorded identities of a large one.
+func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
+	if home == nil || w.tools.Lock == nil {
+		return Condition{}, nil
+	}
+	report, err := w.verify(ctx, home, w.decisions.Model.Embedded)
+	if err != nil {
+		return Condition{}, err
+	}
+	for _, f := range report.Files {
+		if f.State == store.NotAFile {
+			return Condition{Conflict: fmt.Sprintf("%s is no plain file (%s), and a file of the model must be there",
+				path.Join(w.decisions.Model.Folder, f.Path), f.Why)}, nil
+		}
+	}
+	return Condition{Done: report.OK()}, nil
+}
+
+func (w modelWorker) verify(ctx context.Context, home *Home, deep bool) (store.Report, error) {
+	return store.Verify(ctx, home.Root, *w.tools.Lock, deep)
+}
+
+func (w modelWorker) Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
+	if w.tools.Lock == nil {
+		return Outcome{}, ErrNoLock
+	}
+	lock := *w.tools.Lock
+	found, err := w.verify(ctx, home, w.decisions.Model.Embedded)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !found.OK() {
+		if err := w.bring(ctx, home, lock, found, report); err != nil {
+			return Outcome{}, err
+		}
+	}
+	return Outcome{Items: modelItems(lock, w.decisions.Model.Folder), Notes: map[string]string{"lock": string(w.decisions.Model.LockDigest)}}, nil
+}
+
+func (w modelWorker) bring(ctx context.Context, home *Home, lock manifests.Lock, found store.Report, report func(Event)) error {
+	if !w.decisions.Model.Embedded {
+		if w.tools.Download == nil {
+			return ErrNoLock
+		}
+		return w.tools.Download(ctx, home.Root, home.Path, lock, func(path string, done, all int64) {
+			report(Event{Kind: "progress", Action: "model", Path: path, DoneBytes: done, AllBytes: all})
+		})
+	}
+	for _, f := range found.Bad() {
+		if f.State == store.WrongHash {
+			// The fast check believes the recorded identity of a changed file, and Install asks it: the name must be free.
+			if err := home.Root.Remove(path.Join(w.decisions.Model.Folder, f.Path)); err != nil {
+				return err
+			}
+		}
+		if err := w.install(ctx, home, lock, f.Path); err != nil {
+			return err
+		}
+		report(Event{Kind: "progress", Action: "model", Path: f.Path, DoneBytes: f.ExpectedBytes, AllBytes: f.ExpectedBytes})
+	}
+	return nil
+}
+
+func (w modelWorker) install(ctx context.Context, home *Home, lock manifests.Lock, name string) error {
+	src, err := w.tools.Embedded.Open(name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return store.Install(ctx, home.Root, lock, name, io.Reader(src))
+}
+
+func modelItems(lock manifests.Lock, folder string) []Item {
+	items := []Item{{Kind: FolderItem, Path: path.Dir(folder)}, {Kind: FolderItem, Path: folder}}
+	seen := map[string]bool{}
+	for _, f := range lock.Files {
+		for dir := path.Dir(f.Path); dir != "." && !seen[dir]; dir = path.Dir(dir) {
+			seen[dir] = true
+			items = append(items, Item{Kind: FolderItem, Path: path.Join(folder, dir)})
+		}
+		items = append(items, Item{Kind: FileItem, Path: path.Join(folder, f.Path), SHA256: string(f.SHA256), Bytes: f.Size})
+	}
+	return items
+}

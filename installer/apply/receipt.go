@@ -1,0 +1,119 @@
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"slipway/installer/plan"
+)
+
+// ReceiptsDir holds one receipt a plan digest, below the home.
+const ReceiptsDir = "state/receipts"
+
+// Item is one thing that an action made.
+type Item struct {
+	Kind   string `json:"kind"`             // "folder", "file" or "process"
+	Path   string `json:"path"`             // below the home, slashes; of a process: its program
+	SHA256 string `json:"sha256,omitempty"` // of a file whose bytes do not change
+	Bytes  int64  `json:"bytes,omitempty"`
+	PID    int    `json:"pid,omitempty"` // of a process
+}
+
+// Item kinds.
+const (
+	FolderItem  = "folder"
+	FileItem    = "file"
+	ProcessItem = "process"
+)
+
+// Done is one action as it was carried out.
+type Done struct {
+	ID       string            `json:"id"`
+	Sentence string            `json:"sentence"`
+	Undo     string            `json:"undo"`
+	Items    []Item            `json:"items"`
+	Notes    map[string]string `json:"notes,omitempty"` // tool versions, output hashes, checks
+	Time     string            `json:"time"`
+}
+
+// Receipt says what was done under one digest, with what, when, and what undoes it. Complete is false when the plan was
+// given up for another one; its items are listed all the same, so that uninstall finds them.
+type Receipt struct {
+	SchemaVersion int            `json:"schema_version"`
+	Digest        string         `json:"digest"`
+	Complete      bool           `json:"complete"`
+	Version       string         `json:"version"` // of slipway
+	Decisions     plan.Decisions `json:"decisions"`
+	Actions       []Done         `json:"actions"`
+	Time          string         `json:"time"`
+}
+
+// ReceiptPath is where the receipt of a digest lies, below the home.
+func ReceiptPath(digest string) string {
+	return path.Join(ReceiptsDir, strings.TrimPrefix(digest, "sha256:")[:16]+".json")
+}
+
+func (h *Home) writeReceipt(r Receipt) error {
+	if err := h.Root.Mkdir(ReceiptsDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(r); err != nil {
+		return err
+	}
+	return WriteFile(h.Root, ReceiptPath(r.Digest), out.Bytes(), 0o600)
+}
+
+// Receipt reads the receipt of a digest. Errors: fs.ErrNotExist.
+func (h *Home) Receipt(digest string) (Receipt, error) {
+	if len(strings.TrimPrefix(digest, "sha256:")) < 16 {
+		return Receipt{}, fs.ErrNotExist
+	}
+	return h.readReceipt(ReceiptPath(digest))
+}
+
+func (h *Home) readReceipt(name string) (Receipt, error) {
+	data, err := h.Root.ReadFile(name)
+	if err != nil {
+		return Receipt{}, err
+	}
+	var r Receipt
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Receipt{}, fmt.Errorf("%s is no receipt: %w", name, err)
+	}
+	return r, nil
+}
+
+// Receipts reads all, oldest first.
+func (h *Home) Receipts() ([]Receipt, error) {
+	names, err := readNames(h.Root, ReceiptsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var all []Receipt
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".json") {
+			continue
+		}
+		r, err := h.readReceipt(path.Join(ReceiptsDir, name))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	slices.SortStableFunc(all, func(a, b Receipt) int { return strings.Compare(a.Time, b.Time) })
+	return all, nil
+}

@@ -1,0 +1,84 @@
+package apply
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"slipway/installer/plan"
+)
+
+// Settings is what set-up decided, for up, status and upgrade.
+type Settings struct {
+	SchemaVersion int            `json:"schema_version"`
+	Decisions     plan.Decisions `json:"decisions"`
+}
+
+// ReadSettings reads the settings of a home. Errors: fs.ErrNotExist when nothing was set up.
+func ReadSettings(home *Home) (Settings, error) {
+	data, err := home.Root.ReadFile(plan.SettingsPath)
+	if err != nil {
+		return Settings{}, err
+	}
+	var s Settings
+	if err := json.Unmarshal(data, &s); err != nil {
+		return Settings{}, fmt.Errorf("%s was not written by slipway: %w", plan.SettingsPath, err)
+	}
+	if s.SchemaVersion > plan.SchemaVersion {
+		return Settings{}, fmt.Errorf("%s was written by a newer slipway", plan.SettingsPath)
+	}
+	return s, nil
+}
+
+type settingsWorker struct{ decisions plan.Decisions }
+
+// bytes leaves the wish to launch out: whether the server runs is not a setting.
+func (w settingsWorker) bytes() []byte {
+	d := w.decisions
+	d.Request.Launch = true
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(Settings{SchemaVersion: plan.SchemaVersion, Decisions: d}); err != nil {
+		panic("apply: settings that cannot be written: " + err.Error())
+	}
+	return out.Bytes()
+}
+
+func (w settingsWorker) Check(_ context.Context, home *Home) (Condition, error) {
+	if home == nil {
+		return Condition{}, nil
+	}
+	info, err := home.Root.Lstat(plan.SettingsPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Condition{}, nil
+	}
+	if err != nil {
+		return Condition{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return Condition{Conflict: plan.SettingsPath + " is no plain file, and the settings must be there"}, nil
+	}
+	data, err := home.Root.ReadFile(plan.SettingsPath)
+	if err != nil {
+		return Condition{}, err
+	}
+	return Condition{Done: bytes.Equal(data, w.bytes())}, nil
+}
+
+func (w settingsWorker) Do(_ context.Context, home *Home, _ func(Event)) (Outcome, error) {
+	out := Outcome{Items: []Item{{Kind: FileItem, Path: plan.SettingsPath}}}
+	if data, err := home.Root.ReadFile(plan.SettingsPath); err == nil && bytes.Equal(data, w.bytes()) {
+		return out, nil
+	}
+	return out, WriteFile(home.Root, plan.SettingsPath, w.bytes(), 0o600)
+}
+
+// WriteSettings writes settings as they were. The caller holds the lock.
+func WriteSettings(home *Home, s Settings) error {
+	return WriteFile(home.Root, plan.SettingsPath, settingsWorker{s.Decisions}.bytes(), 0o600)
+}

@@ -1,0 +1,317 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"slipway/installer/launch"
+	"slipway/installer/plan"
+)
+
+// Removal is what uninstall will do or did. Paths are below the home.
+type Removal struct {
+	Files   []string `json:"files"`
+	Folders []string `json:"folders"`
+	Left    []Left   `json:"left"` // what stays, and why
+	Home    bool     `json:"home"` // the home itself goes, because it was made by slipway and nothing stays
+}
+
+// Left is something that stays.
+type Left struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
+
+// ownState is what slipway keeps for itself beside what receipts list: state, run and logs hold nothing else of ours.
+// A name that ends in "*" stands for all that begin so.
+var ownState = []string{
+	"state/lock", "state/lock-holder.json", "state/.lock-holder.json.new", "state/journal.ndjson", "state/journal.damaged-*", "state/.settings.json.new",
+	"state/receipts/*", "state/receipts/.*", "state/jobs/*", "state/jobs/.*", "run/server.json", "run/.server.json.new", "run/server.lock",
+	"logs/server.log*", "logs/apply-*", "." + plan.MarkerPath + ".new",
+}
+
+// PlanRemoval lists what the receipts and an open journal say was made, file by file: a file whose bytes are no longer
+// those of the receipt stays and is named. keepModels leaves the models. It writes nothing.
+func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, error) {
+	items, err := listedItems(home)
+	if err != nil {
+		return Removal{}, err
+	}
+	r := Removal{Files: []string{}, Folders: []string{}, Left: []Left{}}
+	folders := slices.Clone(plan.Folders)
+	folders = append(folders, ReceiptsDir, JobsDir)
+	for _, item := range items {
+		if ctx.Err() != nil {
+			return r, context.Cause(ctx)
+		}
+		if item.Path == "." || item.Path == plan.MarkerPath || !filepath.IsLocal(item.Path) {
+			continue
+		}
+		if keepModels && strings.HasPrefix(item.Path, "models/") {
+			continue
+		}
+		switch item.Kind {
+		case FolderItem:
+			if info, err := home.Root.Lstat(item.Path); err == nil && info.IsDir() {
+				folders = append(folders, item.Path)
+			}
+		case FileItem:
+			r.considerFile(home, item)
+		}
+	}
+	r.addOwnState(home, folders, keepModels)
+	r.addFolders(home, folders, keepModels)
+	r.Home = len(r.Left) == 0 && home.Marker.MadeHome && !keepModels
+	return r, nil
+}
+
+// listedItems joins all receipts and what an open journal announced.
+func listedItems(home *Home) ([]Item, error) {
+	receipts, err := home.Receipts()
+	if err != nil {
+		return nil, err
+	}
+	var items []Item
+	seen := map[Item]bool{}
+	add := func(list []Item) {
+		for _, item := range list {
+			if !seen[item] {
+				seen[item] = true
+				items = append(items, item)
+			}
+		}
+	}
+	for _, r := range receipts {
+		for _, done := range r.Actions {
+			add(done.Items)
+		}
+	}
+	records, _, err := readJournal(home)
+	var damaged *JournalError
+	if err != nil && !errors.As(err, &damaged) {
+		return nil, err
+	}
+	for _, rec := range records {
+		add(settledItems(rec.Paths))
+		add(rec.Items)
+	}
+	return items, nil
+}
+
+func (r *Removal) considerFile(home *Home, item Item) {
+	info, err := home.Root.Lstat(item.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
+		r.leave(item.Path, "cannot be looked at: "+reason(err))
+		return
+	case !info.Mode().IsRegular():
+		r.leave(item.Path, "is no longer a plain file")
+		return
+	}
+	if item.SHA256 != "" {
+		found, _, err := hashIn(home.Root, item.Path)
+		if err != nil {
+			r.leave(item.Path, "cannot be read: "+reason(err))
+			return
+		}
+		if string(found) != item.SHA256 {
+			r.leave(item.Path, "was changed since slipway made it")
+			return
+		}
+	}
+	r.Files = appendOnce(r.Files, item.Path)
+}
+
+func (r *Removal) leave(name, why string) {
+	for _, l := range r.Left {
+		if l.Path == name {
+			return
+		}
+	}
+	r.Left = append(r.Left, Left{name, why})
+}
+
+// addOwnState adds the files of ownState, and what the model store keeps beside models that are removed.
+func (r *Removal) addOwnState(home *Home, folders []string, keepModels bool) {
+	patterns := slices.Clone(ownState)
+	if !keepModels {
+		patterns = append(patterns, "models/.partial/*", "models/.quarantine/*")
+		for _, folder := range folders {
+			if strings.HasPrefix(folder, "models/") {
+				patterns = append(patterns, folder+".lock.json", folder+".installed", folder+".lock.json.*", folder+".installed.*")
+			}
+		}
+	}
+	for _, folder := range folders {
+		if strings.HasPrefix(folder, "engines/") {
+			patterns = append(patterns, "engines/.partial-"+path.Base(folder)+"/*")
+		}
+	}
+	for _, pattern := range patterns {
+		prefix, many := strings.CutSuffix(pattern, "*")
+		names, err := readNames(home.Root, path.Dir(pattern))
+		if err != nil {
+			continue
+		}
+		for _, name := range names {
+			full := path.Join(path.Dir(pattern), name)
+			if full != pattern && !(many && strings.HasPrefix(full, prefix)) && !(many && strings.HasSuffix(prefix, "/") && path.Dir(full) == path.Clean(prefix)) {
+				continue
+			}
+			if info, err := home.Root.Lstat(full); err == nil && info.Mode().IsRegular() {
+				r.Files = appendOnce(r.Files, full)
+			}
+		}
+	}
+}
+
+// addFolders adds the folders that will be empty, deepest first, and names what keeps the others.
+func (r *Removal) addFolders(home *Home, folders []string, keepModels bool) {
+	gone := map[string]bool{}
+	for _, f := range r.Files {
+		gone[f] = true
+	}
+	all := slices.Clone(folders)
+	all = append(all, "models/.partial", "models/.quarantine")
+	for _, folder := range folders {
+		if strings.HasPrefix(folder, "engines/") {
+			all = append(all, "engines/.partial-"+path.Base(folder))
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int {
+		if d := strings.Count(b, "/") - strings.Count(a, "/"); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	for _, folder := range slices.Compact(all) {
+		if keepModels && (folder == "models" || strings.HasPrefix(folder, "models/")) {
+			continue
+		}
+		names, err := readNames(home.Root, folder)
+		if err != nil {
+			continue
+		}
+		empty := true
+		for _, name := range names {
+			if full := path.Join(folder, name); !gone[full] {
+				empty = false
+				r.leave(full, "was not made by slipway")
+			}
+		}
+		if empty {
+			gone[folder] = true
+			r.Folders = appendOnce(r.Folders, folder)
+		}
+	}
+	names, err := readNames(home.Root, ".")
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if !gone[name] && name != plan.MarkerPath && !(keepModels && name == "models") && !r.holdsLeft(name) {
+			r.leave(name, "was not made by slipway")
+		}
+	}
+	// A folder that stays only because of what is left in it is not a left-over of its own.
+	r.Left = slices.DeleteFunc(r.Left, func(l Left) bool { return r.holdsLeft(l.Path) })
+}
+
+// holdsLeft tells whether something below this name is left.
+func (r *Removal) holdsLeft(name string) bool {
+	return slices.ContainsFunc(r.Left, func(l Left) bool { return strings.HasPrefix(l.Path, name+"/") })
+}
+
+func appendOnce(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+// Uninstall stops our server and removes what PlanRemoval listed. The receipts go last, so that a run that was killed
+// is finished by the next one. When something is left, the marker stays, so that the home is still known as ours.
+func Uninstall(ctx context.Context, home *Home, keepModels bool) (Removal, error) {
+	lock, err := home.Lock("slipway uninstall")
+	if err != nil {
+		return Removal{}, err
+	}
+	defer lock.Release()
+	if _, err := launch.Stop(ctx, home.Root, home.Path); err != nil {
+		return Removal{}, err
+	}
+	r, err := PlanRemoval(ctx, home, keepModels)
+	if err != nil {
+		return r, err
+	}
+	late := func(name string) bool {
+		return strings.HasPrefix(name, "state/")
+	}
+	for _, last := range []bool{false, true} {
+		for _, name := range r.Files {
+			if late(name) != last {
+				continue
+			}
+			if ctx.Err() != nil && !last {
+				return r, context.Cause(ctx)
+			}
+			if err := home.Root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return r, err
+			}
+		}
+		for _, name := range r.Folders {
+			if (late(name) || name == "state") != last {
+				continue
+			}
+			if err := home.Root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !isNotEmpty(err) {
+				return r, err
+			}
+		}
+	}
+	if len(r.Left) > 0 || keepModels {
+		return r, nil
+	}
+	if err := home.Root.Remove(plan.MarkerPath); err != nil {
+		return r, err
+	}
+	return r, removeHome(home)
+}
+
+// removeHome removes the home and the parents that were made for it, as far as they are empty.
+func removeHome(home *Home) error {
+	if !home.Marker.MadeHome {
+		return nil
+	}
+	if err := os.Remove(home.Path); err != nil {
+		return fmt.Errorf("the empty home stays: %w", err)
+	}
+	for _, parent := range slices.Backward(home.Marker.MadeParents) {
+		if !strings.HasPrefix(home.Path, parent+"/") || os.Remove(parent) != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// RemoveEngine removes an engine that a newer one has replaced: its program and record, if they are what the record
+// says, and the folder if that is all it held.
+func RemoveEngine(home *Home, id string) error {
+	if _, err := EngineOf(home, id); err != nil {
+		return nil // not ours to judge any more: it stays and uninstall names it
+	}
+	w := engineWorker{decisions: plan.Decisions{Engine: plan.Engine{ID: id}}}
+	return w.clear(home)
+}
+
+func isNotEmpty(err error) bool {
+	return strings.Contains(err.Error(), "not empty") || errors.Is(err, fs.ErrExist)
+}

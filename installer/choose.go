@@ -1,0 +1,176 @@
+package installer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"slipway/installer/machine"
+	"slipway/installer/plan"
+	"slipway/installer/store"
+	"slipway/manifests"
+	"slipway/profiles"
+)
+
+// sequences is how many replies the server writes at once; they share the window's tokens.
+const sequences = 2
+
+// Capabilities is what the server of this version can honour, before it is built and can say so itself. At launch its
+// probe is compared, and a difference stops with a sentence.
+func Capabilities() profiles.Capabilities {
+	return profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
+}
+
+// MachineOf is a machine as sizing sees it: a container's limit counts as its memory.
+func MachineOf(f machine.Facts) profiles.Machine {
+	m := profiles.Machine{RAMBytes: f.RAM.Value, Mac: f.OS.Value == "darwin"}
+	if f.MemoryLimit.Known && f.MemoryLimit.Value > 0 {
+		m.RAMBytes = min(m.RAMBytes, f.MemoryLimit.Value)
+	}
+	if f.WorkingSet.Known {
+		m.CapBytes, m.CapEstimated = f.WorkingSet.Value, !f.WorkingSet.Certain
+	}
+	return m
+}
+
+type choice struct {
+	manifest manifests.Manifest
+	profile  profiles.Profile
+	proposal profiles.Proposal
+	lock     *manifests.Lock
+	model    plan.Model
+	sized    plan.Profile
+	notFit   string
+	problem  string // why the model cannot be brought
+}
+
+// choose picks model and profile, what was asked for or what sizing proposes among the models that can be installed,
+// and sizes them.
+func choose(ask Ask, facts machine.Facts, k known) (choice, error) {
+	var c choice
+	capabilities := Capabilities()
+	host := MachineOf(facts)
+	if ask.Model == "" {
+		proposal, err := profiles.Propose(host, installable(k), wanted(ask.Profile), &capabilities)
+		if err != nil {
+			return c, &ChoiceError{err.Error()}
+		}
+		c.proposal = proposal
+		ask.Model = proposal.ModelID
+		if ask.Profile == "" {
+			ask.Profile = proposal.ProfileID
+		}
+	}
+	var ok bool
+	if c.manifest, ok = manifests.ByID(ask.Model); !ok {
+		return c, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are", ask.Model)}
+	}
+	if ask.Profile == "" {
+		ask.Profile = "exact"
+	}
+	if c.profile, ok = profiles.ByID(ask.Profile); !ok {
+		return c, &ChoiceError{fmt.Sprintf("there is no profile %q; there are %s", ask.Profile, strings.Join(profileIDs(), ", "))}
+	}
+	if missing := c.profile.Unhonoured(capabilities); len(missing) > 0 {
+		return c, &ChoiceError{strings.Join(missing, "; ")}
+	}
+	device := "cpu"
+	if host.CapBytes > 0 && slices.Contains(capabilities.Devices, "metal") {
+		device = "metal"
+	} else {
+		host.CapBytes = 0
+	}
+	c.size(host, device, capabilities)
+	c.pin(k)
+	return c, nil
+}
+
+func wanted(profile string) []profiles.Profile {
+	if p, ok := profiles.ByID(profile); ok {
+		return []profiles.Profile{p}
+	}
+	return profiles.All()
+}
+
+func profileIDs() []string {
+	var ids []string
+	for _, p := range profiles.All() {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
+// installable are the models of which every hash is known.
+func installable(k known) []profiles.Candidate {
+	var all []profiles.Candidate
+	for _, m := range manifests.All() {
+		if _, ok := lockOf(m, k); ok {
+			all = append(all, m.Candidate())
+		}
+	}
+	return all
+}
+
+// lockOf finds a model's lock: the one that `slipway models lock` left in the home, else the one that is shipped.
+func lockOf(m manifests.Manifest, k known) (manifests.Lock, bool) {
+	if m.Revision == "" {
+		return manifests.Lock{}, false
+	}
+	if root := k.root(); root != nil && !m.Embedded {
+		if lock, err := store.LoadLock(root, m.Repo, m.Revision); err == nil {
+			return lock, true
+		}
+	}
+	return manifests.BundledLock(m.Repo, m.Revision)
+}
+
+func (c *choice) size(host profiles.Machine, device string, capabilities profiles.Capabilities) {
+	c.sized = plan.Profile{Name: c.profile.ID, PrefillPolicy: c.profile.Prefill.Policy, Parallel: sequences, Device: device}
+	result, err := profiles.Size(profiles.Input{Model: c.manifest.Candidate(), Profile: c.profile, Machine: host,
+		Sequences: sequences, Capabilities: &capabilities})
+	var noFit *profiles.NoFitError
+	switch {
+	case errors.As(err, &noFit):
+		c.notFit = noFit.Error()
+		return
+	case err != nil:
+		c.notFit = err.Error()
+		return
+	}
+	c.sized.WindowTokens, c.sized.KVFormat, c.sized.Draft = result.WindowTokens, string(result.KVFormat), string(result.Draft.Kind)
+	c.sized.Sentence = result.Sentence
+	if device == "metal" {
+		c.sized.BudgetBytes = result.BudgetBytes
+	}
+	if c.proposal.ModelID == "" {
+		c.proposal = profiles.Proposal{ModelID: c.manifest.ID, ProfileID: c.profile.ID, Device: device, Result: result,
+			Reasons: []string{"Model and profile are those that were asked for.", result.Sentence}}
+	}
+}
+
+func (c *choice) pin(k known) {
+	m := c.manifest
+	c.model = plan.Model{ID: m.ID, Title: m.Title, Repo: m.Repo, Revision: m.Revision, License: m.License.SPDX,
+		Embedded: m.Embedded, Folder: store.ModelDir(m.Repo, m.Revision), Bytes: m.DownloadBytes}
+	lock, ok := lockOf(m, k)
+	if !ok {
+		c.problem = fmt.Sprintf("No lock of %s is known: its files have no hashes to be checked against, so nothing is downloaded.", m.ID)
+		return
+	}
+	data, err := lock.Marshal()
+	if err != nil {
+		c.problem = "The lock of " + m.ID + " is not valid: " + err.Error()
+		return
+	}
+	c.lock = &lock
+	c.model.LockDigest, c.model.Files, c.model.Bytes = manifests.DigestOf(sha(data)), len(lock.Files), lock.TotalBytes()
+	for _, f := range lock.Files {
+		if f.Proof == manifests.Told {
+			c.model.ToldFiles++
+		}
+	}
+	if !m.Embedded {
+		c.model.DownloadBytes = c.model.Bytes
+	}
+}

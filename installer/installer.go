@@ -1,0 +1,158 @@
+// Package installer joins the rooms below it: it looks at the machine and the home, decides, and makes the plan. What
+// it returns is a value with the workers that can carry the plan out; it writes nothing.
+package installer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+
+	"slipway/installer/apply"
+	"slipway/installer/machine"
+	"slipway/installer/plan"
+	"slipway/manifests"
+	"slipway/profiles"
+)
+
+// Ask is what a person asked for; empty fields mean "choose for me".
+type Ask struct {
+	Home        string
+	Model       string
+	Profile     string
+	Port        int // 0: 8008
+	MonitorPort int // 0: 8010
+	Launch      bool
+	AcceptTold  bool
+	Source      string // folder of slipway's source
+	KeepEngine  bool   // use the engine that is set up, whatever the source at hand is
+}
+
+// The ports when nobody asked for others.
+const (
+	DefaultPort        = 8008
+	DefaultMonitorPort = 8010
+)
+
+// Place is where this program stands: what the environment says, collected once by cmd.
+type Place struct {
+	UserHome       string
+	WorkingDir     string
+	ToolPath       string // PATH as the person has it
+	RecordedSource string // the folder that this program was compiled in, when the compiler noted it
+	Executable     string
+	PrebuiltDigest manifests.Digest // of the server that this program trusts; empty: none
+	Sources        machine.Sources
+}
+
+// Prepared is the outcome of looking and deciding.
+type Prepared struct {
+	Facts    machine.Facts
+	Proposal profiles.Proposal // what was chosen, with the reasons
+	Manifest manifests.Manifest
+	Plan     plan.Plan
+	Standing plan.Standing
+	Workers  map[plan.Kind]apply.Worker
+	Open     bool // this plan was begun and not finished: going on needs no new consent
+	Recorded bool // a receipt of this plan is there
+}
+
+// ChoiceError: what was asked for does not exist or does not go together.
+type ChoiceError struct{ Why string }
+
+func (e *ChoiceError) Error() string { return e.Why }
+
+// Prepare looks, decides, makes the plan and holds it against the world. Errors: *ChoiceError, *apply.HomeError only
+// for homes that cannot even be named, *apply.JournalError.
+func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
+	home, err := apply.ResolveHome(ask.Home, at.UserHome)
+	if err != nil {
+		return Prepared{}, err
+	}
+	known := lookHome(home, at)
+	defer known.close()
+
+	facts := machine.Observe(ctx, at.Sources, machine.Subject{Home: home, Program: at.Executable})
+	choice, err := choose(ask, facts, known)
+	if err != nil {
+		return Prepared{}, err
+	}
+	engine := findEngine(ctx, ask, at, known)
+
+	decisions := plan.Decisions{
+		Home: home, Target: runtime.GOOS + "/" + runtime.GOARCH,
+		Request: plan.Request{Model: choice.manifest.ID, Profile: choice.profile.ID,
+			Port: orDefault(ask.Port, DefaultPort), MonitorPort: orDefault(ask.MonitorPort, DefaultMonitorPort),
+			Launch: ask.Launch, AcceptTold: ask.AcceptTold},
+		Model: choice.model, Profile: choice.sized, Engine: engine.engine,
+	}
+	made := plan.Make(decisions)
+	tools := apply.Tools{UserHome: at.UserHome, Lock: choice.lock, Download: download,
+		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt}
+	if choice.manifest.Embedded {
+		tools.Embedded = manifests.Pocket()
+	}
+	workers := apply.Workers(made, tools)
+	world, err := look(ctx, made, workers, known, facts, choice, engine)
+	if err != nil {
+		return Prepared{}, err
+	}
+	p := Prepared{Facts: facts, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
+		Standing: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest}
+	if known.home != nil {
+		receipt, err := known.home.Receipt(made.Digest)
+		p.Recorded = err == nil && receipt.Complete
+	}
+	return p, nil
+}
+
+// known is the home as far as it exists.
+type known struct {
+	view     apply.HomeView
+	home     *apply.Home // nil: not ours yet
+	settings *apply.Settings
+	journal  string // digest of an open plan
+	damage   error  // of the journal
+}
+
+func lookHome(path string, at Place) known {
+	k := known{view: apply.LookHome(path, at.UserHome)}
+	home, err := apply.OpenHome(path, at.UserHome)
+	if err != nil {
+		return k
+	}
+	k.home = home
+	if s, err := apply.ReadSettings(home); err == nil {
+		k.settings = &s
+	}
+	k.journal, k.damage = apply.OpenDigest(home)
+	return k
+}
+
+func (k known) close() {
+	if k.home != nil {
+		k.home.Close()
+	}
+}
+
+func (k known) root() *os.Root {
+	if k.home == nil {
+		return nil
+	}
+	return k.home.Root
+}
+
+func orDefault(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// CheckPort refuses what is no port.
+func CheckPort(name string, n int) error {
+	if n < 0 || n > 65535 {
+		return &ChoiceError{fmt.Sprintf("--%s is %d, and a port is a number from 1 to 65535", name, n)}
+	}
+	return nil
+}

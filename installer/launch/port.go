@@ -1,0 +1,99 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// PortUse says who has a port.
+type PortUse struct {
+	Taken bool
+	Owner string // in words, "" when the system does not tell
+	PID   int    // 0 when unknown
+}
+
+// PortError: our port is taken.
+type PortError struct {
+	Port int
+	Use  PortUse
+}
+
+func (e *PortError) Error() string {
+	if e.Use.Owner == "" {
+		return fmt.Sprintf("port %d is in use by a program that the system does not name to this user", e.Port)
+	}
+	return fmt.Sprintf("port %d is in use by %s", e.Port, e.Use.Owner)
+}
+
+// LookPort tests a port: binding on loopback and wildcard, IPv4 and IPv6, without SO_REUSEADDR (with it, macOS lets a
+// loopback bind succeed beside a wildcard listener), and connecting to loopback. A bind that fails with nobody
+// listening is the remains of closed connections (TIME_WAIT), and then the port is free for a server, whose listener
+// does set SO_REUSEADDR.
+func LookPort(ctx context.Context, port int) PortUse {
+	use := PortUse{Taken: answers(ctx, "127.0.0.1", port) || answers(ctx, "::1", port)}
+	if !use.Taken {
+		strict := bindable(port, false)
+		if strict {
+			return use
+		}
+	}
+	pid, owner := portOwner(ctx, port)
+	use.PID, use.Owner = pid, owner
+	if pid != 0 || owner != "" {
+		use.Taken = true
+	}
+	if !use.Taken {
+		use.Taken = !bindable(port, true)
+	}
+	return use
+}
+
+func answers(ctx context.Context, host string, port int) bool {
+	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// bindable binds the port at all four addresses, one after the other, and lets go. An address family that the machine
+// does not have says nothing.
+func bindable(port int, reuse bool) bool {
+	for _, at := range []struct {
+		family int
+		addr   syscall.Sockaddr
+	}{
+		{syscall.AF_INET, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}},
+		{syscall.AF_INET, &syscall.SockaddrInet4{Port: port}},
+		{syscall.AF_INET6, &syscall.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}},
+		{syscall.AF_INET6, &syscall.SockaddrInet6{Port: port}},
+	} {
+		fd, err := syscall.Socket(at.family, syscall.SOCK_STREAM, 0)
+		if err != nil {
+			continue
+		}
+		if at.family == syscall.AF_INET6 {
+			syscall.SetsockoptInt(fd, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, 1)
+		}
+		if reuse {
+			syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+		}
+		err = syscall.Bind(fd, at.addr)
+		if err == nil {
+			err = syscall.Listen(fd, 1)
+		}
+		syscall.Close(fd)
+		if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,131 @@
+package launch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+	"time"
+
+	"slipway/installer/process"
+)
+
+// Paths below the home.
+const (
+	RecordPath = "run/server.json"
+	aliveLock  = "run/server.lock"
+	LogPath    = "logs/server.log"
+)
+
+// Settings is what a server is started with. Two servers with equal settings are the same to a caller.
+type Settings struct {
+	Program       string `json:"program"` // below the home, slashes
+	ProgramSHA256 string `json:"program_sha256"`
+	ModelFolder   string `json:"model_folder"` // below the home, slashes
+	ModelID       string `json:"model_id"`
+	Revision      string `json:"revision"`
+	Device        string `json:"device"`
+	Host          string `json:"host"`
+	Port          int    `json:"port"`
+	WindowTokens  int    `json:"window_tokens"`
+	Parallel      int    `json:"parallel"`
+	KVFormat      string `json:"kv_format"`
+	PrefillPolicy string `json:"prefill_policy"`
+	Draft         string `json:"draft"`
+	BudgetBytes   int64  `json:"budget_bytes"` // what the plan counted on; 0 when it counted on nothing
+	ModelBytes    int64  `json:"model_bytes"`  // bounds the time that loading may take
+}
+
+// Digest names the settings.
+func (s Settings) Digest() string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic("launch: settings that cannot be written: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Record is what run/server.json holds. Process has PID 0 between the decision to start and the start.
+type Record struct {
+	LaunchID string           `json:"launch_id"`
+	Settings Settings         `json:"settings"`
+	Process  process.Identity `json:"process"`
+	Started  time.Time        `json:"started"`
+	Attached bool             `json:"attached"` // a terminal is attached: it ends with it
+}
+
+// ReadRecord reads the record. Errors: fs.ErrNotExist when no server was started since the last stop.
+func ReadRecord(root *os.Root) (Record, error) {
+	data, err := root.ReadFile(RecordPath)
+	if err != nil {
+		return Record{}, err
+	}
+	var r Record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Record{}, fmt.Errorf("%s: %w", RecordPath, err)
+	}
+	return r, nil
+}
+
+func writeRecord(root *os.Root, r Record) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	temporary := path.Join(path.Dir(RecordPath), ".server.json.new")
+	if err := root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	f.Close()
+	if err != nil {
+		return err
+	}
+	return root.Rename(temporary, RecordPath)
+}
+
+func removeRecord(root *os.Root) error {
+	if err := root.Remove(RecordPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// takeAlive takes the lock that a living server holds. nil, false: a server that this home started lives, noted or not.
+// On file systems without locks the answer is always true, and the record decides alone.
+func takeAlive(root *os.Root) (*os.File, bool, error) {
+	f, err := root.OpenFile(aliveLock, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, false, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		f.Close()
+		return nil, false, nil
+	}
+	return f, true, nil
+}
+
+// lives tells whether some server of this home holds its lock. It writes nothing.
+func lives(root *os.Root) bool {
+	f, err := root.Open(aliveLock)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	return errors.Is(err, syscall.EWOULDBLOCK)
+}

@@ -1,0 +1,263 @@
+package launch
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"slipway/installer/process"
+)
+
+// CrashError: the server ended before it was ready.
+type CrashError struct {
+	Exit  string   // in words
+	Lines []string // the last of its log
+}
+
+func (e *CrashError) Error() string {
+	s := "slipway-server ended before it was ready (" + e.Exit + ")"
+	if len(e.Lines) == 0 {
+		return s + "; it wrote nothing to its log"
+	}
+	return s + "; the last lines of its log: " + strings.Join(e.Lines, " | ")
+}
+
+// SlowError: the server lives and did not become ready in time. It was stopped.
+type SlowError struct{ After time.Duration }
+
+func (e *SlowError) Error() string {
+	return fmt.Sprintf("slipway-server was not ready after %s and was stopped", e.After.Round(time.Second))
+}
+
+// UnfitError: the server that was built says that it cannot do what was planned.
+type UnfitError struct{ Why string }
+
+func (e *UnfitError) Error() string { return e.Why }
+
+// Start starts a server, or takes over one of the same settings that lives already, and returns when it is ready. A
+// server of ours with other settings is stopped first. Errors: *PortError, *CrashError, *SlowError, *UnfitError.
+func Start(ctx context.Context, root *os.Root, homePath string, want Settings, attached bool) (Record, error) {
+	status, err := Look(ctx, root, homePath)
+	if err != nil {
+		return Record{}, err
+	}
+	if status.State == Running || status.State == Starting {
+		if status.Record.Settings == want {
+			return awaitOther(ctx, root, homePath, want)
+		}
+		if _, err := Stop(ctx, root, homePath); err != nil {
+			return Record{}, err
+		}
+	}
+	program := filepath.Join(homePath, filepath.FromSlash(want.Program))
+	if err := CheckProbe(ctx, program, want); err != nil {
+		return Record{}, err
+	}
+	if use := LookPort(ctx, want.Port); use.Taken {
+		return Record{}, &PortError{want.Port, use}
+	}
+	alive, free, err := takeAlive(root)
+	if err != nil {
+		return Record{}, err
+	}
+	if !free {
+		return Record{}, fmt.Errorf("a server that this home started lives and does not answer; slipway down stops it")
+	}
+	defer alive.Close()
+	log, err := openLog(root)
+	if err != nil {
+		return Record{}, err
+	}
+	defer log.Close()
+	info, err := log.Stat()
+	if err != nil {
+		return Record{}, err
+	}
+	record := Record{LaunchID: newLaunchID(), Settings: want, Started: time.Now().UTC().Truncate(time.Second), Attached: attached}
+	if err := writeRecord(root, record); err != nil {
+		return Record{}, err
+	}
+	cmd := exec.Command(program, arguments(want, homePath, record.LaunchID)...)
+	cmd.Dir, cmd.Env = homePath, environment()
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{alive} // the living server holds the lock, whoever is killed
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		removeRecord(root)
+		return Record{}, err
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	id, err := process.Observe(cmd.Process.Pid)
+	if err == nil {
+		record.Process = id
+		err = writeRecord(root, record)
+	}
+	if err != nil && !errors.Is(err, process.ErrGone) {
+		cmd.Process.Kill() // our own child, not yet known to anybody
+		<-ended
+		removeRecord(root)
+		return Record{}, err
+	}
+	return awaitOwn(ctx, root, homePath, record, cmd, ended, info.Size())
+}
+
+// awaitOwn waits for the child that was just started.
+func awaitOwn(ctx context.Context, root *os.Root, homePath string, record Record, cmd *exec.Cmd, ended <-chan struct{}, logOffset int64) (Record, error) {
+	limit := loadLimit(record.Settings)
+	deadline := time.Now().Add(limit)
+	for {
+		health, err := AskHealth(ctx, record.Settings.Port)
+		if err == nil && health.Ready && health.LaunchID == record.LaunchID && health.PID == record.Process.PID {
+			return record, nil
+		}
+		select {
+		case <-ended:
+			removeRecord(root)
+			return Record{}, &CrashError{Exit: cmd.ProcessState.String(), Lines: LastLines(root, logOffset, 10)}
+		case <-ctx.Done():
+			stopQuietly(root, homePath)
+			return Record{}, context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			stopQuietly(root, homePath)
+			return Record{}, &SlowError{limit}
+		}
+	}
+}
+
+// awaitOther waits for a server of ours that another launcher started.
+func awaitOther(ctx context.Context, root *os.Root, homePath string, want Settings) (Record, error) {
+	limit := loadLimit(want)
+	deadline := time.Now().Add(limit)
+	for {
+		status, err := Look(ctx, root, homePath)
+		if err != nil {
+			return Record{}, err
+		}
+		switch status.State {
+		case Running:
+			return status.Record, writeRecord(root, status.Record)
+		case Starting:
+		default:
+			removeRecord(root)
+			return Record{}, &CrashError{Exit: "while another run waited for it", Lines: LastLines(root, 0, 10)}
+		}
+		select {
+		case <-ctx.Done():
+			return Record{}, context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			stopQuietly(root, homePath)
+			return Record{}, &SlowError{limit}
+		}
+	}
+}
+
+func stopQuietly(root *os.Root, homePath string) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit+killLimit)
+	defer cancel()
+	Stop(ctx, root, homePath)
+}
+
+// loadLimit is how long loading may take: one minute, and the weights at 100 MB/s, slower than an external disk.
+func loadLimit(s Settings) time.Duration {
+	return time.Minute + time.Duration(s.ModelBytes/100_000_000)*time.Second
+}
+
+func arguments(s Settings, homePath, launchID string) []string {
+	return []string{"serve",
+		"--model", filepath.Join(homePath, filepath.FromSlash(s.ModelFolder)),
+		"--device", s.Device, "--host", s.Host, "--port", strconv.Itoa(s.Port),
+		"--window", strconv.Itoa(s.WindowTokens), "--parallel", strconv.Itoa(s.Parallel),
+		"--launch-id", launchID, "--model-id", s.ModelID, "--revision", s.Revision,
+	}
+}
+
+// environment is what the server gets of ours: no tokens, no proxies, nothing that it does not need.
+func environment() []string {
+	var env []string
+	for _, name := range []string{"HOME", "PATH", "TMPDIR", "LANG", "LC_ALL", "USER", "LOGNAME", "TZ", "GOMAXPROCS", "GODEBUG"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func newLaunchID() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// Probe is what `slipway-server probe` says.
+type Probe struct {
+	SchemaVersion            int    `json:"schema_version"`
+	Version                  string `json:"version"`
+	Device                   string `json:"device"`
+	RecommendedMaxWorkingSet *int64 `json:"recommended_max_working_set"`
+	Capabilities             struct {
+		KVFormats       []string `json:"kv_formats"`
+		PrefillPolicies []string `json:"prefill_policies"`
+		Drafts          []string `json:"drafts"`
+		Devices         []string `json:"devices"`
+	} `json:"capabilities"`
+}
+
+// AskProbe runs the server's probe, at most ten seconds.
+func AskProbe(ctx context.Context, program string) (Probe, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "probe")
+	cmd.Env, cmd.WaitDelay = environment(), time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return Probe{}, fmt.Errorf("slipway-server probe: %w", err)
+	}
+	var p Probe
+	if err := json.Unmarshal(out, &p); err != nil {
+		return Probe{}, fmt.Errorf("slipway-server probe: %w", err)
+	}
+	return p, nil
+}
+
+// CheckProbe compares what was planned with what the server says it can do. Errors: *UnfitError.
+func CheckProbe(ctx context.Context, program string, want Settings) error {
+	p, err := AskProbe(ctx, program)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &UnfitError{err.Error()}
+	}
+	for _, c := range []struct {
+		what, wanted string
+		has          []string
+	}{
+		{"KV format", want.KVFormat, p.Capabilities.KVFormats},
+		{"prefill policy", want.PrefillPolicy, p.Capabilities.PrefillPolicies},
+		{"draft", want.Draft, p.Capabilities.Drafts},
+	} {
+		if c.wanted != "" && !slices.Contains(c.has, c.wanted) {
+			return &UnfitError{fmt.Sprintf("the plan wants %s %s, and this server has %s", c.what, c.wanted, strings.Join(c.has, ", "))}
+		}
+	}
+	if cap := p.RecommendedMaxWorkingSet; cap != nil && want.BudgetBytes > *cap {
+		return &UnfitError{fmt.Sprintf("the plan counted on %d bytes of Metal memory, and the device says %d", want.BudgetBytes, *cap)}
+	}
+	return nil
+}

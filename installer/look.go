@@ -1,0 +1,84 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"slipway/installer/apply"
+	"slipway/installer/launch"
+	"slipway/installer/machine"
+	"slipway/installer/plan"
+	"slipway/manifests"
+)
+
+// look observes what stands of a plan. It writes nothing.
+func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, k known, facts machine.Facts, c choice, e foundEngine) (plan.World, error) {
+	w := plan.World{HomeReady: k.view.Ours, NotFit: c.notFit, ModelProblem: c.problem, EngineProblem: e.problem, OpenDigest: k.journal,
+		FreeBytes: facts.DiskFree.Value, FreeKnown: facts.DiskFree.Known}
+	if k.damage != nil {
+		return w, k.damage
+	}
+	if err := k.view.Err; err != nil {
+		if err.Conflict {
+			w.HomeConflict = err.Error() + "."
+		} else {
+			w.HomeRefused = err.Error() + "."
+		}
+	}
+	for _, a := range p.Actions {
+		if a.Kind == plan.HomeAction || a.Kind == plan.LaunchAction {
+			continue
+		}
+		condition, err := workers[a.Kind].Check(ctx, k.home)
+		if err != nil {
+			return w, err
+		}
+		if condition.Conflict != "" && w.HomeConflict == "" {
+			w.HomeConflict = condition.Conflict + "."
+		}
+		switch a.Kind {
+		case plan.ModelAction:
+			w.ModelWhole = condition.Done
+		case plan.EngineAction:
+			w.EngineWhole = condition.Done
+		case plan.SettingsAction:
+			w.SettingsWhole = condition.Done
+		}
+	}
+	if !w.ModelWhole {
+		w.ModelMissingBytes = c.model.Bytes
+	}
+	return w, lookServer(ctx, &w, p, k)
+}
+
+func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known) error {
+	port := p.Decisions.Request.Port
+	if k.home != nil {
+		status, err := launch.Look(ctx, k.home.Root, k.home.Path)
+		if err != nil {
+			return err
+		}
+		if status.State == launch.Running || status.State == launch.Starting {
+			w.OurServerPID = status.Record.Process.PID
+			want, err := apply.ServerSettings(k.home, p.Decisions)
+			if err == nil && status.Record.Settings == want {
+				w.ServerRunning = status.State == launch.Running
+				return nil
+			}
+			if status.Record.Settings.Port == port {
+				return nil // our own server holds the port and will be replaced
+			}
+		}
+	}
+	use := launch.LookPort(ctx, port)
+	w.PortTaken, w.PortOwner = use.Taken, use.Owner
+	return nil
+}
+
+// errNoDownload says that this program cannot download.
+var errNoDownload = errors.New("downloading models is not part of this program")
+
+func download(context.Context, *os.Root, string, manifests.Lock, func(string, int64, int64)) error {
+	return errNoDownload
+}

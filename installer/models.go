@@ -1,0 +1,52 @@
+package installer
+
+import (
+	"context"
+
+	"slipway/installer/apply"
+	"slipway/installer/machine"
+	"slipway/manifests"
+	"slipway/profiles"
+)
+
+// ModelRow is one model on this machine.
+type ModelRow struct {
+	ID       string             `json:"id"`
+	Title    string             `json:"title"`
+	Repo     string             `json:"repo"`
+	Revision manifests.Revision `json:"revision"`
+	License  string             `json:"license"`
+	Bytes    int64              `json:"bytes"`    // of the download, about; 0 for an embedded model
+	Locked   bool               `json:"locked"`   // every hash is known
+	Fits     bool               `json:"fits"`     // with the first profile that can be offered
+	Sentence string             `json:"sentence"` // how it fits or why not
+}
+
+// Models looks at every model on this machine. It writes nothing.
+func Models(ctx context.Context, homePath string, at Place) ([]ModelRow, error) {
+	home, err := apply.ResolveHome(homePath, at.UserHome)
+	if err != nil {
+		return nil, err
+	}
+	k := lookHome(home, at)
+	defer k.close()
+	facts := machine.Observe(ctx, at.Sources, machine.Subject{Home: home, Program: at.Executable})
+	rows := []ModelRow{}
+	for _, m := range manifests.All() {
+		row := ModelRow{ID: m.ID, Title: m.Title, Repo: m.Repo, Revision: m.Revision, License: m.License.SPDX, Bytes: m.DownloadBytes}
+		_, row.Locked = lockOf(m, k)
+		c := choice{manifest: m, profile: profiles.All()[0]}
+		host := MachineOf(facts)
+		device := "metal"
+		if host.CapBytes == 0 {
+			device = "cpu"
+		}
+		c.size(host, device, Capabilities())
+		row.Fits, row.Sentence = c.notFit == "", c.sized.Sentence
+		if !row.Fits {
+			row.Sentence = c.notFit
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}

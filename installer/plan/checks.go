@@ -1,0 +1,98 @@
+package plan
+
+import "fmt"
+
+// docsURL is the page that explains what stops a set-up, inside the repository.
+const docsURL = "docs/troubleshooting.md"
+
+// checksOf gives one record per thing that a plan rests on.
+func checksOf(p Plan, w World, s Standing) []Check {
+	d := p.Decisions
+	fixOf := func(kinds ...BlockerKind) (string, []string) {
+		for _, b := range s.Blockers {
+			for _, k := range kinds {
+				if b.Kind == k {
+					return b.Fix, b.Command
+				}
+			}
+		}
+		return "", []string{}
+	}
+	record := func(id string, ok, fail bool, observed, expected string, kinds ...BlockerKind) Check {
+		c := Check{ID: id, Observed: observed, Expected: expected, DocsURL: docsURL + "#" + id}
+		c.Fix, c.Command = fixOf(kinds...)
+		switch {
+		case fail:
+			c.Status, c.Severity = "fail", "error"
+		case ok:
+			c.Status, c.Severity = "ok", "info"
+		default:
+			c.Status, c.Severity = "pending", "info"
+			c.Fix = "slipway setup does this."
+		}
+		return c
+	}
+	home := "not made yet"
+	if w.HomeReady {
+		home = "made by slipway"
+	}
+	if why := orWords(w.HomeRefused, w.HomeConflict); why != "" {
+		home = why
+	}
+	model := "not installed"
+	if w.ModelWhole {
+		model = "whole, hashes checked"
+	} else if w.ModelProblem != "" {
+		model = w.ModelProblem
+	}
+	engine := "not built"
+	if w.EngineWhole {
+		engine = "built, hash checked"
+	} else if w.EngineProblem != "" {
+		engine = w.EngineProblem
+	}
+	space := "unknown"
+	if w.FreeKnown {
+		space = Bytes(w.FreeBytes) + " free"
+	}
+	memory := orWords(w.NotFit, orWords(d.Profile.Sentence, "fits"))
+	server := "not running"
+	switch {
+	case w.ServerRunning:
+		server = "answers"
+	case w.PortTaken:
+		server = "the port is in use by " + orWords(w.PortOwner, "another program")
+	case w.OurServerPID != 0:
+		server = fmt.Sprintf("runs with other settings (pid %d)", w.OurServerPID)
+	}
+	spaceFails := hasBlocker(s, SpaceBlocked)
+	checks := []Check{
+		record("home", w.HomeReady, w.HomeRefused != "" || w.HomeConflict != "", home, "a folder of ours at "+d.Home, HomeBlocked, FolderBlocked),
+		record("memory", w.NotFit == "", w.NotFit != "", memory, "the model, its state and a window fit", MemoryBlocked),
+		record("space", !spaceFails && w.FreeKnown, spaceFails, space, Bytes(needBytes(p, w))+" still needed", SpaceBlocked),
+		record("model", w.ModelWhole, !w.ModelWhole && w.ModelProblem != "", model, d.Model.ID+" in "+orWords(d.Model.Folder, "models"), ModelBlocked),
+		record("engine", w.EngineWhole, !w.EngineWhole && w.EngineProblem != "", engine, "slipway-server "+orWords(d.Engine.ID, "built from source or prebuilt"), EngineBlocked),
+		record("settings", w.SettingsWhole, false, map[bool]string{true: "as planned", false: "not written or different"}[w.SettingsWhole], SettingsPath+" says what is planned"),
+	}
+	if d.Request.Launch {
+		checks = append(checks, record("server", w.ServerRunning, hasBlocker(s, PortBlocked), server,
+			fmt.Sprintf("our server answers on 127.0.0.1:%d", d.Request.Port), PortBlocked))
+	}
+	if !w.FreeKnown {
+		for i := range checks {
+			if checks[i].ID == "space" {
+				checks[i].Status, checks[i].Severity, checks[i].Fix = "unknown", "warning", ""
+			}
+		}
+	}
+	return checks
+}
+
+func hasBlocker(s Standing, kind BlockerKind) bool {
+	for _, b := range s.Blockers {
+		if b.Kind == kind {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,73 @@
+package plan
+
+import (
+	"slipway/manifests"
+)
+
+// SchemaVersion is the version of plans, plan files and receipts.
+const SchemaVersion = 1
+
+// Request is what a person asked for. A plan file carries it, and the decisions are derived from it again.
+// Zero values mean "choose for me" and are resolved before the request goes into a file.
+type Request struct {
+	Model       string `json:"model"`        // manifest id
+	Profile     string `json:"profile"`      // profile name
+	Port        int    `json:"port"`         // API port, 1..65535
+	MonitorPort int    `json:"monitor_port"` // monitor page, 1..65535
+	Launch      bool   `json:"launch"`
+	AcceptTold  bool   `json:"accept_told"` // files that only the hub vouches for may be installed
+}
+
+// Decisions is everything that a plan rests on and its digest covers.
+type Decisions struct {
+	Home    string  `json:"home"`     // absolute, symbolic links resolved
+	Target  string  `json:"platform"` // GOOS/GOARCH
+	Request Request `json:"request"`
+	Model   Model   `json:"model"`
+	Profile Profile `json:"profile"`
+	Engine  Engine  `json:"engine"`
+}
+
+// Model is the pinned model.
+type Model struct {
+	ID            string             `json:"id"`
+	Title         string             `json:"title"`
+	Repo          string             `json:"repo"`
+	Revision      manifests.Revision `json:"revision"`
+	License       string             `json:"license"`
+	LockDigest    manifests.Digest   `json:"lock_digest"` // of the lock's canonical bytes; empty: no lock is known
+	Files         int                `json:"files"`
+	Bytes         int64              `json:"bytes"`
+	Embedded      bool               `json:"embedded"` // inside this program, no network
+	ToldFiles     int                `json:"told_files"`
+	Folder        string             `json:"folder"` // below the home, slashes
+	DownloadBytes int64              `json:"download_bytes"`
+}
+
+// Profile is what sizing made of the wanted profile on this machine.
+type Profile struct {
+	Name          string `json:"name"`
+	WindowTokens  int    `json:"window_tokens"`
+	KVFormat      string `json:"kv_format"`
+	PrefillPolicy string `json:"prefill_policy"`
+	Draft         string `json:"draft"`
+	Parallel      int    `json:"parallel"`
+	Device        string `json:"device"`
+	BudgetBytes   int64  `json:"budget_bytes"` // what sizing counted on; 0 when it counted on nothing
+	Sentence      string `json:"sentence"`     // which limit binds and what was given up
+}
+
+// Engine is the server program: built from source, or the prebuilt one that this installer was compiled to trust.
+type Engine struct {
+	Origin    string           `json:"origin"`     // "build", "prebuilt" or "" when neither is possible
+	ID        string           `json:"id"`         // 16 hex digits that name the source tree, toolchain and target
+	Source    manifests.Digest `json:"source"`     // of the source tree; empty for a prebuilt server
+	GoVersion string           `json:"go_version"` // empty for a prebuilt server
+	Prebuilt  manifests.Digest `json:"prebuilt"`   // of the prebuilt program; empty for a build
+}
+
+// Engine origins.
+const (
+	FromSource = "build"
+	Prebuilt   = "prebuilt"
+)

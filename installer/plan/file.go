@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// A plan file is the plan written for a reader: two-space JSON, one newline at the end, always the same bytes for the
+// same plan. Only its request and its digest have effect: the plan is made again from the request, and the file must
+// then be, byte for byte, what that plan writes.
+
+// ErrFile says what is wrong with a plan file.
+type ErrFile struct{ Why string }
+
+func (e *ErrFile) Error() string { return "plan file: " + e.Why }
+
+// maxFileBytes bounds a plan file; a real one has about 5 KB.
+const maxFileBytes = 1 << 20
+
+// WriteFile gives the bytes of the plan file.
+func WriteFile(p Plan) []byte {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(p); err != nil {
+		panic("plan: a plan that cannot be written: " + err.Error())
+	}
+	return out.Bytes()
+}
+
+// ReadFile takes request, home and digest from a plan file. Everything else in it is for the reader only.
+func ReadFile(data []byte) (request Request, home, digest string, err error) {
+	if len(data) > maxFileBytes {
+		return Request{}, "", "", &ErrFile{fmt.Sprintf("has %d bytes, at most %d are read", len(data), maxFileBytes)}
+	}
+	var p Plan
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return Request{}, "", "", &ErrFile{err.Error()}
+	}
+	if p.SchemaVersion != SchemaVersion {
+		return Request{}, "", "", &ErrFile{fmt.Sprintf("has schema version %d, this program reads %d", p.SchemaVersion, SchemaVersion)}
+	}
+	return p.Decisions.Request, p.Decisions.Home, p.Digest, nil
+}

@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"fmt"
+)
+
+// State is how far an action is.
+type State string
+
+// The states of an action.
+const (
+	Done    State = "done"
+	Pending State = "pending"
+	Blocked State = "blocked"
+)
+
+// World is one look at what is there. It holds observations only.
+type World struct {
+	HomeReady    bool   // our home with marker and folders
+	HomeRefused  string // why the home cannot be ours; empty when it can
+	HomeConflict string // what stands where one of our folders should be
+
+	ModelMissingBytes int64  // of the lock's files, what is not whole yet; 0 when all are
+	ModelWhole        bool   // every file is there with its hash
+	ModelProblem      string // why the model cannot be fetched (no lock, refused file), empty when it can
+
+	EngineWhole   bool
+	EngineProblem string // why there is no way to get a server program
+
+	SettingsWhole bool
+
+	ServerRunning bool   // our server answers with these settings
+	OurServerPID  int    // any server of ours that lives in this home, 0 when none
+	PortOwner     string // who holds the port when it is not us; empty when it is free
+	PortTaken     bool
+
+	FreeBytes int64 // on the volume of the home
+	FreeKnown bool
+
+	NotFit     string // why the model does not fit this machine; empty when it does
+	OpenDigest string // digest of a plan that was begun and not finished
+}
+
+// Blocker is something that keeps a plan from being applied.
+type Blocker struct {
+	Kind     BlockerKind `json:"kind"`
+	Sentence string      `json:"sentence"` // what and why
+	Fix      string      `json:"fix"`      // what next
+	Command  []string    `json:"command"`  // exact argv of the next step, empty when a person must act
+}
+
+// BlockerKind is the class of a blocker; cmd gives each an exit code.
+type BlockerKind string
+
+// The kinds of blockers.
+const (
+	HomeBlocked   BlockerKind = "home"
+	FolderBlocked BlockerKind = "folder"
+	ModelBlocked  BlockerKind = "model"
+	EngineBlocked BlockerKind = "engine"
+	PortBlocked   BlockerKind = "port"
+	SpaceBlocked  BlockerKind = "space"
+	MemoryBlocked BlockerKind = "memory"
+)
+
+// Check is one record of a check, in the shape that every verb uses.
+type Check struct {
+	ID       string   `json:"id"`
+	Status   string   `json:"status"`   // "ok", "pending", "fail", "unknown"
+	Severity string   `json:"severity"` // "info", "warning", "error"
+	Observed string   `json:"observed"`
+	Expected string   `json:"expected"`
+	Fix      string   `json:"fix"`
+	Command  []string `json:"command"`
+	DocsURL  string   `json:"docs_url"`
+}
+
+// Standing is a plan held against the world.
+type Standing struct {
+	States   map[string]State `json:"states"` // by action id
+	Ready    bool             `json:"ready"`  // launchable now: everything but the launch is done
+	CanApply bool             `json:"can_apply"`
+	Blockers []Blocker        `json:"blockers"`
+	Checks   []Check          `json:"checks"`
+}
+
+// PendingCount is how many actions are not done.
+func (s Standing) PendingCount() int {
+	n := 0
+	for _, state := range s.States {
+		if state != Done {
+			n++
+		}
+	}
+	return n
+}
+
+// marginBytes is kept free beyond what a plan writes: logs, state, and the build's output twice.
+const marginBytes = 64 << 20
+
+// Judge says what is done, pending and in the way.
+func Judge(p Plan, w World) Standing {
+	s := Standing{States: map[string]State{}, Blockers: []Blocker{}, Checks: []Check{}}
+	done := map[Kind]bool{
+		HomeAction: w.HomeReady, ModelAction: w.ModelWhole, EngineAction: w.EngineWhole,
+		SettingsAction: w.SettingsWhole, LaunchAction: w.ServerRunning,
+	}
+	blocked := map[Kind]bool{}
+	block := func(kind Kind, b Blocker) {
+		blocked[kind] = true
+		if b.Command == nil {
+			b.Command = []string{}
+		}
+		s.Blockers = append(s.Blockers, b)
+	}
+	d := p.Decisions
+	if w.HomeRefused != "" {
+		block(HomeAction, Blocker{Kind: HomeBlocked, Sentence: w.HomeRefused,
+			Fix: "Choose another folder with --home, or an empty one."})
+	}
+	if w.HomeConflict != "" {
+		block(HomeAction, Blocker{Kind: FolderBlocked, Sentence: w.HomeConflict,
+			Fix: "Move it away and run the same command again; slipway does not overwrite what it did not make."})
+	}
+	if !w.ModelWhole && w.ModelProblem != "" {
+		block(ModelAction, Blocker{Kind: ModelBlocked, Sentence: w.ModelProblem,
+			Fix: "Lock the model first: slipway models lock --model " + d.Model.ID, Command: []string{"slipway", "models", "lock", "--model", d.Model.ID}})
+	}
+	if w.NotFit != "" {
+		block(ModelAction, Blocker{Kind: MemoryBlocked, Sentence: w.NotFit,
+			Fix: "Choose a smaller model or another profile: slipway models list", Command: []string{"slipway", "models", "list"}})
+	}
+	if !w.EngineWhole && w.EngineProblem != "" {
+		block(EngineAction, Blocker{Kind: EngineBlocked, Sentence: w.EngineProblem,
+			Fix: "Install Go 1.26 or newer (https://go.dev/dl/), then run the same command again."})
+	}
+	if need := needBytes(p, w); w.FreeKnown && need > 0 && w.FreeBytes < need {
+		block(ModelAction, Blocker{Kind: SpaceBlocked,
+			Sentence: fmt.Sprintf("The volume of %s has %s free, and the plan needs %s.", d.Home, Bytes(w.FreeBytes), Bytes(need)),
+			Fix:      "Free some space or choose another volume with --home."})
+	}
+	if d.Request.Launch && !w.ServerRunning && w.PortTaken {
+		block(LaunchAction, Blocker{Kind: PortBlocked,
+			Sentence: fmt.Sprintf("Port %d is in use by %s.", d.Request.Port, orWords(w.PortOwner, "another program")),
+			Fix:      "Choose another port with --port, or stop that program yourself; slipway never moves to another port by itself."})
+	}
+	for _, a := range p.Actions {
+		switch {
+		case blocked[a.Kind]:
+			s.States[a.ID] = Blocked
+		case done[a.Kind]:
+			s.States[a.ID] = Done
+		default:
+			s.States[a.ID] = Pending
+		}
+	}
+	s.CanApply = len(s.Blockers) == 0
+	s.Ready = s.CanApply && w.HomeReady && w.ModelWhole && w.EngineWhole && w.SettingsWhole
+	s.Checks = append(s.Checks, checksOf(p, w, s)...)
+	return s
+}
+
+// needBytes is what is still to be written, with the margin; 0 when everything is there.
+func needBytes(p Plan, w World) int64 {
+	need := w.ModelMissingBytes
+	if a, ok := p.Action(EngineAction); ok && !w.EngineWhole {
+		need += a.Touches.Bytes
+	}
+	if need == 0 {
+		return 0
+	}
+	return need + marginBytes
+}

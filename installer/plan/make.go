@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+)
+
+// Folders are the fixed folders of a home.
+var Folders = []string{"models", "engines", "run", "state", "logs"}
+
+// Paths below the home that several packages name.
+const (
+	MarkerPath   = ".slipway-home"
+	SettingsPath = "state/settings.json"
+	ServerLog    = "logs/server.log"
+	EngineBinary = "slipway-server"
+)
+
+// EnginePath is the server program of an engine, below the home.
+func EnginePath(id string) string { return path.Join("engines", id, EngineBinary) }
+
+// Make derives the actions and the digest. It is total: decisions that cannot be carried out still give a plan, and
+// Judge names what is in the way.
+func Make(d Decisions) Plan {
+	p := Plan{SchemaVersion: SchemaVersion, Decisions: d, Actions: []Action{
+		homeAction(d), modelAction(d), engineAction(d), settingsAction(d),
+	}}
+	if d.Request.Launch {
+		p.Actions = append(p.Actions, launchAction(d))
+	}
+	p.Digest = digest(p)
+	return p
+}
+
+func homeAction(d Decisions) Action {
+	return Action{
+		ID: "home", Kind: HomeAction, Consent: []Class{Write},
+		Sentence:     fmt.Sprintf("Make the home %s with its folders models, engines, run, state and logs.", d.Home),
+		Touches:      Touches{Paths: append([]string{".", MarkerPath}, Folders...), Ports: []int{}, Processes: []string{}},
+		Precondition: "the home is not there, is empty, or carries our marker",
+		Undo:         "remove the folders that are empty, the marker, and the home if it was made here",
+	}
+}
+
+func modelAction(d Decisions) Action {
+	m := d.Model
+	a := Action{
+		ID: "model", Kind: ModelAction, Consent: []Class{Write},
+		Touches: Touches{Paths: []string{m.Folder}, Bytes: m.Bytes, DownloadBytes: m.DownloadBytes,
+			Ports: []int{}, Processes: []string{}},
+		Precondition: "each file is absent, unfinished, or whole with the hash of the lock",
+		Undo:         "remove the files whose hash is still that of the receipt",
+	}
+	if m.Embedded {
+		a.Sentence = fmt.Sprintf("Write %s (%d files, %s, %s) from this program to %s; no network is used.",
+			m.Title, m.Files, Bytes(m.Bytes), m.License, m.Folder)
+		return a
+	}
+	a.Consent = []Class{Download, Write}
+	a.Sentence = fmt.Sprintf("Download %s (%s at %s, %d files, %s, licence %s) to %s and check every hash.",
+		m.Title, m.Repo, m.Revision.Short(), m.Files, Bytes(m.Bytes), m.License, m.Folder)
+	if m.ToldFiles > 0 {
+		a.Consent = append(a.Consent, Told)
+		a.Sentence += fmt.Sprintf(" %d of the hashes were only told by the hub and are not proven from the commit.", m.ToldFiles)
+	}
+	return a
+}
+
+func engineAction(d Decisions) Action {
+	e := d.Engine
+	folder := path.Join("engines", e.ID)
+	a := Action{
+		ID: "engine", Kind: EngineAction, Consent: []Class{Build, Write},
+		Touches:      Touches{Paths: []string{folder, EnginePath(e.ID)}, Bytes: 32 << 20, Ports: []int{}, Processes: []string{"go build"}},
+		Precondition: "the folder is absent, or holds the program with the hash that its record names",
+		Undo:         "remove the program whose hash is still that of the receipt",
+	}
+	switch e.Origin {
+	case Prebuilt:
+		a.Consent = []Class{Write}
+		a.Touches.Processes = []string{}
+		a.Sentence = fmt.Sprintf("Copy the prebuilt slipway-server (%s) to %s.", short(string(e.Prebuilt)), folder)
+	default:
+		a.Sentence = fmt.Sprintf("Build slipway-server from source %s with %s to %s; go may fetch the modules pinned in go.sum and uses its own caches.",
+			short(string(e.Source)), orWords(e.GoVersion, "Go"), folder)
+	}
+	return a
+}
+
+func settingsAction(d Decisions) Action {
+	return Action{
+		ID: "settings", Kind: SettingsAction, Consent: []Class{Write},
+		Sentence: fmt.Sprintf("Keep the settings: model %s, profile %s, window %s tokens, KV %s, port %d.",
+			d.Model.ID, d.Profile.Name, Count(d.Profile.WindowTokens), d.Profile.KVFormat, d.Request.Port),
+		Touches:      Touches{Paths: []string{SettingsPath}, Bytes: 4096, Ports: []int{}, Processes: []string{}},
+		Precondition: "the file is absent or written by slipway",
+		Undo:         "remove the file",
+	}
+}
+
+func launchAction(d Decisions) Action {
+	return Action{
+		ID: "launch", Kind: LaunchAction, Consent: []Class{Launch},
+		Sentence: fmt.Sprintf("Start our server on 127.0.0.1:%d with %s (a server of ours with other settings is replaced); it keeps running in the background.",
+			d.Request.Port, d.Model.ID),
+		Touches: Touches{Paths: []string{"run", ServerLog}, Ports: []int{d.Request.Port}, Processes: []string{"slipway-server"}},
+
+		Precondition: "the port is free or held by our own server",
+		Undo:         "stop the server: slipway down",
+	}
+}
+
+func short(digest string) string {
+	if len(digest) > 19 {
+		return digest[:19]
+	}
+	return orWords(digest, "unknown")
+}
+
+func orWords(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
