@@ -40,13 +40,14 @@ func look(pid int, details bool) (Details, error) {
 		Started:   time.Unix(start.Sec, int64(start.Usec)*1000),
 	}
 	if raw, err := unix.SysctlRaw("kern.procargs2", pid); err == nil {
-		if args, err := parseProcArgs(raw); err == nil {
+		args, err := parseProcArgs(raw)
+		if args.exe != "" {
 			d.Exe = args.exe
 			var file unix.Stat_t
 			if unix.Stat(args.exe, &file) == nil {
 				d.ExeInode = file.Ino
 			}
-			if details {
+			if details && err == nil {
 				d.Argv, d.Env = args.argv, args.env
 			}
 		}
@@ -163,4 +164,17 @@ func Children(pid int) ([]int, error) {
 		}
 	}
 	return children, nil
+}
+
+// PIDs are the numbers of all processes.
+func PIDs() ([]int, error) {
+	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return nil, err
+	}
+	pids := make([]int, len(all))
+	for i, k := range all {
+		pids[i] = int(k.Proc.P_pid)
+	}
+	return pids, nil
 }

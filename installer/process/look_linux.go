@@ -180,19 +180,30 @@ func FootprintBytes(pid int) (int64, error) {
 
 // Children are the pids whose parent is pid now.
 func Children(pid int) ([]int, error) {
-	entries, err := os.ReadDir("/proc")
+	all, err := PIDs()
 	if err != nil {
 		return nil, err
 	}
 	var children []int
-	for _, e := range entries {
-		child, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
+	for _, child := range all {
 		if s, err := readStat(child); err == nil && s.parent == pid {
 			children = append(children, child)
 		}
 	}
 	return children, nil
+}
+
+// PIDs are the numbers of all processes that this user can see.
+func PIDs() ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
 }

@@ -1,0 +1,145 @@
+package neighbor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+
+	"slipway/installer/neighbor/record"
+)
+
+// lockHeld is what restore-exec reports when somebody else has the record's lock.
+const lockHeld = "the lock is held"
+
+// attempt is one try to bring a neighbour back.
+type attempt struct {
+	lock *os.File // held by us, for the channels in which no process inherits it
+	log  string
+
+	mu   sync.Mutex
+	done bool
+	why  string
+}
+
+// ended tells whether the try is over without a running process behind it, and why.
+func (a *attempt) ended() (bool, string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.done, a.why
+}
+
+func (a *attempt) end(why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.done {
+		a.done, a.why = true, why
+	}
+}
+
+func (a *attempt) release() {
+	if a.lock != nil {
+		a.lock.Close()
+		a.lock = nil
+	}
+}
+
+// start takes the channel's way back. A held lock is no error: the attempt reports it as its end.
+func (s *System) start(ctx context.Context, r record.Record, env []string) (*attempt, error) {
+	a := &attempt{}
+	if r.Channel == record.ChannelArgv {
+		return a, s.startArgv(r, env, a)
+	}
+	lock, err := s.folder().Lock(r.ID + ".lock")
+	if errors.Is(err, record.ErrHeld) {
+		a.end(lockHeld)
+		return a, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.lock = lock
+	// Whoever had the lock before may have finished, and deleted the record, between our look and our lock.
+	if _, err := s.folder().Read(r.ID); err != nil {
+		a.end(lockHeld)
+		return a, nil
+	}
+	switch r.Channel {
+	case record.ChannelUnload:
+		k := kindByID(r.Server)
+		if k == nil || k.load == nil {
+			return nil, fmt.Errorf("slipway does not know how to load a model in %s", plain(r.Server))
+		}
+		l := s.lookAt(ctx, baseURL(probeOf(r), r.Port), r.Port, r.PID, true)
+		loaded, _ := k.models(l)
+		for _, m := range r.Models {
+			if sameModels([]record.Model{m}, loaded) {
+				continue
+			}
+			if err := k.load(l, m); err != nil {
+				return nil, err
+			}
+		}
+	case record.ChannelApp:
+		if _, err := tellApp(ctx, r.Socket, "start"); err != nil {
+			return nil, err
+		}
+	default:
+		if err := s.startService(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// startArgv runs `slipway restore-exec ID` in a session of its own; that program becomes the neighbour. The pipe tells
+// the two apart: it closes without a word when the exec has gone well, and carries the reason when it has not.
+func (s *System) startArgv(r record.Record, env []string, a *attempt) error {
+	log, name, err := s.folder().Log(r.ID)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	a.log = name
+	said, say, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	args := append(s.Program[1:len(s.Program):len(s.Program)], "restore-exec")
+	cmd := exec.Command(s.Program[0])
+	if env != nil {
+		args = append(args, "--keep-environment")
+		cmd.Env = env
+	}
+	cmd.Args = append(append([]string{s.Program[0]}, args...), r.ID)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{say} // descriptor 3
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		said.Close()
+		say.Close()
+		return err
+	}
+	say.Close()
+	go func() {
+		defer said.Close()
+		why, _ := io.ReadAll(io.LimitReader(said, 4096))
+		err := cmd.Wait()
+		if text := strings.TrimSpace(string(why)); text != "" {
+			a.end(text)
+			return
+		}
+		state := "it ended"
+		if err != nil {
+			state = "it ended with " + err.Error()
+		}
+		a.end(state + " before it answered; its output is in " + name)
+	}()
+	return nil
+}

@@ -1,0 +1,242 @@
+package neighbor
+
+import (
+	"bytes"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"slipway/installer/neighbor/record"
+	"slipway/installer/process"
+)
+
+// capture decides how a server would be stopped and brought back: channel, or the reason why not, and what would not
+// come back exactly. The gentlest way first.
+func (s *System) capture(server *Server) (channel record.Channel, refusal string, missing []string) {
+	k := server.kind
+	if k.unload != nil {
+		if len(server.Models) == 0 {
+			return "", "it holds no model, so there is nothing to stop", nil
+		}
+		return record.ChannelUnload, "", nil
+	}
+	switch server.Starter.Type {
+	case "launchd", "brew":
+		if server.Starter.Plist == "" {
+			return "", "launchd keeps it running under the label " + plain(server.Starter.Name) + ", and does not say from which file: stop it with `launchctl bootout " + s.domain() + "/" + plain(server.Starter.Name) + "`", nil
+		}
+		if server.Starter.Type == "brew" {
+			return record.ChannelBrew, "", nil
+		}
+		return record.ChannelLaunchd, "", nil
+	case "systemd":
+		if server.Starter.system {
+			return "", "systemd keeps it running as " + plain(server.Starter.Name) + ", which only root may stop: `sudo systemctl stop " + plain(server.Starter.Name) + "`", nil
+		}
+		if s.Systemctl == "" {
+			return "", "systemd keeps it running as " + plain(server.Starter.Name) + ", and systemctl is not there", nil
+		}
+		return record.ChannelSystemd, "", nil
+	case "app":
+		if k.socket != "" {
+			return record.ChannelApp, "", nil
+		}
+		return "", "it belongs to " + plain(filepath.Base(server.Starter.Name)) + ", which would start it again: quit it there, and open it again afterwards", nil
+	case "supervisor":
+		return "", "it was started by " + plain(server.Starter.Name) + " (pid " + strconv.Itoa(server.Starter.PID) + "), which may start it again: stop it there, and start it there afterwards", nil
+	}
+	_, problem := replay(server.details)
+	if problem != "" {
+		return "", problem, nil
+	}
+	if server.details.Cwd == "" && k.needsFolder {
+		return "", "its working folder cannot be read, and it needs it", nil
+	}
+	if server.details.Cwd == "" && folderNeeded(server.details, k) {
+		return "", "its working folder is gone or cannot be read, and its arguments depend on it", nil
+	}
+	if server.details.Env == nil {
+		return "", "its environment cannot be read", nil
+	}
+	for _, name := range secretNames(server.details.Env) {
+		if slices.ContainsFunc(k.variables, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			if strings.HasPrefix(name, "HF_") {
+				missing = append(missing, name+" (a secret, which slipway does not write down)")
+				continue
+			}
+			return "", "its variable " + plain(name) + " is a secret that slipway does not write down, so after a crash it would come back without it", nil
+		}
+	}
+	missing = append(missing, "its output, which goes to a log file in slipway's home")
+	return record.ChannelArgv, "", missing
+}
+
+// replay finds the program to execute so that the same server starts, or says why that is not possible.
+func replay(d process.Details) (program, problem string) {
+	if len(d.Argv) == 0 {
+		return "", "its arguments cannot be read, so it could not be started again"
+	}
+	exe, err := os.Stat(d.Exe)
+	if err != nil || inode(exe) != d.ExeInode {
+		return "", "its program file was replaced or removed since it started, so it could not be started again as it is"
+	}
+	c := command{exe: d.Exe, argv: d.Argv}
+	if c.interpreted() || strings.HasPrefix(strings.ToLower(filepath.Base(d.Exe)), "python") {
+		// A script with a #! line is started best as such: framework Python replaces argv[0] by a binary that has
+		// forgotten its virtual environment.
+		if len(d.Argv) > 1 && filepath.IsAbs(d.Argv[1]) && scriptWithInterpreter(d.Argv[1]) {
+			return d.Argv[1], ""
+		}
+		if strings.Contains(d.Exe, "Python.app/Contents/MacOS/") {
+			for _, entry := range d.Env {
+				if folder, ok := strings.CutPrefix(entry, "VIRTUAL_ENV="); ok && executable(filepath.Join(folder, "bin", "python")) {
+					return filepath.Join(folder, "bin", "python"), ""
+				}
+			}
+			return "", "it runs under macOS's framework Python, which hides the virtual environment, so it could not be started again exactly"
+		}
+	}
+	for _, candidate := range candidates(d) {
+		if info, err := os.Stat(candidate); err == nil && inode(info) == d.ExeInode {
+			return candidate, ""
+		}
+	}
+	if filepath.Base(d.Argv[0]) == filepath.Base(d.Exe) {
+		return d.Exe, ""
+	}
+	return "", "its process title hides how it was started, so it could not be started again"
+}
+
+// candidates are the paths that argv[0] may stand for. The first is the best: a virtual environment's python is a link
+// whose own path matters.
+func candidates(d process.Details) []string {
+	name := d.Argv[0]
+	switch {
+	case filepath.IsAbs(name):
+		return []string{name}
+	case strings.Contains(name, "/"):
+		return []string{filepath.Join(d.Cwd, name)}
+	}
+	var list []string
+	for _, entry := range d.Env {
+		if path, ok := strings.CutPrefix(entry, "PATH="); ok {
+			for _, folder := range filepath.SplitList(path) {
+				if filepath.IsAbs(folder) {
+					list = append(list, filepath.Join(folder, name))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// replayArgv is the argument list for the program that replay chose.
+func replayArgv(d process.Details, program string) []string {
+	if len(d.Argv) > 1 && program == d.Argv[1] && program != d.Argv[0] {
+		return d.Argv[1:]
+	}
+	return d.Argv
+}
+
+func scriptWithInterpreter(path string) bool {
+	if !executable(path) {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 2)
+	n, _ := f.Read(head)
+	return n == 2 && bytes.Equal(head, []byte("#!"))
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+}
+
+func inode(info os.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ino
+	}
+	return 0
+}
+
+// folderNeeded tells whether an argument, or the value behind its "=", names something in the working folder.
+func folderNeeded(d process.Details, k *kind) bool {
+	if k.needsFolder || len(d.Argv) > 0 && strings.Contains(d.Argv[0], "/") && !filepath.IsAbs(d.Argv[0]) {
+		return true
+	}
+	for i, arg := range d.Argv {
+		if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
+			arg = value
+		}
+		if i == 0 || arg == "" || filepath.IsAbs(arg) {
+			continue
+		}
+		if strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") {
+			return true
+		}
+		if d.Cwd != "" && filepath.IsLocal(arg) {
+			if _, err := os.Lstat(filepath.Join(d.Cwd, arg)); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// kept are the variables whose values go into a record: where programs and models are found and how text is written.
+// Everything else keeps its name only.
+var (
+	kept       = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "PYTHONUNBUFFERED", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"}
+	keptPrefix = []string{"LC_", "HF_", "MTPLX_", "OLLAMA_", "OMLX_", "RAPID_", "QMLX_", "VLLM_", "LLAMA_", "GGML_", "DS4_", "MLX_", "SLIPWAY_", "DYLD_FALLBACK_"}
+)
+
+// splitEnvironment keeps allow-listed values and only the names of all others. A secret's name wins over every list,
+// and so does a value with a password in a URL.
+func splitEnvironment(env []string) (values map[string]string, names []string) {
+	values = map[string]string{}
+	for _, entry := range env {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok || name == "" {
+			continue
+		}
+		listed := slices.Contains(kept, name) || slices.ContainsFunc(keptPrefix, func(p string) bool { return strings.HasPrefix(name, p) })
+		if listed && !record.Secret(name) && !holdsPassword(value) {
+			values[name] = value
+		} else {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return values, slices.Compact(names)
+}
+
+func holdsPassword(value string) bool {
+	if !strings.Contains(value, "://") {
+		return false
+	}
+	for word := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ' ' || r == ',' || r == ';' }) {
+		if u, err := url.Parse(word); err != nil || u.User != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func secretNames(env []string) []string {
+	var names []string
+	for _, entry := range env {
+		if name, _, ok := strings.Cut(entry, "="); ok && record.Secret(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,69 @@
+package neighbor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// NotIdleError says that a server was not idle at a check, so that nothing was stopped.
+type NotIdleError struct {
+	Server Server
+	Idle   Idle
+}
+
+func (e *NotIdleError) Error() string {
+	return fmt.Sprintf("%s is not stopped: %s", e.Server.Name(), e.Idle.Sentence())
+}
+
+// RefusedError says that slipway does not stop this server at all, and what a person can do.
+type RefusedError struct {
+	Server Server
+	Why    string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("slipway does not stop %s: %s", e.Server.Name(), e.Why)
+}
+
+// StillRunningError says that a server was asked to end and has not ended. Nothing stronger follows.
+type StillRunningError struct {
+	Server Server
+	After  time.Duration
+}
+
+func (e *StillRunningError) Error() string {
+	return fmt.Sprintf("%s was asked to end and still runs after %s; slipway kills nothing. If it ends later, slipway starts it again; end it yourself if you want its place now",
+		e.Server.Name(), e.After.Round(time.Second))
+}
+
+// RespawnedError says that something started a server again right after it ended.
+type RespawnedError struct {
+	Server Server // as it was
+	PID    int    // its successor
+}
+
+func (e *RespawnedError) Error() string {
+	return fmt.Sprintf("%s ended and came back at once as pid %d: a program that slipway does not know keeps it running. Stop it with that program, then run slipway again",
+		e.Server.Name(), e.PID)
+}
+
+// StopError says at which step stopping failed for another reason.
+type StopError struct {
+	Server Server
+	Step   string
+	Err    error
+}
+
+func (e *StopError) Error() string {
+	return fmt.Sprintf("%s: %s: %v", e.Server.Name(), e.Step, e.Err)
+}
+
+func (e *StopError) Unwrap() error { return e.Err }
+
+// NotAllowedError names the servers that the plan needs to stop and nobody has allowed.
+type NotAllowedError struct{ Kinds []string }
+
+func (e *NotAllowedError) Error() string {
+	return "stopping " + strings.Join(e.Kinds, ", ") + " was not allowed (--allow-stop " + strings.Join(e.Kinds, ",") + ")"
+}

@@ -1,0 +1,264 @@
+package neighbor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"slipway/installer/process"
+)
+
+// CPU time per second of wall clock below which a server counts as doing nothing, and below which it stands still:
+// an idle uvicorn uses under 1 % of a core for its timers, a working server several hundred times that. The allowance
+// covers answering our own questions in short spans.
+const (
+	idleCPUShare   = 0.05
+	standstillCPU  = 0.01
+	probeAllowance = 50 * time.Millisecond
+)
+
+// sample is one moment of a server.
+type sample struct {
+	at       time.Time
+	test     test
+	cpu      time.Duration // of the process and its descendants
+	cpuKnown bool
+	clients  []string
+	seconds  *float64
+}
+
+// ProveIdle takes timing.Samples samples over timing.Span and judges them together. It only looks: the kinds' own tools
+// are not run. A server of which nothing is known is unknown.
+func (s *System) ProveIdle(ctx context.Context, server Server, timing Timing) Idle {
+	idle, _ := s.prove(ctx, server, timing, false)
+	return idle
+}
+
+func (s *System) prove(ctx context.Context, server Server, timing Timing, stopping bool) (Idle, []sample) {
+	if server.kind == nil || server.kind.idle == nil {
+		reason := server.Refusal
+		if reason == "" {
+			reason = "slipway does not know how to ask it"
+		}
+		return Idle{State: StateUnknown, Reasons: []string{reason}}, nil
+	}
+	var samples []sample
+	pause := timing.Span / time.Duration(max(timing.Samples-1, 1))
+	for i := range max(timing.Samples, 1) {
+		if i > 0 {
+			select {
+			case <-ctx.Done():
+				return Idle{State: StateUnknown, Reasons: []string{"interrupted"}}, samples
+			case <-time.After(pause):
+			}
+		}
+		samples = append(samples, s.sample(ctx, server, stopping))
+	}
+	return judge(samples), samples
+}
+
+// sample looks once: who it is, what it says, who is connected, how much CPU time it has used.
+func (s *System) sample(ctx context.Context, server Server, stopping bool) sample {
+	now := sample{at: time.Now(), test: test{counters: map[string]float64{}}}
+	if running, err := server.identity.Running(); err != nil || !running {
+		now.test.isUnknown("its process is not the same any more")
+		return now
+	}
+	l := s.lookAt(ctx, baseURL(server.probe, server.Port), server.Port, server.PID, stopping)
+	if !server.kind.answers(l) {
+		silent := true
+		for path, r := range l.replies {
+			silent = silent && r.silent
+			if r.status == 503 && path == "/health" {
+				now.test.isBusy("it is loading or ending")
+			}
+		}
+		if silent {
+			now.test.isUnknown("it did not answer in time: it may be working")
+		} else {
+			now.test.isUnknown("it did not answer like %s", server.kind.title)
+		}
+	} else {
+		server.kind.idle(l, &now.test)
+		if server.kind.idleSeconds != nil {
+			now.seconds = server.kind.idleSeconds(l)
+		}
+	}
+	if server.kind.exactSockets {
+		s.countSockets(ctx, server.PID, &now.test)
+	}
+	now.clients = s.clients(ctx, server, &now.test)
+	now.cpu, now.cpuKnown = treeCPU(server.PID)
+	return now
+}
+
+// countSockets is the test of a kind that holds a socket exactly while it works. Our own question has just been
+// answered and closed; its socket goes within milliseconds.
+func (s *System) countSockets(ctx context.Context, pid int, t *test) {
+	for try := 0; ; try++ {
+		open, err := process.OpenSockets(ctx, pid)
+		switch {
+		case err != nil:
+			t.isUnknown("its sockets cannot be read: %s", errText(err))
+			return
+		case open == 0:
+			return
+		case try == 5:
+			t.isBusy("it holds %d sockets beside the one that listens", open)
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// clients names everybody else with a connection to the port. Connections of the application that owns the server are
+// its own; ours are known by their port.
+func (s *System) clients(ctx context.Context, server Server, t *test) []string {
+	connections, err := process.Connections(ctx, server.Port)
+	if err != nil {
+		t.isUnknown("its connections cannot be read: %s", errText(err))
+		return nil
+	}
+	var names []string
+	for _, c := range connections {
+		if len(c.PIDs) > 0 && !slices.Contains(c.PIDs, server.PID) && !s.descendant(c.PIDs, server.PID) {
+			continue // another server's, bound to another address of the same port
+		}
+		if s.ours.has(c.Remote.Port()) || s.ownApp(server, c.ClientPIDs) {
+			continue
+		}
+		name := "a client at " + c.Remote.Addr().String()
+		if len(c.ClientPIDs) > 0 {
+			name = fmt.Sprintf("pid %d", c.ClientPIDs[0])
+			if id, err := process.Observe(c.ClientPIDs[0]); err == nil && id.Exe != "" {
+				name = fmt.Sprintf("%s (pid %d)", plain(filepath.Base(id.Exe)), id.PID)
+			}
+		}
+		name += ", " + c.State
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		t.isBusy("connected: %s", names[0])
+		if len(names) > 1 {
+			t.isBusy("and %d more", len(names)-1)
+		}
+	}
+	return names
+}
+
+func (s *System) descendant(pids []int, ancestor int) bool {
+	pid, ok := process.Owner(process.Listener{PIDs: append([]int{ancestor}, pids...)})
+	return ok && pid == ancestor
+}
+
+// ownApp tells whether the client is the server itself, or part of the application that the server belongs to.
+func (s *System) ownApp(server Server, pids []int) bool {
+	for _, pid := range pids {
+		if pid == server.PID {
+			return true
+		}
+		id, err := process.Observe(pid)
+		if err != nil {
+			continue
+		}
+		bundle := bundleOf(id.Exe)
+		if bundle != "" && (bundle == bundleOf(server.Exe) || server.Starter.Type == "app" && bundle == server.Starter.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// treeCPU sums the CPU time of a process and its descendants: Ollama computes in its runners.
+func treeCPU(pid int) (time.Duration, bool) {
+	total, err := process.CPUTime(pid)
+	if err != nil {
+		return 0, false
+	}
+	children, err := process.Children(pid)
+	if err != nil {
+		return 0, false
+	}
+	for _, child := range children {
+		if used, ok := treeCPU(child); ok {
+			total += used
+		}
+	}
+	return total, true
+}
+
+// judge makes one answer of all samples. One busy sample makes it busy, one unknown makes it unknown; then what moved
+// between the samples speaks, against what the server says of itself if need be.
+func judge(samples []sample) Idle {
+	first, last := samples[0], samples[len(samples)-1]
+	span := last.at.Sub(first.at)
+	idle := Idle{State: StateIdle, Samples: len(samples), SpanS: span.Seconds(), IdleSeconds: last.seconds}
+	var busy, unknown []string
+	allBusy := true
+	for _, one := range samples {
+		busy = append(busy, one.test.busy...)
+		unknown = append(unknown, one.test.unknown...)
+		idle.Clients = append(idle.Clients, one.clients...)
+		allBusy = allBusy && len(one.test.busy) > 0
+	}
+	moved := false
+	for i := 1; i < len(samples); i++ {
+		if why := movement(samples[i-1], samples[i]); why != "" {
+			moved = true
+			busy = append(busy, why)
+		}
+	}
+	used, known := last.cpu-first.cpu, first.cpuKnown && last.cpuKnown
+	switch {
+	case len(samples) < 2:
+	case !known:
+		unknown = append(unknown, "its CPU time cannot be read")
+	case used > allowed(span, idleCPUShare):
+		busy = append(busy, fmt.Sprintf("it used %d ms of CPU time in %.1f s", used.Milliseconds(), span.Seconds()))
+	}
+	slices.Sort(idle.Clients)
+	idle.Clients = slices.Compact(idle.Clients)
+	switch {
+	case len(busy) > 0:
+		idle.State, idle.Reasons = StateBusy, unique(busy)
+		idle.Wedged = allBusy && !moved && len(samples) > 1 && known && used <= allowed(span, standstillCPU) && len(idle.Clients) == 0
+	case len(unknown) > 0:
+		idle.State, idle.Reasons = StateUnknown, unique(unknown)
+	}
+	return idle
+}
+
+func allowed(span time.Duration, share float64) time.Duration {
+	return time.Duration(float64(span)*share) + probeAllowance
+}
+
+// movement says which counter differs between two samples.
+func movement(before, after sample) string {
+	for _, name := range slices.Sorted(maps.Keys(before.test.counters)) {
+		if now, ok := after.test.counters[name]; ok && now != before.test.counters[name] {
+			return fmt.Sprintf("%s moved from %v to %v", name, before.test.counters[name], now)
+		}
+	}
+	return ""
+}
+
+func unique(list []string) []string {
+	var out []string
+	for _, item := range list {
+		if !slices.Contains(out, item) {
+			out = append(out, plain(item))
+		}
+	}
+	return out
+}
+
+// recheck is the last look before the signal: one more sample, compared with the last of the proof.
+func (s *System) recheck(ctx context.Context, server Server, before sample) Idle {
+	now := s.sample(ctx, server, true)
+	return judge([]sample{before, now})
+}

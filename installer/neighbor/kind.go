@@ -1,0 +1,211 @@
+package neighbor
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"slipway/installer/neighbor/record"
+	"slipway/installer/process"
+)
+
+// kind is what slipway knows of one server: facts, no machinery. Sources and versions: docs/neighbours.md.
+type kind struct {
+	id    string
+	title string
+	ports []int // where it listens by default; a port never identifies
+
+	// runs tells from executable and arguments whether a process may be this server.
+	runs func(c command) bool
+	// answers tells from HTTP whether a server is this one. It asks few paths, all of them cheap.
+	answers func(l *look) bool
+	// claims is the pid that the server says it has, where it says so; another pid than the listener's is a refusal.
+	claims func(l *look) (int, bool)
+	// models are the loaded ones. ok is false where that cannot be told.
+	models func(l *look) (models []record.Model, ok bool)
+	// idle adds to the test what the server says of its own work.
+	idle func(l *look, t *test)
+	// exactSockets: the process holds a TCP socket exactly while it works, in any state (no idle endpoint at all).
+	exactSockets bool
+	// idleSeconds is how long it has had nothing to do, as it says itself.
+	idleSeconds func(l *look) *float64
+	// refuse is why this one is not stopped by slipway, in words that say what a person can do; empty if it may be.
+	refuse func(l *look, c command) string
+
+	// signal ends the server cleanly; 0 where slipway never signals it.
+	signal syscall.Signal
+	// unload takes models out of memory and leaves the server; load is the way back. Both or neither.
+	unload func(l *look, m record.Model) error
+	load   func(l *look, m record.Model) error
+	// socket is the application's control socket relative to the user's home, for an application that owns the server.
+	socket string
+	// needsFolder: it finds its own files relative to the working folder.
+	needsFolder bool
+	// variables are the prefixes of its own environment variables.
+	variables []string
+}
+
+// kinds in the order in which command lines are compared: the more specific first.
+var kinds = []*kind{&slipwayServer, &mtplx, &omlx, &qmlx, &rapidMLX, &vllmMLX, &lmStudio, &ollama, &dflash, &mlxLM, &ds4, &llamaCPP, &kapitsa, &splash}
+
+func kindByID(id string) *kind {
+	for _, k := range kinds {
+		if k.id == id {
+			return k
+		}
+	}
+	return nil
+}
+
+// Known are the ids and titles of the servers that slipway recognises, for help texts and for checking --allow-stop.
+func Known() map[string]string {
+	names := map[string]string{}
+	for _, k := range kinds {
+		names[k.id] = k.title
+	}
+	return names
+}
+
+// command is a process as kinds see it: wrappers such as caffeinate and the interpreter are taken off the front.
+type command struct {
+	exe  string
+	argv []string
+}
+
+var interpreters = []string{"python", "Python", "node", "ruby"}
+
+func commandOf(d process.Details) command {
+	argv := d.Argv
+	if len(argv) > 0 && path.Base(argv[0]) == "caffeinate" {
+		argv = argv[1:]
+		for len(argv) > 0 && strings.HasPrefix(argv[0], "-") {
+			argv = argv[1:]
+		}
+	}
+	return command{exe: d.Exe, argv: argv}
+}
+
+// named tells whether the program is called one of names: the executable itself, or the script that an interpreter runs.
+func (c command) named(names ...string) bool {
+	if len(c.argv) == 0 {
+		return slices.Contains(names, path.Base(c.exe))
+	}
+	program := path.Base(c.argv[0])
+	// A process title keeps the name in front and may go on behind it.
+	title, _, _ := strings.Cut(program, " ")
+	if slices.Contains(names, program) || slices.Contains(names, strings.TrimSuffix(title, ":")) {
+		return true
+	}
+	if c.interpreted() && len(c.argv) > 1 {
+		return slices.Contains(names, path.Base(c.argv[1]))
+	}
+	return false
+}
+
+func (c command) interpreted() bool {
+	if len(c.argv) == 0 {
+		return false
+	}
+	program := path.Base(c.argv[0])
+	return slices.ContainsFunc(interpreters, func(i string) bool { return strings.HasPrefix(program, i) })
+}
+
+// module tells whether an interpreter runs one of the modules with -m.
+func (c command) module(names ...string) bool {
+	for i, arg := range c.argv {
+		if arg == "-m" && i+1 < len(c.argv) && c.interpreted() {
+			return slices.Contains(names, c.argv[i+1])
+		}
+	}
+	return false
+}
+
+// verb tells whether one of the words stands among the arguments behind the program's name.
+func (c command) verb(words ...string) bool {
+	for i, arg := range c.argv {
+		if i > 0 && slices.Contains(words, arg) {
+			return true
+		}
+	}
+	return false
+}
+
+// test collects one sample. Busy beats unknown, unknown beats idle.
+type test struct {
+	busy     []string
+	unknown  []string
+	counters map[string]float64
+}
+
+func (t *test) isBusy(format string, args ...any) {
+	t.busy = append(t.busy, fmt.Sprintf(format, args...))
+}
+func (t *test) isUnknown(format string, args ...any) {
+	t.unknown = append(t.unknown, fmt.Sprintf(format, args...))
+}
+
+// asked reports whether the reply can be used at all, and notes why not.
+func (t *test) asked(r reply, path string) bool {
+	switch {
+	case r.silent:
+		t.isUnknown("%s did not answer in time", path)
+	case r.status == 0:
+		t.isUnknown("%s did not answer", path)
+	case r.protected():
+		t.isUnknown("%s wants a key", path)
+	case r.status != 200:
+		t.isUnknown("%s answered %d", path, r.status)
+	case r.json == nil:
+		t.isUnknown("%s did not answer with JSON", path)
+	default:
+		return true
+	}
+	return false
+}
+
+// zero demands a number that is there and 0.
+func (t *test) zero(r reply, field ...string) {
+	name := strings.Join(field, ".")
+	n, ok := r.number(field...)
+	switch {
+	case !ok || n < 0:
+		t.isUnknown("%s is missing", name)
+	case n > 0:
+		t.isBusy("%s is %v", name, n)
+	}
+}
+
+// off demands a flag that is there and false.
+func (t *test) off(r reply, field ...string) {
+	name := strings.Join(field, ".")
+	on, ok := r.flag(field...)
+	switch {
+	case !ok:
+		t.isUnknown("%s is missing", name)
+	case on:
+		t.isBusy("%s", name)
+	}
+}
+
+// counter demands a number and remembers it: it has to stay the same from sample to sample.
+func (t *test) counter(r reply, field ...string) {
+	name := strings.Join(field, ".")
+	n, ok := r.number(field...)
+	if !ok {
+		t.isUnknown("%s is missing", name)
+		return
+	}
+	t.counters[name] = n
+}
+
+func modelsOf(ids ...string) []record.Model {
+	var list []record.Model
+	for _, id := range ids {
+		if id != "" {
+			list = append(list, record.Model{ID: id})
+		}
+	}
+	return list
+}

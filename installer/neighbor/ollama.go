@@ -1,0 +1,85 @@
+package neighbor
+
+import (
+	"encoding/json"
+	"time"
+
+	"slipway/installer/neighbor/record"
+)
+
+var ollama = kind{
+	id: "ollama", title: "Ollama", ports: []int{11434},
+	runs: func(c command) bool { return c.named("ollama", "Ollama") && c.verb("serve") },
+	answers: func(l *look) bool {
+		r := l.get("/api/version")
+		_, ok := r.text("version")
+		return r.status == 200 && ok && string(l.get("/").body) == "Ollama is running"
+	},
+	models: func(l *look) ([]record.Model, bool) {
+		list, ok := l.get("/api/ps").list("models")
+		var models []record.Model
+		for _, entry := range list {
+			id, _ := at(entry, "name")
+			name, is := id.(string)
+			if !is {
+				return nil, false
+			}
+			expires, _ := at(entry, "expires_at")
+			window, _ := at(entry, "context_length")
+			settings, err := json.Marshal(map[string]any{"expires_at": expires, "context_length": window})
+			if err != nil {
+				return nil, false
+			}
+			models = append(models, record.Model{ID: name, Settings: settings})
+		}
+		return models, ok
+	},
+	idle: func(l *look, t *test) {
+		r := l.get("/api/ps")
+		if !t.asked(r, "/api/ps") {
+			return
+		}
+		models, ok := r.list("models")
+		if !ok {
+			t.isUnknown("models is missing")
+			return
+		}
+		// There is no field for it. expires_at is written when the last request on a model ends: in the past while the
+		// model is still listed means that a request runs; moving from sample to sample means work in between.
+		for _, m := range models {
+			name, _ := at(m, "name")
+			text, _ := at(m, "expires_at")
+			s, _ := text.(string)
+			expires, err := time.Parse(time.RFC3339Nano, s)
+			switch {
+			case err != nil:
+				t.isUnknown("expires_at of %v is missing", name)
+			case !expires.After(time.Now()):
+				t.isBusy("a request on a model runs longer than its keep-alive")
+			default:
+				id, _ := name.(string)
+				t.counters["expires_at of "+plain(id)] = float64(expires.UnixMilli())
+			}
+		}
+	},
+	// The scheduler waits until nobody uses the model: unloading never cuts a request, killing would, and a killed
+	// server comes back at once under its app.
+	unload: func(l *look, m record.Model) error {
+		return l.done("/api/generate", map[string]any{"model": m.ID, "keep_alive": 0})
+	},
+	load: func(l *look, m record.Model) error {
+		return l.done("/api/generate", map[string]any{"model": m.ID, "keep_alive": keepAlive(m.Settings)})
+	},
+}
+
+// keepAlive is how long the model shall stay loaded again. The server does not tell the original value: one whose end
+// lay years ahead was asked to stay for good, all others get the server's default.
+func keepAlive(settings json.RawMessage) any {
+	var s struct {
+		ExpiresAt time.Time `json:"expires_at"`
+	}
+	if json.Unmarshal(settings, &s) == nil && s.ExpiresAt.Year() > time.Now().Year()+10 {
+		return -1
+	}
+	return "5m"
+}

@@ -1,0 +1,114 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"slipway/installer/process"
+)
+
+// A hold is a process for whose sake neighbours are stopped: the launcher while it applies, then our server. As long as
+// one of them runs nothing is restored; when the last has ended, the watchers restore. A hold is a file named for the
+// process, so that adding one and removing another need no common lock.
+
+const holdPrefix = "hold-"
+
+func holdName(id process.Identity) string {
+	return fmt.Sprintf("%s%d-%d", holdPrefix, id.PID, id.StartUS)
+}
+
+// Hold registers a process. A launcher registers itself before the first signal, and the server that it started before
+// it ends itself.
+func (f Folder) Hold(id process.Identity) error {
+	root, err := f.open(true)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	b, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	return replace(root, holdName(id), b)
+}
+
+// Release takes a hold back; a missing one is no error.
+func (f Folder) Release(id process.Identity) error {
+	root, err := f.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.Remove(holdName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Holders are the registered processes that run now. Files of ended ones are removed, unless readOnly. A file that
+// cannot be read counts as no holder: the worst that follows is a neighbour that comes back early.
+func (f Folder) Holders(readOnly bool) ([]process.Identity, error) {
+	root, err := f.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	folder, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	names, err := folder.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var alive []process.Identity
+	for _, name := range names {
+		if !strings.HasPrefix(name, holdPrefix) {
+			continue
+		}
+		b, err := root.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		var id process.Identity
+		if err := json.Unmarshal(b, &id); err != nil || holdName(id) != name {
+			continue
+		}
+		running, err := id.Running()
+		switch {
+		case err != nil:
+			return nil, err // neither yes nor no: nothing is restored on a guess
+		case running:
+			alive = append(alive, id)
+		case !readOnly:
+			root.Remove(name)
+		}
+	}
+	return alive, nil
+}
+
+// Log opens the file that a restored neighbour's output goes to, for appending.
+func (f Folder) Log(id string) (*os.File, string, error) {
+	home, err := os.OpenRoot(f.Home)
+	if err != nil {
+		return nil, "", err
+	}
+	defer home.Close()
+	if err := home.MkdirAll("logs", 0o700); err != nil {
+		return nil, "", err
+	}
+	name := "logs/restored-" + id + ".log"
+	file, err := home.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return file, name, err
+}

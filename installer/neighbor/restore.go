@@ -1,0 +1,285 @@
+package neighbor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"slices"
+	"time"
+
+	"slipway/installer/neighbor/record"
+	"slipway/installer/process"
+)
+
+// Result is how a restore went.
+type Result string
+
+const (
+	Restored    Result = "restored"     // it answers, with the same model
+	KeptRunning Result = "kept_running" // it was never stopped; the record is gone
+	Held        Result = "held"         // slipway still needs its place
+	Waiting     Result = "waiting"      // it is ending, or loading
+	PortTaken   Result = "port_taken"   // somebody else has its port; the record stays
+	Failed      Result = "failed"       // it did not start; the record stays
+	Would       Result = "would"        // dry run: it would be started
+)
+
+// Outcome is one record's result, with nothing in it that may not be shown.
+type Outcome struct {
+	ID       string         `json:"id"`
+	Server   string         `json:"server"`
+	Title    string         `json:"title"`
+	Port     int            `json:"port"`
+	Models   []record.Model `json:"models"`
+	Result   Result         `json:"result"`
+	Sentence string         `json:"sentence"`
+	Log      string         `json:"log"` // its output, relative to slipway's home; empty where not ours
+}
+
+func outcome(r record.Record, result Result, format string, args ...any) Outcome {
+	return Outcome{ID: r.ID, Server: r.Server, Title: plain(r.Title), Port: r.Port, Models: r.Models, Result: result, Sentence: fmt.Sprintf(format, args...)}
+}
+
+// Pending lists what waits to be restored, and what cannot be read. It changes nothing: for status and doctor.
+func (s *System) Pending() ([]Outcome, error) {
+	records, damaged := s.folder().List()
+	holders, err := s.folder().Holders(true)
+	if err != nil {
+		return nil, err
+	}
+	var list []Outcome
+	for _, r := range records {
+		switch {
+		case r.State == record.StateFailed:
+			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try once more.", nameOf(r), plain(r.Why)))
+		case len(holders) > 0:
+			list = append(list, outcome(r, Held, "%s is stopped while slipway runs (pid %d).", nameOf(r), holders[0].PID))
+		default:
+			list = append(list, outcome(r, Would, "%s was stopped by slipway and is not started again yet. Run `slipway restore`.", nameOf(r)))
+		}
+	}
+	for _, err := range damaged {
+		list = append(list, damagedOutcome(err))
+	}
+	return list, nil
+}
+
+func damagedOutcome(err error) Outcome {
+	return Outcome{Result: Failed, Sentence: fmt.Sprintf("%s. The file is left as it is; start that server by hand and delete the file.", errText(err))}
+}
+
+func nameOf(r record.Record) string {
+	name := plain(r.Title)
+	if len(r.Models) > 0 {
+		return fmt.Sprintf("%s with %s on port %d", name, plain(r.Models[0].ID), r.Port)
+	}
+	return fmt.Sprintf("%s on port %d", name, r.Port)
+}
+
+// Restore puts every stopped neighbour back, unless a process of ours still runs for whose sake they are stopped. It is
+// safe to run beside a watcher or another Restore: each neighbour starts once. With dryRun it only says what it would do.
+func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
+	if dryRun {
+		return s.Pending()
+	}
+	records, damaged := s.folder().List()
+	var list []Outcome
+	holders, err := s.folder().Holders(false)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		if len(holders) > 0 {
+			list = append(list, outcome(r, Held, "%s stays stopped while slipway runs (pid %d); `slipway down` starts it again.", nameOf(r), holders[0].PID))
+			continue
+		}
+		list = append(list, s.restoreOne(ctx, r.ID, nil))
+	}
+	for _, err := range damaged {
+		list = append(list, damagedOutcome(err))
+	}
+	if len(list) > 0 && !slices.ContainsFunc(list, func(o Outcome) bool { return o.Result != Restored && o.Result != KeptRunning }) {
+		s.RemoveRebootAgent()
+	}
+	return list, nil
+}
+
+// restoreOne brings one neighbour back and waits until it answers. env is its full environment where a watcher has kept
+// it in memory, else nil. It decides anew in each turn from what is there, so that it does not matter who else is at it.
+func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcome {
+	var attempt *attempt
+	defer func() {
+		if attempt != nil {
+			attempt.release()
+		}
+	}()
+	begun := time.Now()
+	for {
+		r, err := s.folder().Read(id)
+		if errors.Is(err, fs.ErrNotExist) {
+			return Outcome{ID: id, Result: Restored, Sentence: "It is back already."}
+		}
+		if err != nil {
+			return damagedOutcome(err)
+		}
+		now := s.situation(ctx, r, begun)
+		s.at("situation")
+		switch now.state {
+		case backAgain, neverWent:
+			if err := s.folder().Delete(id); err != nil {
+				return outcome(r, Failed, "%s runs, but its record cannot be removed: %s.", nameOf(r), errText(err))
+			}
+			s.at("deleted")
+			if now.state == neverWent {
+				return outcome(r, KeptRunning, "%s was never stopped.", nameOf(r))
+			}
+			o := outcome(r, Restored, "%s runs again (pid %d).", nameOf(r), now.pid)
+			if attempt != nil {
+				o.Log = attempt.log
+			}
+			return o
+		case inTheWay:
+			return outcome(r, PortTaken, "%s is not started again: %s. Its record is kept; free the port and run `slipway restore`.", nameOf(r), now.why)
+		case absent:
+			if attempt == nil {
+				if attempt, err = s.start(ctx, r, env); err != nil {
+					return s.failed(r, errText(err))
+				}
+				s.at("started")
+			}
+		}
+		if attempt != nil {
+			switch ended, why := attempt.ended(); {
+			case ended && why == lockHeld: // somebody else was faster: wait with everybody
+				attempt.release()
+				attempt = nil
+			case ended && now.state == absent:
+				o := s.failed(r, why)
+				o.Log = attempt.log
+				return o
+			}
+		}
+		if ctx.Err() != nil || time.Since(begun) > s.Timing.Load {
+			return outcome(r, Waiting, "%s %s.", nameOf(r), now.why)
+		}
+		time.Sleep(s.Timing.Poll)
+	}
+}
+
+func (s *System) failed(r record.Record, why string) Outcome {
+	r.State, r.Why, r.At = record.StateFailed, why, time.Now()
+	s.folder().Update(r)
+	return outcome(r, Failed, "%s was not started again: %s. Its record is kept; `slipway restore` tries once more.", nameOf(r), plain(why))
+}
+
+type situationState int
+
+const (
+	absent    situationState = iota // nothing of it runs
+	backAgain                       // it answers, with the same model
+	neverWent                       // the recorded process runs and was never asked to end
+	onItsWay                        // it ends, starts or loads
+	inTheWay                        // somebody else has its port
+)
+
+type situation struct {
+	state situationState
+	pid   int
+	why   string
+}
+
+// situation looks at what is there now.
+func (s *System) situation(ctx context.Context, r record.Record, begun time.Time) situation {
+	running, err := r.Identity().Running()
+	if err != nil {
+		return situation{state: onItsWay, why: "cannot be looked at: " + errText(err)}
+	}
+	if running && r.Channel != record.ChannelUnload {
+		return s.oldProcess(ctx, r)
+	}
+	found, err := s.serversAt(ctx, r.Port, 0)
+	if err != nil {
+		return situation{state: onItsWay, why: "cannot be looked at: " + errText(err)}
+	}
+	for _, server := range found {
+		if server.Kind != r.Server {
+			continue
+		}
+		k := server.kind
+		switch {
+		case k.models == nil || sameModels(r.Models, server.Models):
+			return situation{state: backAgain, pid: server.PID}
+		case r.Channel == record.ChannelUnload:
+			return situation{state: absent, pid: server.PID, why: "does not hold its model"}
+		case len(server.Models) == 0:
+			return situation{state: onItsWay, pid: server.PID, why: "answers, and still loads its model"}
+		}
+		return situation{state: inTheWay, pid: server.PID, why: fmt.Sprintf("%s answers there with another model", server.Name())}
+	}
+	if r.Channel == record.ChannelUnload && len(found) == 0 {
+		return situation{state: inTheWay, why: "its server does not run, and loads models by itself once it does"}
+	}
+	// The new process may listen before it answers, or not listen yet.
+	if s.starting(r, found) {
+		return situation{state: onItsWay, why: "is starting"}
+	}
+	if len(found) > 0 {
+		// Whoever has the port may be on its way out, such as our own server.
+		if time.Since(begun) < s.Timing.Drain {
+			return situation{state: onItsWay, why: "waits for its port"}
+		}
+		return situation{state: inTheWay, why: fmt.Sprintf("%s has its port", found[0].Name())}
+	}
+	return situation{state: absent, why: "is not started yet"}
+}
+
+// oldProcess: the recorded process itself still runs.
+func (s *System) oldProcess(ctx context.Context, r record.Record) situation {
+	if r.State == record.StateRecorded {
+		return situation{state: neverWent, pid: r.PID}
+	}
+	if time.Since(r.At) > s.Timing.Signal {
+		found, err := s.serversAt(ctx, r.Port, 0)
+		if err == nil && slices.ContainsFunc(found, func(f Server) bool { return f.PID == r.PID && f.Kind == r.Server }) {
+			return situation{state: neverWent, pid: r.PID}
+		}
+	}
+	return situation{state: onItsWay, pid: r.PID, why: "was asked to end and has not ended yet"}
+}
+
+// starting tells whether a process that was started for this record, or just like it by its user, is on its way: it
+// holds the record's lock, or it has the very same arguments.
+func (s *System) starting(r record.Record, found []Server) bool {
+	if held, err := s.folder().Held(r.ID + ".lock"); err != nil || held {
+		return true
+	}
+	if r.Channel != record.ChannelArgv {
+		return false
+	}
+	for _, server := range found {
+		if slices.Equal(replayArgv(server.details, r.Program), r.Argv) {
+			return true
+		}
+	}
+	pids, err := process.PIDs()
+	if err != nil {
+		return false
+	}
+	for _, pid := range pids {
+		d, err := process.Look(pid)
+		if err == nil && d.UID == s.UID && slices.Equal(replayArgv(d, r.Program), r.Argv) {
+			return true
+		}
+	}
+	return false
+}
+
+func probeOf(r record.Record) netip.Addr {
+	a, err := netip.ParseAddr(r.Address)
+	if err != nil || !a.IsLoopback() {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return a
+}

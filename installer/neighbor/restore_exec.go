@@ -1,0 +1,83 @@
+package neighbor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/installer/neighbor/record"
+	"slipway/installer/process"
+)
+
+// RestoreExec becomes the neighbour of the record: it takes the record's lock, leaves the descriptor open, and executes
+// the recorded program in its place. The lock therefore lives exactly as long as the neighbour, also while it loads and
+// listens nowhere yet: whoever finds it held knows that the neighbour is back. It returns only when it failed, after
+// writing the reason to report (descriptor 3 of the process that startArgv makes).
+//
+// keepEnvironment: the calling process's environment is the neighbour's own; else it is built from the record.
+func (s *System) RestoreExec(id string, keepEnvironment bool, report io.Writer) error {
+	err := s.restoreExec(id, keepEnvironment)
+	if errors.Is(err, record.ErrHeld) {
+		fmt.Fprint(report, lockHeld)
+	} else {
+		fmt.Fprint(report, plain(err.Error()))
+	}
+	return err
+}
+
+func (s *System) restoreExec(id string, keepEnvironment bool) error {
+	lock, err := s.folder().Lock(id + ".lock")
+	if err != nil {
+		return err
+	}
+	s.at("locked")
+	r, err := s.folder().Read(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return record.ErrHeld // it was restored, and its record deleted, before we had the lock
+	}
+	if err != nil {
+		return err
+	}
+	if r.Channel != record.ChannelArgv {
+		return fmt.Errorf("this record is not for a command line")
+	}
+	if running, err := r.Identity().Running(); err != nil || running {
+		return fmt.Errorf("the recorded process still runs, or cannot be looked at")
+	}
+	if state, err := process.PortState(context.Background(), r.Port); err != nil || state == process.PortTaken {
+		return fmt.Errorf("port %d is taken", r.Port)
+	}
+	if err := os.Chdir(r.Cwd); err != nil {
+		if r.CwdNeeded {
+			return fmt.Errorf("its working folder is gone, and its arguments depend on it: make the folder again, or start the server by hand")
+		}
+		if err := os.Chdir(s.UserHome); err != nil {
+			return err
+		}
+	}
+	env := os.Environ()
+	if !keepEnvironment {
+		env = env[:0:0]
+		for name, value := range r.Env {
+			env = append(env, name+"="+value)
+		}
+		slices.Sort(env)
+	}
+	// Descriptor 3 closes by the exec, which is how the starter learns that it went well.
+	unix.CloseOnExec(3)
+	if _, err := unix.FcntlInt(lock.Fd(), unix.F_SETFD, 0); err != nil {
+		return err
+	}
+	s.at("exec")
+	if err := syscall.Exec(r.Program, r.Argv, env); err != nil {
+		return fmt.Errorf("its program cannot be executed: %w", err)
+	}
+	return nil
+}

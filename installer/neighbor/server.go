@@ -1,0 +1,165 @@
+package neighbor
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"slipway/installer/neighbor/record"
+	"slipway/installer/process"
+)
+
+// State is what is known of a server's work. Only StateIdle lets anything be stopped.
+type State string
+
+const (
+	StateIdle    State = "idle"
+	StateBusy    State = "busy"
+	StateUnknown State = "unknown" // cannot be proved; treated as busy
+)
+
+// Idle is a state with its evidence.
+type Idle struct {
+	State   State    `json:"state"`
+	Reasons []string `json:"reasons"` // why it is not idle; empty when it is
+	Samples int      `json:"samples"`
+	SpanS   float64  `json:"span_s"`
+	// IdleSeconds is what the server says itself; nil where it does not.
+	IdleSeconds *float64 `json:"idle_seconds"`
+	// Clients are other programs with a connection to the port, in any state.
+	Clients []string `json:"clients"`
+	// Wedged: it says that it works, yet counters and CPU time stood still over all samples.
+	Wedged bool `json:"wedged"`
+}
+
+// Sentence says it in words.
+func (i Idle) Sentence() string {
+	switch {
+	case i.State == StateIdle:
+		return "idle"
+	case i.Wedged:
+		return fmt.Sprintf("looks wedged: it reports work (%s), yet nothing moved for %.0f s; slipway leaves it alone", strings.Join(i.Reasons, "; "), i.SpanS)
+	case i.State == StateBusy:
+		return "busy: " + strings.Join(i.Reasons, "; ")
+	default:
+		return "cannot be proved idle: " + strings.Join(i.Reasons, "; ")
+	}
+}
+
+// Starter is who started the process and may start it again.
+type Starter struct {
+	Type   string `json:"type"` // user, launchd, brew, systemd, app, supervisor
+	Name   string `json:"name"` // label, unit, bundle or program; empty for user
+	PID    int    `json:"pid,omitempty"`
+	Plist  string `json:"plist,omitempty"`
+	system bool   // a unit or daemon of the whole machine, which only root may stop
+}
+
+// Server is one listener, as shown. It never holds arguments or environment: these may carry keys.
+type Server struct {
+	Kind      string         `json:"kind"` // "unknown" where program and answers do not agree on one that is known
+	Title     string         `json:"title"`
+	Address   netip.AddrPort `json:"address"` // as bound
+	Port      int            `json:"port"`
+	PID       int            `json:"pid"` // 0 where hidden
+	UID       int            `json:"uid"`
+	Exe       string         `json:"exe"`
+	Arguments int            `json:"arguments"` // how many; their text is not shown
+	Started   time.Time      `json:"started"`
+	Starter   Starter        `json:"starter"`
+	Models    []record.Model `json:"models"`
+	// FootprintBytes is the memory that its end would free; 0 where not known.
+	FootprintBytes int64 `json:"footprint_bytes"`
+	Protected      bool  `json:"protected"` // it wants a key
+	Idle           Idle  `json:"idle"`
+	// Channel is how it would be stopped and brought back; empty where slipway would not, and Refusal says why.
+	Channel record.Channel `json:"channel"`
+	Refusal string         `json:"refusal"`
+	// Missing is what would not come back exactly as it was, and does not stand in the way.
+	Missing []string `json:"missing"`
+
+	identity process.Identity
+	details  process.Details
+	kind     *kind
+	probe    netip.Addr // loopback address to ask
+}
+
+// Identity is the process behind the listener, the zero value where hidden.
+func (s Server) Identity() process.Identity { return s.identity }
+
+// Stoppable tells whether slipway would stop it, once idle and allowed.
+func (s Server) Stoppable() bool { return s.Channel != "" && s.Refusal == "" }
+
+// Name is the server for people: title, pid, port.
+func (s Server) Name() string {
+	title := s.Title
+	if s.kind == nil && s.Exe != "" {
+		title = plain(filepath.Base(s.Exe))
+	}
+	if s.PID == 0 {
+		return fmt.Sprintf("%s on port %d", title, s.Port)
+	}
+	return fmt.Sprintf("%s (pid %d) on port %d", title, s.PID, s.Port)
+}
+
+// System is what this package may touch, and how patient it is. The zero value of a field is its default in New.
+type System struct {
+	Home     string   // slipway's home; records lie in state/neighbors
+	UserHome string   // the user's home, for control sockets and lms
+	UID      int      // whose servers may be stopped
+	Program  []string // how to run slipway again with "restore-exec" or "watch-restore" behind it, absolute
+	// Launchctl and Systemctl are absolute paths, empty where the machine has none.
+	Launchctl, Systemctl string
+	// AgentFolder is where the one-shot LaunchAgent goes, empty off macOS.
+	AgentFolder string
+	// ExtraPorts are looked at beside the kinds' own: the one that slipway wants, for instance.
+	ExtraPorts []int
+	Timing     Timing
+	// Say gets one sentence a step, for people. It may be nil.
+	Say func(string)
+
+	step func(name string) // test seam: called at each step of stop and restore
+	ours localPorts
+}
+
+// Timing is how long things may take. Values and reasons: DefaultTiming.
+type Timing struct {
+	Request  time.Duration // one HTTP question
+	Drain    time.Duration // a listener that does not answer may be draining: ask again this long
+	Samples  int           // of idleness, before stopping
+	Span     time.Duration // from the first to the last of them
+	Exit     time.Duration // for the process to end after the signal
+	Respawn  time.Duration // watch the port this long after the end for a successor
+	Load     time.Duration // for a restored server to answer with its model
+	Signal   time.Duration // a signalled process that answers this long after all was not signalled, or survived
+	Poll     time.Duration // between looks while waiting
+	Services time.Duration // retry launchctl bootstrap this long
+}
+
+// DefaultTiming: 1 s a question on loopback; 5 s of drain (MTPLX #409); 3 samples over 15 s (spec, step 3); 30 s to exit,
+// since ds4-server writes a checkpoint; 10 min to load, since 100 GB come from a disk; 60 s, twice the exit's bound;
+// 15 s for launchctl (error 5 lasts about 5 s after a bootout).
+var DefaultTiming = Timing{Request: time.Second, Drain: 5 * time.Second, Samples: 3, Span: 15 * time.Second, Exit: 30 * time.Second,
+	Respawn: 2 * time.Second, Load: 10 * time.Minute, Signal: time.Minute, Poll: 250 * time.Millisecond, Services: 15 * time.Second}
+
+// LookTiming is for showing only: 3 samples, a second apart.
+func LookTiming(t Timing) Timing {
+	t.Samples, t.Span = 3, 2*time.Second
+	return t
+}
+
+func (s *System) say(format string, args ...any) {
+	if s.Say != nil {
+		s.Say(fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *System) at(step string) {
+	if s.step != nil {
+		s.step(step)
+	}
+}
+
+func (s *System) folder() record.Folder { return record.Folder{Home: s.Home} }

@@ -1,0 +1,186 @@
+package neighbor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"slipway/installer/process"
+)
+
+// starterOf finds who started a process and may start it again: a launchd job, a systemd unit, an application, or a
+// program that watches it. A server that is stopped behind such a starter's back comes back at once.
+func (s *System) starterOf(ctx context.Context, d process.Details) Starter {
+	if s.Launchctl != "" {
+		if label, ok := s.launchdLabel(ctx, d.PID); ok {
+			return s.launchdStarter(ctx, label)
+		}
+	}
+	if bundle := bundleOf(d.Exe); bundle != "" {
+		return Starter{Type: "app", Name: bundle}
+	}
+	if unit, system, ok := systemdUnit(d.PID); ok {
+		return Starter{Type: "systemd", Name: unit, system: system}
+	}
+	return parentStarter(d)
+}
+
+// bundleOf is the application bundle that an executable lies in, by its outermost folder.
+func bundleOf(exe string) string {
+	before, _, ok := strings.Cut(exe, ".app/Contents/")
+	// Framework builds of Python run from Python.app: an interpreter, no application.
+	if !ok || filepath.Base(before) == "Python" {
+		return ""
+	}
+	return before + ".app"
+}
+
+var (
+	shells = []string{"sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "csh", "nu"}
+	// A wrapper waits for its child and ends with it.
+	wrappers = []string{"caffeinate", "uv", "uvx", "pipx", "env", "nohup", "time", "nice", "setsid", "sudo", "login", "script", "mise", "direnv"}
+	// Places where people type, and where orphans end up.
+	terminals   = []string{"tmux", "tmux: server", "screen", "sshd", "launchd", "systemd", "init", "Terminal", "iTerm2"}
+	supervisors = []string{"supervisord", "runsv", "runsvdir", "s6-supervise", "s6-svscan", "circusd", "monit", "god", "pm2", "foreman", "honcho", "nodemon", "watchexec", "entr"}
+)
+
+// parentStarter judges the parent: a person's shell and the system's own collector of orphans start nothing again;
+// everything else might.
+func parentStarter(d process.Details) Starter {
+	pid := d.ParentPID
+	for range 8 {
+		if pid <= 0 {
+			return Starter{Type: "user"}
+		}
+		parent, err := process.Look(pid)
+		if err != nil {
+			return Starter{Type: "user"} // it ended while we looked: the process is an orphan
+		}
+		name := programName(parent)
+		switch {
+		case slices.Contains(supervisors, name):
+			return Starter{Type: "supervisor", Name: plain(name), PID: pid}
+		case pid == 1 || slices.Contains(terminals, name) || slices.Contains(shells, name) && interactive(parent):
+			return Starter{Type: "user"}
+		case slices.Contains(wrappers, name):
+			pid = parent.ParentPID
+			continue
+		}
+		if bundle := bundleOf(parent.Exe); bundle != "" {
+			return Starter{Type: "app", Name: bundle, PID: pid}
+		}
+		return Starter{Type: "supervisor", Name: plain(name), PID: pid}
+	}
+	return Starter{Type: "user"}
+}
+
+// programName is the name of the program, or of the script that its interpreter runs.
+func programName(d process.Details) string {
+	if len(d.Argv) == 0 {
+		return filepath.Base(d.Exe)
+	}
+	c := commandOf(d)
+	if c.interpreted() && len(c.argv) > 1 && !strings.HasPrefix(c.argv[1], "-") {
+		return filepath.Base(c.argv[1])
+	}
+	return strings.TrimPrefix(filepath.Base(d.Argv[0]), "-")
+}
+
+// interactive: a shell with no script and no -c; a shell that runs a script may be a loop.
+func interactive(d process.Details) bool {
+	for i, arg := range d.Argv {
+		if i > 0 && (!strings.HasPrefix(arg, "-") || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c")) {
+			return false
+		}
+	}
+	return len(d.Argv) > 0
+}
+
+// systemdUnit reads the unit from the process's control group: the last ".service" of the path. Scopes are terminals
+// and sessions. Linux only.
+func systemdUnit(pid int) (unit string, system, ok bool) {
+	if runtime.GOOS != "linux" {
+		return "", false, false
+	}
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	if err != nil {
+		return "", false, false
+	}
+	return unitOf(string(b))
+}
+
+func unitOf(cgroup string) (unit string, system, ok bool) {
+	for line := range strings.Lines(cgroup) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 || parts[0] != "0" && parts[1] != "name=systemd" {
+			continue
+		}
+		folders := strings.Split(parts[2], "/")
+		last := folders[len(folders)-1]
+		if !strings.HasSuffix(last, ".service") {
+			continue
+		}
+		user := slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(f, "user@") })
+		if strings.HasPrefix(last, "user@") {
+			continue // the user's own manager, which holds everything that has no unit
+		}
+		return last, !user, true
+	}
+	return "", false, false
+}
+
+// launchdLabel finds the job that owns a pid in the list of the user's jobs.
+func (s *System) launchdLabel(ctx context.Context, pid int) (string, bool) {
+	out, err := s.service(ctx, s.Launchctl, "list")
+	if err != nil {
+		return "", false
+	}
+	return labelOf(string(out), pid)
+}
+
+// labelOf reads `launchctl list`: PID, last exit status, label, with tabs between.
+func labelOf(list string, pid int) (string, bool) {
+	for line := range strings.Lines(list) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if len(fields) == 3 && fields[0] == strconv.Itoa(pid) {
+			return fields[2], true
+		}
+	}
+	return "", false
+}
+
+func (s *System) launchdStarter(ctx context.Context, label string) Starter {
+	if bundle, ok := strings.CutPrefix(label, "application."); ok {
+		return Starter{Type: "app", Name: bundle}
+	}
+	starter := Starter{Type: "launchd", Name: label}
+	if strings.HasPrefix(label, "homebrew.mxcl.") {
+		starter.Type = "brew"
+	}
+	out, err := s.service(ctx, s.Launchctl, "print", s.domain()+"/"+label)
+	if err != nil {
+		return starter
+	}
+	for line := range strings.Lines(string(out)) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "path = "); ok && filepath.IsAbs(path) {
+			starter.Plist = path
+			break
+		}
+	}
+	return starter
+}
+
+// domain is where the user's own jobs live. Daemons of the whole machine are in "system" and never found there.
+func (s *System) domain() string { return "gui/" + strconv.Itoa(s.UID) }
+
+// service runs launchctl or systemctl: the system's own managers, which install and wake nothing by being asked.
+func (s *System) service(ctx context.Context, program string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(10*time.Second, s.Timing.Request))
+	defer cancel()
+	return runService(ctx, program, args...)
+}

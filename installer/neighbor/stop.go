@@ -1,0 +1,259 @@
+package neighbor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/installer/neighbor/record"
+	"slipway/installer/process"
+)
+
+// StopOptions say for whom and by what right something is stopped.
+type StopOptions struct {
+	PlanDigest string // the plan that named the servers
+	// ForUser, where set, is for whom neighbours stay stopped beside the calling process.
+	Holder process.Identity
+	// RebootAgent lets a file be written to Timing's AgentFolder that restores once after a reboot. It lies outside
+	// slipway's home, so it needs a consent of its own.
+	RebootAgent bool
+}
+
+// Stop stops the servers one by one, if all of them are idle; if one is not, none is stopped. The records of those that
+// are stopped stay on disk until each is restored. Errors: *RefusedError, *NotIdleError, *StillRunningError,
+// *RespawnedError, *StopError; on an error those that were stopped before are restored at once.
+//
+// The order of the steps is the promise: hold, record, watcher, last check, mark, signal, exit. Killed at any of them,
+// the watcher or the next run puts the neighbour back, or finds that it never went away.
+func (s *System) Stop(ctx context.Context, servers []Server, opt StopOptions) ([]record.Record, error) {
+	for _, server := range servers {
+		if !server.Stoppable() {
+			return nil, &RefusedError{Server: server, Why: server.Refusal}
+		}
+	}
+	last, err := s.proveAll(ctx, servers)
+	if err != nil {
+		return nil, err
+	}
+	if opt.RebootAgent && s.AgentFolder != "" {
+		if err := s.WriteRebootAgent(); err != nil {
+			return nil, err
+		}
+	}
+	var stopped []record.Record
+	for i, server := range servers {
+		r, err := s.stopOne(ctx, server, last[i], opt)
+		if err == nil {
+			stopped = append(stopped, r)
+			continue
+		}
+		for _, earlier := range stopped {
+			s.restoreOne(context.WithoutCancel(ctx), earlier.ID, nil)
+		}
+		return nil, err
+	}
+	return stopped, nil
+}
+
+// proof is what the last of several samples saw, and the judgement over all of them.
+type proof struct {
+	idle Idle
+	last sample
+}
+
+func (s *System) proveAll(ctx context.Context, servers []Server) ([]proof, error) {
+	proofs := make([]proof, len(servers))
+	var all sync.WaitGroup
+	for i, server := range servers {
+		all.Go(func() {
+			idle, samples := s.prove(ctx, server, s.Timing, true)
+			proofs[i].idle = idle
+			if len(samples) > 0 {
+				proofs[i].last = samples[len(samples)-1]
+			}
+		})
+	}
+	all.Wait()
+	for i, p := range proofs {
+		if p.idle.State != StateIdle {
+			return nil, &NotIdleError{Server: servers[i], Idle: p.idle}
+		}
+	}
+	return proofs, nil
+}
+
+func (s *System) stopOne(ctx context.Context, server Server, before proof, opt StopOptions) (record.Record, error) {
+	failed := func(step string, err error) (record.Record, error) {
+		return record.Record{}, &StopError{Server: server, Step: step, Err: err}
+	}
+	folder := s.folder()
+	self, err := process.Self()
+	if err != nil {
+		return failed("finding out who slipway is", err)
+	}
+	for _, holder := range []process.Identity{self, opt.Holder} {
+		if holder.PID > 0 {
+			if err := folder.Hold(holder); err != nil {
+				return failed("writing down for whom it stops", err)
+			}
+		}
+	}
+	s.at("held")
+	r := s.newRecord(server, before.idle, opt.PlanDigest)
+	if err := folder.Write(r); err != nil {
+		return failed("writing the restore record", err)
+	}
+	s.at("recorded")
+	if err := s.startWatcher(r.ID, server.details.Env); err != nil {
+		folder.Delete(r.ID)
+		return failed("starting the watcher", err)
+	}
+	s.at("watched")
+
+	handle, err := process.Open(server.identity)
+	if err != nil {
+		folder.Delete(r.ID)
+		return record.Record{}, &NotIdleError{Server: server, Idle: Idle{State: StateUnknown, Reasons: []string{errText(err)}}}
+	}
+	defer handle.Close()
+	if idle := s.recheck(ctx, server, before.last); idle.State != StateIdle {
+		folder.Delete(r.ID)
+		return record.Record{}, &NotIdleError{Server: server, Idle: idle}
+	}
+	s.at("checked")
+	r.State, r.At = record.StateSignalled, time.Now()
+	if err := folder.Update(r); err != nil {
+		folder.Delete(r.ID)
+		return failed("writing the restore record", err)
+	}
+	s.at("marked")
+	s.say("%s", StopLine(server, before.idle))
+	if err := s.ask(ctx, server, r, handle); err != nil {
+		return failed("asking it to stop", err)
+	}
+	s.at("asked")
+	if r.Channel == record.ChannelUnload {
+		return s.unloaded(ctx, server, r)
+	}
+	return s.exited(ctx, server, r, handle)
+}
+
+// ask takes the channel's way. Whatever happens here, the record says "signalled" already.
+func (s *System) ask(ctx context.Context, server Server, r record.Record, handle *process.Handle) error {
+	switch r.Channel {
+	case record.ChannelUnload:
+		l := s.lookAt(ctx, baseURL(server.probe, server.Port), server.Port, server.PID, true)
+		for _, m := range r.Models {
+			if err := server.kind.unload(l, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	case record.ChannelLaunchd, record.ChannelBrew, record.ChannelSystemd:
+		return s.stopService(ctx, r)
+	case record.ChannelApp:
+		return stopApp(ctx, r, server.PID)
+	}
+	err := handle.Signal(server.kind.signal)
+	if errors.Is(err, process.ErrGone) {
+		return nil // it ended by itself in this very moment
+	}
+	return err
+}
+
+// exited waits for the end of the process and of its listener, and for a successor that should not come.
+func (s *System) exited(ctx context.Context, server Server, r record.Record, handle *process.Handle) (record.Record, error) {
+	wait, cancel := context.WithTimeout(ctx, s.Timing.Exit)
+	defer cancel()
+	if err := handle.Wait(wait); err != nil {
+		if ctx.Err() != nil {
+			return record.Record{}, &StopError{Server: server, Step: "waiting for its end", Err: ctx.Err()}
+		}
+		return record.Record{}, &StillRunningError{Server: server, After: s.Timing.Exit}
+	}
+	s.at("ended")
+	r.State, r.At = record.StateExited, time.Now()
+	if err := s.folder().Update(r); err != nil {
+		return record.Record{}, &StopError{Server: server, Step: "writing the restore record", Err: err}
+	}
+	s.at("exited")
+	// The process has ended; a child of its own could still hold the port, or somebody could start a successor.
+	for end := time.Now().Add(s.Timing.Respawn); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(s.Timing.Poll) {
+		found, err := s.serversAt(ctx, server.Port, 0)
+		if err != nil {
+			return record.Record{}, &StopError{Server: server, Step: "looking at its port", Err: err}
+		}
+		for _, now := range found {
+			if now.PID != server.PID && now.Kind == server.Kind {
+				s.folder().Delete(r.ID) // it runs: nothing is left to restore
+				return record.Record{}, &RespawnedError{Server: server, PID: now.PID}
+			}
+		}
+	}
+	return r, nil
+}
+
+// unloaded waits until none of the models is listed any more.
+func (s *System) unloaded(ctx context.Context, server Server, r record.Record) (record.Record, error) {
+	for end := time.Now().Add(s.Timing.Exit); ; time.Sleep(s.Timing.Poll) {
+		l := s.lookAt(ctx, baseURL(server.probe, server.Port), server.Port, server.PID, true)
+		loaded, ok := server.kind.models(l)
+		if ok && !anyModel(r.Models, loaded) {
+			break
+		}
+		if time.Now().After(end) || ctx.Err() != nil {
+			return record.Record{}, &StillRunningError{Server: server, After: s.Timing.Exit}
+		}
+	}
+	r.State, r.At = record.StateExited, time.Now()
+	if err := s.folder().Update(r); err != nil {
+		return record.Record{}, &StopError{Server: server, Step: "writing the restore record", Err: err}
+	}
+	s.at("exited")
+	return r, nil
+}
+
+func anyModel(wanted, loaded []record.Model) bool {
+	for _, w := range wanted {
+		if sameModels([]record.Model{w}, loaded) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *System) newRecord(server Server, idle Idle, digest string) record.Record {
+	d := server.details
+	values, names := splitEnvironment(d.Env)
+	r := record.Record{
+		Schema: record.Schema, ID: recordID(server), Server: server.Kind, Title: server.Title, Channel: server.Channel,
+		PID: d.PID, StartUS: d.StartUS, BootID: d.BootID, Exe: d.Exe, ExeInode: d.ExeInode,
+		Cwd: d.Cwd, CwdNeeded: folderNeeded(d, server.kind), Env: values, EnvNames: names,
+		Address: server.probe.String(), Port: server.Port, Models: server.Models,
+		Evidence:   record.Evidence{Samples: idle.Samples, SpanS: idle.SpanS, IdleSeconds: idle.IdleSeconds},
+		PlanDigest: digest, State: record.StateRecorded, At: time.Now(),
+	}
+	switch server.Channel {
+	case record.ChannelArgv:
+		program, _ := replay(d)
+		r.Program, r.Argv = program, replayArgv(d, program)
+		if r.Cwd == "" { // gone already, and not needed
+			r.Cwd = s.UserHome
+		}
+	case record.ChannelLaunchd, record.ChannelBrew:
+		r.Label, r.Plist = server.Starter.Name, server.Starter.Plist
+	case record.ChannelSystemd:
+		r.Unit = server.Starter.Name
+	case record.ChannelApp:
+		r.Bundle, r.Socket = server.Starter.Name, s.UserHome+"/"+server.kind.socket
+	}
+	return r
+}
+
+func recordID(server Server) string {
+	kind := strings.ReplaceAll(server.Kind, ".", "_")
+	return fmt.Sprintf("%s-%d-%d-%d", kind, server.Port, server.PID, server.identity.StartUS)
+}
