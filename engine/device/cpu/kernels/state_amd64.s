@@ -19,28 +19,28 @@ loop:
 	JL          tail
 	VMOVUPS     (CX), Y4
 	VSUBPS      Y7, Y4, Y4
-	VMOVUPS     expLo16<>+0(SB), Y5
+	VMOVUPS     expLox16<>+0(SB), Y5
 	VMAXPS      Y4, Y5, Y4
-	VMOVUPS     expHi16<>+0(SB), Y5
+	VMOVUPS     expHix16<>+0(SB), Y5
 	VMINPS      Y4, Y5, Y4
-	VMOVUPS     expMagic16<>+0(SB), Y5
-	VFMADD231PS expLog2E16<>+0(SB), Y4, Y5
-	VSUBPS      expMagic16<>+0(SB), Y5, Y6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y6, Y4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y6, Y4
-	VMOVUPS     expC616<>+0(SB), Y6
-	VFMADD213PS expC516<>+0(SB), Y4, Y6
-	VFMADD213PS expC416<>+0(SB), Y4, Y6
-	VFMADD213PS expC316<>+0(SB), Y4, Y6
-	VFMADD213PS expC216<>+0(SB), Y4, Y6
-	VFMADD213PS expC116<>+0(SB), Y4, Y6
-	VFMADD213PS one16<>+0(SB), Y4, Y6
-	VPSUBD      expMagic16<>+0(SB), Y5, Y5
+	VMOVUPS     expMagicx16<>+0(SB), Y5
+	VFMADD231PS expLog2Ex16<>+0(SB), Y4, Y5
+	VSUBPS      expMagicx16<>+0(SB), Y5, Y6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y6, Y4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y6, Y4
+	VMOVUPS     expC6x16<>+0(SB), Y6
+	VFMADD213PS expC5x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC4x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC3x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC2x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC1x16<>+0(SB), Y4, Y6
+	VFMADD213PS onex16<>+0(SB), Y4, Y6
+	VPSUBD      expMagicx16<>+0(SB), Y5, Y5
 	VPSRAD      $0x01, Y5, Y4
 	VPSUBD      Y4, Y5, Y5
-	VPADDD      expBias16<>+0(SB), Y4, Y4
+	VPADDD      expBiasx16<>+0(SB), Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
-	VPADDD      expBias16<>+0(SB), Y5, Y5
+	VPADDD      expBiasx16<>+0(SB), Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VMULPS      Y4, Y6, Y6
 	VMULPS      Y5, Y6, Y4
@@ -48,28 +48,28 @@ loop:
 	VADDPS      Y4, Y0, Y0
 	VMOVUPS     32(CX), Y4
 	VSUBPS      Y7, Y4, Y4
-	VMOVUPS     expLo16<>+0(SB), Y5
+	VMOVUPS     expLox16<>+0(SB), Y5
 	VMAXPS      Y4, Y5, Y4
-	VMOVUPS     expHi16<>+0(SB), Y5
+	VMOVUPS     expHix16<>+0(SB), Y5
 	VMINPS      Y4, Y5, Y4
-	VMOVUPS     expMagic16<>+0(SB), Y5
-	VFMADD231PS expLog2E16<>+0(SB), Y4, Y5
-	VSUBPS      expMagic16<>+0(SB), Y5, Y6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y6, Y4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y6, Y4
-	VMOVUPS     expC616<>+0(SB), Y6
-	VFMADD213PS expC516<>+0(SB), Y4, Y6
-	VFMADD213PS expC416<>+0(SB), Y4, Y6
-	VFMADD213PS expC316<>+0(SB), Y4, Y6
-	VFMADD213PS expC216<>+0(SB), Y4, Y6
-	VFMADD213PS expC116<>+0(SB), Y4, Y6
-	VFMADD213PS one16<>+0(SB), Y4, Y6
-	VPSUBD      expMagic16<>+0(SB), Y5, Y5
+	VMOVUPS     expMagicx16<>+0(SB), Y5
+	VFMADD231PS expLog2Ex16<>+0(SB), Y4, Y5
+	VSUBPS      expMagicx16<>+0(SB), Y5, Y6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y6, Y4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y6, Y4
+	VMOVUPS     expC6x16<>+0(SB), Y6
+	VFMADD213PS expC5x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC4x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC3x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC2x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC1x16<>+0(SB), Y4, Y6
+	VFMADD213PS onex16<>+0(SB), Y4, Y6
+	VPSUBD      expMagicx16<>+0(SB), Y5, Y5
 	VPSRAD      $0x01, Y5, Y4
 	VPSUBD      Y4, Y5, Y5
-	VPADDD      expBias16<>+0(SB), Y4, Y4
+	VPADDD      expBiasx16<>+0(SB), Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
-	VPADDD      expBias16<>+0(SB), Y5, Y5
+	VPADDD      expBiasx16<>+0(SB), Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VMULPS      Y4, Y6, Y6
 	VMULPS      Y5, Y6, Y4
@@ -77,28 +77,28 @@ loop:
 	VADDPS      Y4, Y1, Y1
 	VMOVUPS     64(CX), Y4
 	VSUBPS      Y7, Y4, Y4
-	VMOVUPS     expLo16<>+0(SB), Y5
+	VMOVUPS     expLox16<>+0(SB), Y5
 	VMAXPS      Y4, Y5, Y4
-	VMOVUPS     expHi16<>+0(SB), Y5
+	VMOVUPS     expHix16<>+0(SB), Y5
 	VMINPS      Y4, Y5, Y4
-	VMOVUPS     expMagic16<>+0(SB), Y5
-	VFMADD231PS expLog2E16<>+0(SB), Y4, Y5
-	VSUBPS      expMagic16<>+0(SB), Y5, Y6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y6, Y4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y6, Y4
-	VMOVUPS     expC616<>+0(SB), Y6
-	VFMADD213PS expC516<>+0(SB), Y4, Y6
-	VFMADD213PS expC416<>+0(SB), Y4, Y6
-	VFMADD213PS expC316<>+0(SB), Y4, Y6
-	VFMADD213PS expC216<>+0(SB), Y4, Y6
-	VFMADD213PS expC116<>+0(SB), Y4, Y6
-	VFMADD213PS one16<>+0(SB), Y4, Y6
-	VPSUBD      expMagic16<>+0(SB), Y5, Y5
+	VMOVUPS     expMagicx16<>+0(SB), Y5
+	VFMADD231PS expLog2Ex16<>+0(SB), Y4, Y5
+	VSUBPS      expMagicx16<>+0(SB), Y5, Y6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y6, Y4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y6, Y4
+	VMOVUPS     expC6x16<>+0(SB), Y6
+	VFMADD213PS expC5x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC4x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC3x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC2x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC1x16<>+0(SB), Y4, Y6
+	VFMADD213PS onex16<>+0(SB), Y4, Y6
+	VPSUBD      expMagicx16<>+0(SB), Y5, Y5
 	VPSRAD      $0x01, Y5, Y4
 	VPSUBD      Y4, Y5, Y5
-	VPADDD      expBias16<>+0(SB), Y4, Y4
+	VPADDD      expBiasx16<>+0(SB), Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
-	VPADDD      expBias16<>+0(SB), Y5, Y5
+	VPADDD      expBiasx16<>+0(SB), Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VMULPS      Y4, Y6, Y6
 	VMULPS      Y5, Y6, Y4
@@ -106,28 +106,28 @@ loop:
 	VADDPS      Y4, Y2, Y2
 	VMOVUPS     96(CX), Y4
 	VSUBPS      Y7, Y4, Y4
-	VMOVUPS     expLo16<>+0(SB), Y5
+	VMOVUPS     expLox16<>+0(SB), Y5
 	VMAXPS      Y4, Y5, Y4
-	VMOVUPS     expHi16<>+0(SB), Y5
+	VMOVUPS     expHix16<>+0(SB), Y5
 	VMINPS      Y4, Y5, Y4
-	VMOVUPS     expMagic16<>+0(SB), Y5
-	VFMADD231PS expLog2E16<>+0(SB), Y4, Y5
-	VSUBPS      expMagic16<>+0(SB), Y5, Y6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y6, Y4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y6, Y4
-	VMOVUPS     expC616<>+0(SB), Y6
-	VFMADD213PS expC516<>+0(SB), Y4, Y6
-	VFMADD213PS expC416<>+0(SB), Y4, Y6
-	VFMADD213PS expC316<>+0(SB), Y4, Y6
-	VFMADD213PS expC216<>+0(SB), Y4, Y6
-	VFMADD213PS expC116<>+0(SB), Y4, Y6
-	VFMADD213PS one16<>+0(SB), Y4, Y6
-	VPSUBD      expMagic16<>+0(SB), Y5, Y5
+	VMOVUPS     expMagicx16<>+0(SB), Y5
+	VFMADD231PS expLog2Ex16<>+0(SB), Y4, Y5
+	VSUBPS      expMagicx16<>+0(SB), Y5, Y6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y6, Y4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y6, Y4
+	VMOVUPS     expC6x16<>+0(SB), Y6
+	VFMADD213PS expC5x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC4x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC3x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC2x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC1x16<>+0(SB), Y4, Y6
+	VFMADD213PS onex16<>+0(SB), Y4, Y6
+	VPSUBD      expMagicx16<>+0(SB), Y5, Y5
 	VPSRAD      $0x01, Y5, Y4
 	VPSUBD      Y4, Y5, Y5
-	VPADDD      expBias16<>+0(SB), Y4, Y4
+	VPADDD      expBiasx16<>+0(SB), Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
-	VPADDD      expBias16<>+0(SB), Y5, Y5
+	VPADDD      expBiasx16<>+0(SB), Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VMULPS      Y4, Y6, Y6
 	VMULPS      Y5, Y6, Y4
@@ -146,28 +146,28 @@ tail:
 	VMOVUPS     (BX), Y13
 	VMASKMOVPS  (CX), Y13, Y4
 	VSUBPS      Y7, Y4, Y4
-	VMOVUPS     expLo16<>+0(SB), Y5
+	VMOVUPS     expLox16<>+0(SB), Y5
 	VMAXPS      Y4, Y5, Y4
-	VMOVUPS     expHi16<>+0(SB), Y5
+	VMOVUPS     expHix16<>+0(SB), Y5
 	VMINPS      Y4, Y5, Y4
-	VMOVUPS     expMagic16<>+0(SB), Y5
-	VFMADD231PS expLog2E16<>+0(SB), Y4, Y5
-	VSUBPS      expMagic16<>+0(SB), Y5, Y6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y6, Y4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y6, Y4
-	VMOVUPS     expC616<>+0(SB), Y6
-	VFMADD213PS expC516<>+0(SB), Y4, Y6
-	VFMADD213PS expC416<>+0(SB), Y4, Y6
-	VFMADD213PS expC316<>+0(SB), Y4, Y6
-	VFMADD213PS expC216<>+0(SB), Y4, Y6
-	VFMADD213PS expC116<>+0(SB), Y4, Y6
-	VFMADD213PS one16<>+0(SB), Y4, Y6
-	VPSUBD      expMagic16<>+0(SB), Y5, Y5
+	VMOVUPS     expMagicx16<>+0(SB), Y5
+	VFMADD231PS expLog2Ex16<>+0(SB), Y4, Y5
+	VSUBPS      expMagicx16<>+0(SB), Y5, Y6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y6, Y4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y6, Y4
+	VMOVUPS     expC6x16<>+0(SB), Y6
+	VFMADD213PS expC5x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC4x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC3x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC2x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC1x16<>+0(SB), Y4, Y6
+	VFMADD213PS onex16<>+0(SB), Y4, Y6
+	VPSUBD      expMagicx16<>+0(SB), Y5, Y5
 	VPSRAD      $0x01, Y5, Y4
 	VPSUBD      Y4, Y5, Y5
-	VPADDD      expBias16<>+0(SB), Y4, Y4
+	VPADDD      expBiasx16<>+0(SB), Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
-	VPADDD      expBias16<>+0(SB), Y5, Y5
+	VPADDD      expBiasx16<>+0(SB), Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VMULPS      Y4, Y6, Y6
 	VMULPS      Y5, Y6, Y4
@@ -177,28 +177,28 @@ tail:
 	VMOVUPS     32(BX), Y13
 	VMASKMOVPS  32(CX), Y13, Y4
 	VSUBPS      Y7, Y4, Y4
-	VMOVUPS     expLo16<>+0(SB), Y5
+	VMOVUPS     expLox16<>+0(SB), Y5
 	VMAXPS      Y4, Y5, Y4
-	VMOVUPS     expHi16<>+0(SB), Y5
+	VMOVUPS     expHix16<>+0(SB), Y5
 	VMINPS      Y4, Y5, Y4
-	VMOVUPS     expMagic16<>+0(SB), Y5
-	VFMADD231PS expLog2E16<>+0(SB), Y4, Y5
-	VSUBPS      expMagic16<>+0(SB), Y5, Y6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y6, Y4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y6, Y4
-	VMOVUPS     expC616<>+0(SB), Y6
-	VFMADD213PS expC516<>+0(SB), Y4, Y6
-	VFMADD213PS expC416<>+0(SB), Y4, Y6
-	VFMADD213PS expC316<>+0(SB), Y4, Y6
-	VFMADD213PS expC216<>+0(SB), Y4, Y6
-	VFMADD213PS expC116<>+0(SB), Y4, Y6
-	VFMADD213PS one16<>+0(SB), Y4, Y6
-	VPSUBD      expMagic16<>+0(SB), Y5, Y5
+	VMOVUPS     expMagicx16<>+0(SB), Y5
+	VFMADD231PS expLog2Ex16<>+0(SB), Y4, Y5
+	VSUBPS      expMagicx16<>+0(SB), Y5, Y6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y6, Y4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y6, Y4
+	VMOVUPS     expC6x16<>+0(SB), Y6
+	VFMADD213PS expC5x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC4x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC3x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC2x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC1x16<>+0(SB), Y4, Y6
+	VFMADD213PS onex16<>+0(SB), Y4, Y6
+	VPSUBD      expMagicx16<>+0(SB), Y5, Y5
 	VPSRAD      $0x01, Y5, Y4
 	VPSUBD      Y4, Y5, Y5
-	VPADDD      expBias16<>+0(SB), Y4, Y4
+	VPADDD      expBiasx16<>+0(SB), Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
-	VPADDD      expBias16<>+0(SB), Y5, Y5
+	VPADDD      expBiasx16<>+0(SB), Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VMULPS      Y4, Y6, Y6
 	VMULPS      Y5, Y6, Y4
@@ -208,28 +208,28 @@ tail:
 	VMOVUPS     64(BX), Y13
 	VMASKMOVPS  64(CX), Y13, Y4
 	VSUBPS      Y7, Y4, Y4
-	VMOVUPS     expLo16<>+0(SB), Y5
+	VMOVUPS     expLox16<>+0(SB), Y5
 	VMAXPS      Y4, Y5, Y4
-	VMOVUPS     expHi16<>+0(SB), Y5
+	VMOVUPS     expHix16<>+0(SB), Y5
 	VMINPS      Y4, Y5, Y4
-	VMOVUPS     expMagic16<>+0(SB), Y5
-	VFMADD231PS expLog2E16<>+0(SB), Y4, Y5
-	VSUBPS      expMagic16<>+0(SB), Y5, Y6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y6, Y4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y6, Y4
-	VMOVUPS     expC616<>+0(SB), Y6
-	VFMADD213PS expC516<>+0(SB), Y4, Y6
-	VFMADD213PS expC416<>+0(SB), Y4, Y6
-	VFMADD213PS expC316<>+0(SB), Y4, Y6
-	VFMADD213PS expC216<>+0(SB), Y4, Y6
-	VFMADD213PS expC116<>+0(SB), Y4, Y6
-	VFMADD213PS one16<>+0(SB), Y4, Y6
-	VPSUBD      expMagic16<>+0(SB), Y5, Y5
+	VMOVUPS     expMagicx16<>+0(SB), Y5
+	VFMADD231PS expLog2Ex16<>+0(SB), Y4, Y5
+	VSUBPS      expMagicx16<>+0(SB), Y5, Y6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y6, Y4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y6, Y4
+	VMOVUPS     expC6x16<>+0(SB), Y6
+	VFMADD213PS expC5x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC4x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC3x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC2x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC1x16<>+0(SB), Y4, Y6
+	VFMADD213PS onex16<>+0(SB), Y4, Y6
+	VPSUBD      expMagicx16<>+0(SB), Y5, Y5
 	VPSRAD      $0x01, Y5, Y4
 	VPSUBD      Y4, Y5, Y5
-	VPADDD      expBias16<>+0(SB), Y4, Y4
+	VPADDD      expBiasx16<>+0(SB), Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
-	VPADDD      expBias16<>+0(SB), Y5, Y5
+	VPADDD      expBiasx16<>+0(SB), Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VMULPS      Y4, Y6, Y6
 	VMULPS      Y5, Y6, Y4
@@ -239,28 +239,28 @@ tail:
 	VMOVUPS     96(BX), Y13
 	VMASKMOVPS  96(CX), Y13, Y4
 	VSUBPS      Y7, Y4, Y4
-	VMOVUPS     expLo16<>+0(SB), Y5
+	VMOVUPS     expLox16<>+0(SB), Y5
 	VMAXPS      Y4, Y5, Y4
-	VMOVUPS     expHi16<>+0(SB), Y5
+	VMOVUPS     expHix16<>+0(SB), Y5
 	VMINPS      Y4, Y5, Y4
-	VMOVUPS     expMagic16<>+0(SB), Y5
-	VFMADD231PS expLog2E16<>+0(SB), Y4, Y5
-	VSUBPS      expMagic16<>+0(SB), Y5, Y6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y6, Y4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y6, Y4
-	VMOVUPS     expC616<>+0(SB), Y6
-	VFMADD213PS expC516<>+0(SB), Y4, Y6
-	VFMADD213PS expC416<>+0(SB), Y4, Y6
-	VFMADD213PS expC316<>+0(SB), Y4, Y6
-	VFMADD213PS expC216<>+0(SB), Y4, Y6
-	VFMADD213PS expC116<>+0(SB), Y4, Y6
-	VFMADD213PS one16<>+0(SB), Y4, Y6
-	VPSUBD      expMagic16<>+0(SB), Y5, Y5
+	VMOVUPS     expMagicx16<>+0(SB), Y5
+	VFMADD231PS expLog2Ex16<>+0(SB), Y4, Y5
+	VSUBPS      expMagicx16<>+0(SB), Y5, Y6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y6, Y4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y6, Y4
+	VMOVUPS     expC6x16<>+0(SB), Y6
+	VFMADD213PS expC5x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC4x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC3x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC2x16<>+0(SB), Y4, Y6
+	VFMADD213PS expC1x16<>+0(SB), Y4, Y6
+	VFMADD213PS onex16<>+0(SB), Y4, Y6
+	VPSUBD      expMagicx16<>+0(SB), Y5, Y5
 	VPSRAD      $0x01, Y5, Y4
 	VPSUBD      Y4, Y5, Y5
-	VPADDD      expBias16<>+0(SB), Y4, Y4
+	VPADDD      expBiasx16<>+0(SB), Y4, Y4
 	VPSLLD      $0x17, Y4, Y4
-	VPADDD      expBias16<>+0(SB), Y5, Y5
+	VPADDD      expBiasx16<>+0(SB), Y5, Y5
 	VPSLLD      $0x17, Y5, Y5
 	VMULPS      Y4, Y6, Y6
 	VMULPS      Y5, Y6, Y4
@@ -282,257 +282,257 @@ end:
 	VZEROUPPER
 	RET
 
-DATA expLo16<>+0(SB)/4, $0xc2d00000
-DATA expLo16<>+4(SB)/4, $0xc2d00000
-DATA expLo16<>+8(SB)/4, $0xc2d00000
-DATA expLo16<>+12(SB)/4, $0xc2d00000
-DATA expLo16<>+16(SB)/4, $0xc2d00000
-DATA expLo16<>+20(SB)/4, $0xc2d00000
-DATA expLo16<>+24(SB)/4, $0xc2d00000
-DATA expLo16<>+28(SB)/4, $0xc2d00000
-DATA expLo16<>+32(SB)/4, $0xc2d00000
-DATA expLo16<>+36(SB)/4, $0xc2d00000
-DATA expLo16<>+40(SB)/4, $0xc2d00000
-DATA expLo16<>+44(SB)/4, $0xc2d00000
-DATA expLo16<>+48(SB)/4, $0xc2d00000
-DATA expLo16<>+52(SB)/4, $0xc2d00000
-DATA expLo16<>+56(SB)/4, $0xc2d00000
-DATA expLo16<>+60(SB)/4, $0xc2d00000
-GLOBL expLo16<>(SB), RODATA|NOPTR, $64
+DATA expLox16<>+0(SB)/4, $0xc2d00000
+DATA expLox16<>+4(SB)/4, $0xc2d00000
+DATA expLox16<>+8(SB)/4, $0xc2d00000
+DATA expLox16<>+12(SB)/4, $0xc2d00000
+DATA expLox16<>+16(SB)/4, $0xc2d00000
+DATA expLox16<>+20(SB)/4, $0xc2d00000
+DATA expLox16<>+24(SB)/4, $0xc2d00000
+DATA expLox16<>+28(SB)/4, $0xc2d00000
+DATA expLox16<>+32(SB)/4, $0xc2d00000
+DATA expLox16<>+36(SB)/4, $0xc2d00000
+DATA expLox16<>+40(SB)/4, $0xc2d00000
+DATA expLox16<>+44(SB)/4, $0xc2d00000
+DATA expLox16<>+48(SB)/4, $0xc2d00000
+DATA expLox16<>+52(SB)/4, $0xc2d00000
+DATA expLox16<>+56(SB)/4, $0xc2d00000
+DATA expLox16<>+60(SB)/4, $0xc2d00000
+GLOBL expLox16<>(SB), RODATA|NOPTR, $64
 
-DATA expHi16<>+0(SB)/4, $0x42b20000
-DATA expHi16<>+4(SB)/4, $0x42b20000
-DATA expHi16<>+8(SB)/4, $0x42b20000
-DATA expHi16<>+12(SB)/4, $0x42b20000
-DATA expHi16<>+16(SB)/4, $0x42b20000
-DATA expHi16<>+20(SB)/4, $0x42b20000
-DATA expHi16<>+24(SB)/4, $0x42b20000
-DATA expHi16<>+28(SB)/4, $0x42b20000
-DATA expHi16<>+32(SB)/4, $0x42b20000
-DATA expHi16<>+36(SB)/4, $0x42b20000
-DATA expHi16<>+40(SB)/4, $0x42b20000
-DATA expHi16<>+44(SB)/4, $0x42b20000
-DATA expHi16<>+48(SB)/4, $0x42b20000
-DATA expHi16<>+52(SB)/4, $0x42b20000
-DATA expHi16<>+56(SB)/4, $0x42b20000
-DATA expHi16<>+60(SB)/4, $0x42b20000
-GLOBL expHi16<>(SB), RODATA|NOPTR, $64
+DATA expHix16<>+0(SB)/4, $0x42b20000
+DATA expHix16<>+4(SB)/4, $0x42b20000
+DATA expHix16<>+8(SB)/4, $0x42b20000
+DATA expHix16<>+12(SB)/4, $0x42b20000
+DATA expHix16<>+16(SB)/4, $0x42b20000
+DATA expHix16<>+20(SB)/4, $0x42b20000
+DATA expHix16<>+24(SB)/4, $0x42b20000
+DATA expHix16<>+28(SB)/4, $0x42b20000
+DATA expHix16<>+32(SB)/4, $0x42b20000
+DATA expHix16<>+36(SB)/4, $0x42b20000
+DATA expHix16<>+40(SB)/4, $0x42b20000
+DATA expHix16<>+44(SB)/4, $0x42b20000
+DATA expHix16<>+48(SB)/4, $0x42b20000
+DATA expHix16<>+52(SB)/4, $0x42b20000
+DATA expHix16<>+56(SB)/4, $0x42b20000
+DATA expHix16<>+60(SB)/4, $0x42b20000
+GLOBL expHix16<>(SB), RODATA|NOPTR, $64
 
-DATA expMagic16<>+0(SB)/4, $0x4b400000
-DATA expMagic16<>+4(SB)/4, $0x4b400000
-DATA expMagic16<>+8(SB)/4, $0x4b400000
-DATA expMagic16<>+12(SB)/4, $0x4b400000
-DATA expMagic16<>+16(SB)/4, $0x4b400000
-DATA expMagic16<>+20(SB)/4, $0x4b400000
-DATA expMagic16<>+24(SB)/4, $0x4b400000
-DATA expMagic16<>+28(SB)/4, $0x4b400000
-DATA expMagic16<>+32(SB)/4, $0x4b400000
-DATA expMagic16<>+36(SB)/4, $0x4b400000
-DATA expMagic16<>+40(SB)/4, $0x4b400000
-DATA expMagic16<>+44(SB)/4, $0x4b400000
-DATA expMagic16<>+48(SB)/4, $0x4b400000
-DATA expMagic16<>+52(SB)/4, $0x4b400000
-DATA expMagic16<>+56(SB)/4, $0x4b400000
-DATA expMagic16<>+60(SB)/4, $0x4b400000
-GLOBL expMagic16<>(SB), RODATA|NOPTR, $64
+DATA expMagicx16<>+0(SB)/4, $0x4b400000
+DATA expMagicx16<>+4(SB)/4, $0x4b400000
+DATA expMagicx16<>+8(SB)/4, $0x4b400000
+DATA expMagicx16<>+12(SB)/4, $0x4b400000
+DATA expMagicx16<>+16(SB)/4, $0x4b400000
+DATA expMagicx16<>+20(SB)/4, $0x4b400000
+DATA expMagicx16<>+24(SB)/4, $0x4b400000
+DATA expMagicx16<>+28(SB)/4, $0x4b400000
+DATA expMagicx16<>+32(SB)/4, $0x4b400000
+DATA expMagicx16<>+36(SB)/4, $0x4b400000
+DATA expMagicx16<>+40(SB)/4, $0x4b400000
+DATA expMagicx16<>+44(SB)/4, $0x4b400000
+DATA expMagicx16<>+48(SB)/4, $0x4b400000
+DATA expMagicx16<>+52(SB)/4, $0x4b400000
+DATA expMagicx16<>+56(SB)/4, $0x4b400000
+DATA expMagicx16<>+60(SB)/4, $0x4b400000
+GLOBL expMagicx16<>(SB), RODATA|NOPTR, $64
 
-DATA expLog2E16<>+0(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+4(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+8(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+12(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+16(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+20(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+24(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+28(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+32(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+36(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+40(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+44(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+48(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+52(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+56(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+60(SB)/4, $0x3fb8aa3b
-GLOBL expLog2E16<>(SB), RODATA|NOPTR, $64
+DATA expLog2Ex16<>+0(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+4(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+8(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+12(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+16(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+20(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+24(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+28(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+32(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+36(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+40(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+44(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+48(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+52(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+56(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+60(SB)/4, $0x3fb8aa3b
+GLOBL expLog2Ex16<>(SB), RODATA|NOPTR, $64
 
-DATA expNegLn2Hi16<>+0(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+4(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+8(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+12(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+16(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+20(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+24(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+28(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+32(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+36(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+40(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+44(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+48(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+52(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+56(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+60(SB)/4, $0xbf317200
-GLOBL expNegLn2Hi16<>(SB), RODATA|NOPTR, $64
+DATA expNegLn2Hix16<>+0(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+4(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+8(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+12(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+16(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+20(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+24(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+28(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+32(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+36(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+40(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+44(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+48(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+52(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+56(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+60(SB)/4, $0xbf317200
+GLOBL expNegLn2Hix16<>(SB), RODATA|NOPTR, $64
 
-DATA expNegLn2Lo16<>+0(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+4(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+8(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+12(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+16(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+20(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+24(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+28(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+32(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+36(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+40(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+44(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+48(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+52(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+56(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+60(SB)/4, $0xb5bfbe8e
-GLOBL expNegLn2Lo16<>(SB), RODATA|NOPTR, $64
+DATA expNegLn2Lox16<>+0(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+4(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+8(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+12(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+16(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+20(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+24(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+28(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+32(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+36(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+40(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+44(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+48(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+52(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+56(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+60(SB)/4, $0xb5bfbe8e
+GLOBL expNegLn2Lox16<>(SB), RODATA|NOPTR, $64
 
-DATA expC616<>+0(SB)/4, $0x3ab6a1d8
-DATA expC616<>+4(SB)/4, $0x3ab6a1d8
-DATA expC616<>+8(SB)/4, $0x3ab6a1d8
-DATA expC616<>+12(SB)/4, $0x3ab6a1d8
-DATA expC616<>+16(SB)/4, $0x3ab6a1d8
-DATA expC616<>+20(SB)/4, $0x3ab6a1d8
-DATA expC616<>+24(SB)/4, $0x3ab6a1d8
-DATA expC616<>+28(SB)/4, $0x3ab6a1d8
-DATA expC616<>+32(SB)/4, $0x3ab6a1d8
-DATA expC616<>+36(SB)/4, $0x3ab6a1d8
-DATA expC616<>+40(SB)/4, $0x3ab6a1d8
-DATA expC616<>+44(SB)/4, $0x3ab6a1d8
-DATA expC616<>+48(SB)/4, $0x3ab6a1d8
-DATA expC616<>+52(SB)/4, $0x3ab6a1d8
-DATA expC616<>+56(SB)/4, $0x3ab6a1d8
-DATA expC616<>+60(SB)/4, $0x3ab6a1d8
-GLOBL expC616<>(SB), RODATA|NOPTR, $64
+DATA expC6x16<>+0(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+4(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+8(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+12(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+16(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+20(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+24(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+28(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+32(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+36(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+40(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+44(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+48(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+52(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+56(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+60(SB)/4, $0x3ab6a1d8
+GLOBL expC6x16<>(SB), RODATA|NOPTR, $64
 
-DATA expC516<>+0(SB)/4, $0x3c091f0e
-DATA expC516<>+4(SB)/4, $0x3c091f0e
-DATA expC516<>+8(SB)/4, $0x3c091f0e
-DATA expC516<>+12(SB)/4, $0x3c091f0e
-DATA expC516<>+16(SB)/4, $0x3c091f0e
-DATA expC516<>+20(SB)/4, $0x3c091f0e
-DATA expC516<>+24(SB)/4, $0x3c091f0e
-DATA expC516<>+28(SB)/4, $0x3c091f0e
-DATA expC516<>+32(SB)/4, $0x3c091f0e
-DATA expC516<>+36(SB)/4, $0x3c091f0e
-DATA expC516<>+40(SB)/4, $0x3c091f0e
-DATA expC516<>+44(SB)/4, $0x3c091f0e
-DATA expC516<>+48(SB)/4, $0x3c091f0e
-DATA expC516<>+52(SB)/4, $0x3c091f0e
-DATA expC516<>+56(SB)/4, $0x3c091f0e
-DATA expC516<>+60(SB)/4, $0x3c091f0e
-GLOBL expC516<>(SB), RODATA|NOPTR, $64
+DATA expC5x16<>+0(SB)/4, $0x3c091f0e
+DATA expC5x16<>+4(SB)/4, $0x3c091f0e
+DATA expC5x16<>+8(SB)/4, $0x3c091f0e
+DATA expC5x16<>+12(SB)/4, $0x3c091f0e
+DATA expC5x16<>+16(SB)/4, $0x3c091f0e
+DATA expC5x16<>+20(SB)/4, $0x3c091f0e
+DATA expC5x16<>+24(SB)/4, $0x3c091f0e
+DATA expC5x16<>+28(SB)/4, $0x3c091f0e
+DATA expC5x16<>+32(SB)/4, $0x3c091f0e
+DATA expC5x16<>+36(SB)/4, $0x3c091f0e
+DATA expC5x16<>+40(SB)/4, $0x3c091f0e
+DATA expC5x16<>+44(SB)/4, $0x3c091f0e
+DATA expC5x16<>+48(SB)/4, $0x3c091f0e
+DATA expC5x16<>+52(SB)/4, $0x3c091f0e
+DATA expC5x16<>+56(SB)/4, $0x3c091f0e
+DATA expC5x16<>+60(SB)/4, $0x3c091f0e
+GLOBL expC5x16<>(SB), RODATA|NOPTR, $64
 
-DATA expC416<>+0(SB)/4, $0x3d2aaa74
-DATA expC416<>+4(SB)/4, $0x3d2aaa74
-DATA expC416<>+8(SB)/4, $0x3d2aaa74
-DATA expC416<>+12(SB)/4, $0x3d2aaa74
-DATA expC416<>+16(SB)/4, $0x3d2aaa74
-DATA expC416<>+20(SB)/4, $0x3d2aaa74
-DATA expC416<>+24(SB)/4, $0x3d2aaa74
-DATA expC416<>+28(SB)/4, $0x3d2aaa74
-DATA expC416<>+32(SB)/4, $0x3d2aaa74
-DATA expC416<>+36(SB)/4, $0x3d2aaa74
-DATA expC416<>+40(SB)/4, $0x3d2aaa74
-DATA expC416<>+44(SB)/4, $0x3d2aaa74
-DATA expC416<>+48(SB)/4, $0x3d2aaa74
-DATA expC416<>+52(SB)/4, $0x3d2aaa74
-DATA expC416<>+56(SB)/4, $0x3d2aaa74
-DATA expC416<>+60(SB)/4, $0x3d2aaa74
-GLOBL expC416<>(SB), RODATA|NOPTR, $64
+DATA expC4x16<>+0(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+4(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+8(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+12(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+16(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+20(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+24(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+28(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+32(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+36(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+40(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+44(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+48(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+52(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+56(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+60(SB)/4, $0x3d2aaa74
+GLOBL expC4x16<>(SB), RODATA|NOPTR, $64
 
-DATA expC316<>+0(SB)/4, $0x3e2aaa3e
-DATA expC316<>+4(SB)/4, $0x3e2aaa3e
-DATA expC316<>+8(SB)/4, $0x3e2aaa3e
-DATA expC316<>+12(SB)/4, $0x3e2aaa3e
-DATA expC316<>+16(SB)/4, $0x3e2aaa3e
-DATA expC316<>+20(SB)/4, $0x3e2aaa3e
-DATA expC316<>+24(SB)/4, $0x3e2aaa3e
-DATA expC316<>+28(SB)/4, $0x3e2aaa3e
-DATA expC316<>+32(SB)/4, $0x3e2aaa3e
-DATA expC316<>+36(SB)/4, $0x3e2aaa3e
-DATA expC316<>+40(SB)/4, $0x3e2aaa3e
-DATA expC316<>+44(SB)/4, $0x3e2aaa3e
-DATA expC316<>+48(SB)/4, $0x3e2aaa3e
-DATA expC316<>+52(SB)/4, $0x3e2aaa3e
-DATA expC316<>+56(SB)/4, $0x3e2aaa3e
-DATA expC316<>+60(SB)/4, $0x3e2aaa3e
-GLOBL expC316<>(SB), RODATA|NOPTR, $64
+DATA expC3x16<>+0(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+4(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+8(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+12(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+16(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+20(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+24(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+28(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+32(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+36(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+40(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+44(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+48(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+52(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+56(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+60(SB)/4, $0x3e2aaa3e
+GLOBL expC3x16<>(SB), RODATA|NOPTR, $64
 
-DATA expC216<>+0(SB)/4, $0x3f000000
-DATA expC216<>+4(SB)/4, $0x3f000000
-DATA expC216<>+8(SB)/4, $0x3f000000
-DATA expC216<>+12(SB)/4, $0x3f000000
-DATA expC216<>+16(SB)/4, $0x3f000000
-DATA expC216<>+20(SB)/4, $0x3f000000
-DATA expC216<>+24(SB)/4, $0x3f000000
-DATA expC216<>+28(SB)/4, $0x3f000000
-DATA expC216<>+32(SB)/4, $0x3f000000
-DATA expC216<>+36(SB)/4, $0x3f000000
-DATA expC216<>+40(SB)/4, $0x3f000000
-DATA expC216<>+44(SB)/4, $0x3f000000
-DATA expC216<>+48(SB)/4, $0x3f000000
-DATA expC216<>+52(SB)/4, $0x3f000000
-DATA expC216<>+56(SB)/4, $0x3f000000
-DATA expC216<>+60(SB)/4, $0x3f000000
-GLOBL expC216<>(SB), RODATA|NOPTR, $64
+DATA expC2x16<>+0(SB)/4, $0x3f000000
+DATA expC2x16<>+4(SB)/4, $0x3f000000
+DATA expC2x16<>+8(SB)/4, $0x3f000000
+DATA expC2x16<>+12(SB)/4, $0x3f000000
+DATA expC2x16<>+16(SB)/4, $0x3f000000
+DATA expC2x16<>+20(SB)/4, $0x3f000000
+DATA expC2x16<>+24(SB)/4, $0x3f000000
+DATA expC2x16<>+28(SB)/4, $0x3f000000
+DATA expC2x16<>+32(SB)/4, $0x3f000000
+DATA expC2x16<>+36(SB)/4, $0x3f000000
+DATA expC2x16<>+40(SB)/4, $0x3f000000
+DATA expC2x16<>+44(SB)/4, $0x3f000000
+DATA expC2x16<>+48(SB)/4, $0x3f000000
+DATA expC2x16<>+52(SB)/4, $0x3f000000
+DATA expC2x16<>+56(SB)/4, $0x3f000000
+DATA expC2x16<>+60(SB)/4, $0x3f000000
+GLOBL expC2x16<>(SB), RODATA|NOPTR, $64
 
-DATA expC116<>+0(SB)/4, $0x3f800000
-DATA expC116<>+4(SB)/4, $0x3f800000
-DATA expC116<>+8(SB)/4, $0x3f800000
-DATA expC116<>+12(SB)/4, $0x3f800000
-DATA expC116<>+16(SB)/4, $0x3f800000
-DATA expC116<>+20(SB)/4, $0x3f800000
-DATA expC116<>+24(SB)/4, $0x3f800000
-DATA expC116<>+28(SB)/4, $0x3f800000
-DATA expC116<>+32(SB)/4, $0x3f800000
-DATA expC116<>+36(SB)/4, $0x3f800000
-DATA expC116<>+40(SB)/4, $0x3f800000
-DATA expC116<>+44(SB)/4, $0x3f800000
-DATA expC116<>+48(SB)/4, $0x3f800000
-DATA expC116<>+52(SB)/4, $0x3f800000
-DATA expC116<>+56(SB)/4, $0x3f800000
-DATA expC116<>+60(SB)/4, $0x3f800000
-GLOBL expC116<>(SB), RODATA|NOPTR, $64
+DATA expC1x16<>+0(SB)/4, $0x3f800000
+DATA expC1x16<>+4(SB)/4, $0x3f800000
+DATA expC1x16<>+8(SB)/4, $0x3f800000
+DATA expC1x16<>+12(SB)/4, $0x3f800000
+DATA expC1x16<>+16(SB)/4, $0x3f800000
+DATA expC1x16<>+20(SB)/4, $0x3f800000
+DATA expC1x16<>+24(SB)/4, $0x3f800000
+DATA expC1x16<>+28(SB)/4, $0x3f800000
+DATA expC1x16<>+32(SB)/4, $0x3f800000
+DATA expC1x16<>+36(SB)/4, $0x3f800000
+DATA expC1x16<>+40(SB)/4, $0x3f800000
+DATA expC1x16<>+44(SB)/4, $0x3f800000
+DATA expC1x16<>+48(SB)/4, $0x3f800000
+DATA expC1x16<>+52(SB)/4, $0x3f800000
+DATA expC1x16<>+56(SB)/4, $0x3f800000
+DATA expC1x16<>+60(SB)/4, $0x3f800000
+GLOBL expC1x16<>(SB), RODATA|NOPTR, $64
 
-DATA one16<>+0(SB)/4, $0x3f800000
-DATA one16<>+4(SB)/4, $0x3f800000
-DATA one16<>+8(SB)/4, $0x3f800000
-DATA one16<>+12(SB)/4, $0x3f800000
-DATA one16<>+16(SB)/4, $0x3f800000
-DATA one16<>+20(SB)/4, $0x3f800000
-DATA one16<>+24(SB)/4, $0x3f800000
-DATA one16<>+28(SB)/4, $0x3f800000
-DATA one16<>+32(SB)/4, $0x3f800000
-DATA one16<>+36(SB)/4, $0x3f800000
-DATA one16<>+40(SB)/4, $0x3f800000
-DATA one16<>+44(SB)/4, $0x3f800000
-DATA one16<>+48(SB)/4, $0x3f800000
-DATA one16<>+52(SB)/4, $0x3f800000
-DATA one16<>+56(SB)/4, $0x3f800000
-DATA one16<>+60(SB)/4, $0x3f800000
-GLOBL one16<>(SB), RODATA|NOPTR, $64
+DATA onex16<>+0(SB)/4, $0x3f800000
+DATA onex16<>+4(SB)/4, $0x3f800000
+DATA onex16<>+8(SB)/4, $0x3f800000
+DATA onex16<>+12(SB)/4, $0x3f800000
+DATA onex16<>+16(SB)/4, $0x3f800000
+DATA onex16<>+20(SB)/4, $0x3f800000
+DATA onex16<>+24(SB)/4, $0x3f800000
+DATA onex16<>+28(SB)/4, $0x3f800000
+DATA onex16<>+32(SB)/4, $0x3f800000
+DATA onex16<>+36(SB)/4, $0x3f800000
+DATA onex16<>+40(SB)/4, $0x3f800000
+DATA onex16<>+44(SB)/4, $0x3f800000
+DATA onex16<>+48(SB)/4, $0x3f800000
+DATA onex16<>+52(SB)/4, $0x3f800000
+DATA onex16<>+56(SB)/4, $0x3f800000
+DATA onex16<>+60(SB)/4, $0x3f800000
+GLOBL onex16<>(SB), RODATA|NOPTR, $64
 
-DATA expBias16<>+0(SB)/4, $0x0000007f
-DATA expBias16<>+4(SB)/4, $0x0000007f
-DATA expBias16<>+8(SB)/4, $0x0000007f
-DATA expBias16<>+12(SB)/4, $0x0000007f
-DATA expBias16<>+16(SB)/4, $0x0000007f
-DATA expBias16<>+20(SB)/4, $0x0000007f
-DATA expBias16<>+24(SB)/4, $0x0000007f
-DATA expBias16<>+28(SB)/4, $0x0000007f
-DATA expBias16<>+32(SB)/4, $0x0000007f
-DATA expBias16<>+36(SB)/4, $0x0000007f
-DATA expBias16<>+40(SB)/4, $0x0000007f
-DATA expBias16<>+44(SB)/4, $0x0000007f
-DATA expBias16<>+48(SB)/4, $0x0000007f
-DATA expBias16<>+52(SB)/4, $0x0000007f
-DATA expBias16<>+56(SB)/4, $0x0000007f
-DATA expBias16<>+60(SB)/4, $0x0000007f
-GLOBL expBias16<>(SB), RODATA|NOPTR, $64
+DATA expBiasx16<>+0(SB)/4, $0x0000007f
+DATA expBiasx16<>+4(SB)/4, $0x0000007f
+DATA expBiasx16<>+8(SB)/4, $0x0000007f
+DATA expBiasx16<>+12(SB)/4, $0x0000007f
+DATA expBiasx16<>+16(SB)/4, $0x0000007f
+DATA expBiasx16<>+20(SB)/4, $0x0000007f
+DATA expBiasx16<>+24(SB)/4, $0x0000007f
+DATA expBiasx16<>+28(SB)/4, $0x0000007f
+DATA expBiasx16<>+32(SB)/4, $0x0000007f
+DATA expBiasx16<>+36(SB)/4, $0x0000007f
+DATA expBiasx16<>+40(SB)/4, $0x0000007f
+DATA expBiasx16<>+44(SB)/4, $0x0000007f
+DATA expBiasx16<>+48(SB)/4, $0x0000007f
+DATA expBiasx16<>+52(SB)/4, $0x0000007f
+DATA expBiasx16<>+56(SB)/4, $0x0000007f
+DATA expBiasx16<>+60(SB)/4, $0x0000007f
+GLOBL expBiasx16<>(SB), RODATA|NOPTR, $64
 
 DATA tailMask<>+0(SB)/4, $0xffffffff
 DATA tailMask<>+4(SB)/4, $0xffffffff
@@ -800,28 +800,28 @@ loop:
 	JL          tail
 	VMOVUPS     (CX), Z4
 	VSUBPS      Z7, Z4, Z4
-	VMOVUPS     expLo16<>+0(SB), Z5
+	VMOVUPS     expLox16<>+0(SB), Z5
 	VMAXPS      Z4, Z5, Z4
-	VMOVUPS     expHi16<>+0(SB), Z5
+	VMOVUPS     expHix16<>+0(SB), Z5
 	VMINPS      Z4, Z5, Z4
-	VMOVUPS     expMagic16<>+0(SB), Z5
-	VFMADD231PS expLog2E16<>+0(SB), Z4, Z5
-	VSUBPS      expMagic16<>+0(SB), Z5, Z6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z6, Z4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z6, Z4
-	VMOVUPS     expC616<>+0(SB), Z6
-	VFMADD213PS expC516<>+0(SB), Z4, Z6
-	VFMADD213PS expC416<>+0(SB), Z4, Z6
-	VFMADD213PS expC316<>+0(SB), Z4, Z6
-	VFMADD213PS expC216<>+0(SB), Z4, Z6
-	VFMADD213PS expC116<>+0(SB), Z4, Z6
-	VFMADD213PS one16<>+0(SB), Z4, Z6
-	VPSUBD      expMagic16<>+0(SB), Z5, Z5
+	VMOVUPS     expMagicx16<>+0(SB), Z5
+	VFMADD231PS expLog2Ex16<>+0(SB), Z4, Z5
+	VSUBPS      expMagicx16<>+0(SB), Z5, Z6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z6, Z4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z6, Z4
+	VMOVUPS     expC6x16<>+0(SB), Z6
+	VFMADD213PS expC5x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC4x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC3x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC2x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC1x16<>+0(SB), Z4, Z6
+	VFMADD213PS onex16<>+0(SB), Z4, Z6
+	VPSUBD      expMagicx16<>+0(SB), Z5, Z5
 	VPSRAD      $0x01, Z5, Z4
 	VPSUBD      Z4, Z5, Z5
-	VPADDD      expBias16<>+0(SB), Z4, Z4
+	VPADDD      expBiasx16<>+0(SB), Z4, Z4
 	VPSLLD      $0x17, Z4, Z4
-	VPADDD      expBias16<>+0(SB), Z5, Z5
+	VPADDD      expBiasx16<>+0(SB), Z5, Z5
 	VPSLLD      $0x17, Z5, Z5
 	VMULPS      Z4, Z6, Z6
 	VMULPS      Z5, Z6, Z4
@@ -829,28 +829,28 @@ loop:
 	VADDPS      Z4, Z0, Z0
 	VMOVUPS     64(CX), Z4
 	VSUBPS      Z7, Z4, Z4
-	VMOVUPS     expLo16<>+0(SB), Z5
+	VMOVUPS     expLox16<>+0(SB), Z5
 	VMAXPS      Z4, Z5, Z4
-	VMOVUPS     expHi16<>+0(SB), Z5
+	VMOVUPS     expHix16<>+0(SB), Z5
 	VMINPS      Z4, Z5, Z4
-	VMOVUPS     expMagic16<>+0(SB), Z5
-	VFMADD231PS expLog2E16<>+0(SB), Z4, Z5
-	VSUBPS      expMagic16<>+0(SB), Z5, Z6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z6, Z4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z6, Z4
-	VMOVUPS     expC616<>+0(SB), Z6
-	VFMADD213PS expC516<>+0(SB), Z4, Z6
-	VFMADD213PS expC416<>+0(SB), Z4, Z6
-	VFMADD213PS expC316<>+0(SB), Z4, Z6
-	VFMADD213PS expC216<>+0(SB), Z4, Z6
-	VFMADD213PS expC116<>+0(SB), Z4, Z6
-	VFMADD213PS one16<>+0(SB), Z4, Z6
-	VPSUBD      expMagic16<>+0(SB), Z5, Z5
+	VMOVUPS     expMagicx16<>+0(SB), Z5
+	VFMADD231PS expLog2Ex16<>+0(SB), Z4, Z5
+	VSUBPS      expMagicx16<>+0(SB), Z5, Z6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z6, Z4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z6, Z4
+	VMOVUPS     expC6x16<>+0(SB), Z6
+	VFMADD213PS expC5x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC4x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC3x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC2x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC1x16<>+0(SB), Z4, Z6
+	VFMADD213PS onex16<>+0(SB), Z4, Z6
+	VPSUBD      expMagicx16<>+0(SB), Z5, Z5
 	VPSRAD      $0x01, Z5, Z4
 	VPSUBD      Z4, Z5, Z5
-	VPADDD      expBias16<>+0(SB), Z4, Z4
+	VPADDD      expBiasx16<>+0(SB), Z4, Z4
 	VPSLLD      $0x17, Z4, Z4
-	VPADDD      expBias16<>+0(SB), Z5, Z5
+	VPADDD      expBiasx16<>+0(SB), Z5, Z5
 	VPSLLD      $0x17, Z5, Z5
 	VMULPS      Z4, Z6, Z6
 	VMULPS      Z5, Z6, Z4
@@ -872,28 +872,28 @@ tail:
 	VPMOVD2M    Z31, K2
 	VMOVUPS.Z   (CX), K1, Z4
 	VSUBPS      Z7, Z4, Z4
-	VMOVUPS     expLo16<>+0(SB), Z5
+	VMOVUPS     expLox16<>+0(SB), Z5
 	VMAXPS      Z4, Z5, Z4
-	VMOVUPS     expHi16<>+0(SB), Z5
+	VMOVUPS     expHix16<>+0(SB), Z5
 	VMINPS      Z4, Z5, Z4
-	VMOVUPS     expMagic16<>+0(SB), Z5
-	VFMADD231PS expLog2E16<>+0(SB), Z4, Z5
-	VSUBPS      expMagic16<>+0(SB), Z5, Z6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z6, Z4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z6, Z4
-	VMOVUPS     expC616<>+0(SB), Z6
-	VFMADD213PS expC516<>+0(SB), Z4, Z6
-	VFMADD213PS expC416<>+0(SB), Z4, Z6
-	VFMADD213PS expC316<>+0(SB), Z4, Z6
-	VFMADD213PS expC216<>+0(SB), Z4, Z6
-	VFMADD213PS expC116<>+0(SB), Z4, Z6
-	VFMADD213PS one16<>+0(SB), Z4, Z6
-	VPSUBD      expMagic16<>+0(SB), Z5, Z5
+	VMOVUPS     expMagicx16<>+0(SB), Z5
+	VFMADD231PS expLog2Ex16<>+0(SB), Z4, Z5
+	VSUBPS      expMagicx16<>+0(SB), Z5, Z6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z6, Z4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z6, Z4
+	VMOVUPS     expC6x16<>+0(SB), Z6
+	VFMADD213PS expC5x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC4x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC3x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC2x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC1x16<>+0(SB), Z4, Z6
+	VFMADD213PS onex16<>+0(SB), Z4, Z6
+	VPSUBD      expMagicx16<>+0(SB), Z5, Z5
 	VPSRAD      $0x01, Z5, Z4
 	VPSUBD      Z4, Z5, Z5
-	VPADDD      expBias16<>+0(SB), Z4, Z4
+	VPADDD      expBiasx16<>+0(SB), Z4, Z4
 	VPSLLD      $0x17, Z4, Z4
-	VPADDD      expBias16<>+0(SB), Z5, Z5
+	VPADDD      expBiasx16<>+0(SB), Z5, Z5
 	VPSLLD      $0x17, Z5, Z5
 	VMULPS      Z4, Z6, Z6
 	VMULPS      Z5, Z6, Z4
@@ -902,28 +902,28 @@ tail:
 	VADDPS      Z4, Z0, Z0
 	VMOVUPS.Z   64(CX), K2, Z4
 	VSUBPS      Z7, Z4, Z4
-	VMOVUPS     expLo16<>+0(SB), Z5
+	VMOVUPS     expLox16<>+0(SB), Z5
 	VMAXPS      Z4, Z5, Z4
-	VMOVUPS     expHi16<>+0(SB), Z5
+	VMOVUPS     expHix16<>+0(SB), Z5
 	VMINPS      Z4, Z5, Z4
-	VMOVUPS     expMagic16<>+0(SB), Z5
-	VFMADD231PS expLog2E16<>+0(SB), Z4, Z5
-	VSUBPS      expMagic16<>+0(SB), Z5, Z6
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z6, Z4
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z6, Z4
-	VMOVUPS     expC616<>+0(SB), Z6
-	VFMADD213PS expC516<>+0(SB), Z4, Z6
-	VFMADD213PS expC416<>+0(SB), Z4, Z6
-	VFMADD213PS expC316<>+0(SB), Z4, Z6
-	VFMADD213PS expC216<>+0(SB), Z4, Z6
-	VFMADD213PS expC116<>+0(SB), Z4, Z6
-	VFMADD213PS one16<>+0(SB), Z4, Z6
-	VPSUBD      expMagic16<>+0(SB), Z5, Z5
+	VMOVUPS     expMagicx16<>+0(SB), Z5
+	VFMADD231PS expLog2Ex16<>+0(SB), Z4, Z5
+	VSUBPS      expMagicx16<>+0(SB), Z5, Z6
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z6, Z4
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z6, Z4
+	VMOVUPS     expC6x16<>+0(SB), Z6
+	VFMADD213PS expC5x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC4x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC3x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC2x16<>+0(SB), Z4, Z6
+	VFMADD213PS expC1x16<>+0(SB), Z4, Z6
+	VFMADD213PS onex16<>+0(SB), Z4, Z6
+	VPSUBD      expMagicx16<>+0(SB), Z5, Z5
 	VPSRAD      $0x01, Z5, Z4
 	VPSUBD      Z4, Z5, Z5
-	VPADDD      expBias16<>+0(SB), Z4, Z4
+	VPADDD      expBiasx16<>+0(SB), Z4, Z4
 	VPSLLD      $0x17, Z4, Z4
-	VPADDD      expBias16<>+0(SB), Z5, Z5
+	VPADDD      expBiasx16<>+0(SB), Z5, Z5
 	VPSLLD      $0x17, Z5, Z5
 	VMULPS      Z4, Z6, Z6
 	VMULPS      Z5, Z6, Z4

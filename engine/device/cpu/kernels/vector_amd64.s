@@ -15,55 +15,55 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (AX)(BX*4), Y0
-	VMOVUPS     expLo16<>+0(SB), Y1
+	VMOVUPS     expLox16<>+0(SB), Y1
 	VMAXPS      Y0, Y1, Y0
-	VMOVUPS     expHi16<>+0(SB), Y1
+	VMOVUPS     expHix16<>+0(SB), Y1
 	VMINPS      Y0, Y1, Y0
-	VMOVUPS     expMagic16<>+0(SB), Y1
-	VFMADD231PS expLog2E16<>+0(SB), Y0, Y1
-	VSUBPS      expMagic16<>+0(SB), Y1, Y2
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y2, Y0
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y2, Y0
-	VMOVUPS     expC616<>+0(SB), Y2
-	VFMADD213PS expC516<>+0(SB), Y0, Y2
-	VFMADD213PS expC416<>+0(SB), Y0, Y2
-	VFMADD213PS expC316<>+0(SB), Y0, Y2
-	VFMADD213PS expC216<>+0(SB), Y0, Y2
-	VFMADD213PS expC116<>+0(SB), Y0, Y2
-	VFMADD213PS one16<>+0(SB), Y0, Y2
-	VPSUBD      expMagic16<>+0(SB), Y1, Y1
+	VMOVUPS     expMagicx16<>+0(SB), Y1
+	VFMADD231PS expLog2Ex16<>+0(SB), Y0, Y1
+	VSUBPS      expMagicx16<>+0(SB), Y1, Y2
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y2, Y0
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y2, Y0
+	VMOVUPS     expC6x16<>+0(SB), Y2
+	VFMADD213PS expC5x16<>+0(SB), Y0, Y2
+	VFMADD213PS expC4x16<>+0(SB), Y0, Y2
+	VFMADD213PS expC3x16<>+0(SB), Y0, Y2
+	VFMADD213PS expC2x16<>+0(SB), Y0, Y2
+	VFMADD213PS expC1x16<>+0(SB), Y0, Y2
+	VFMADD213PS onex16<>+0(SB), Y0, Y2
+	VPSUBD      expMagicx16<>+0(SB), Y1, Y1
 	VPSRAD      $0x01, Y1, Y0
 	VPSUBD      Y0, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y0, Y0
+	VPADDD      expBiasx16<>+0(SB), Y0, Y0
 	VPSLLD      $0x17, Y0, Y0
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
 	VMULPS      Y0, Y2, Y2
 	VMULPS      Y1, Y2, Y0
 	VMOVUPS     Y0, (CX)(BX*4)
 	VMOVUPS     32(AX)(BX*4), Y6
-	VMOVUPS     expLo16<>+0(SB), Y7
+	VMOVUPS     expLox16<>+0(SB), Y7
 	VMAXPS      Y6, Y7, Y6
-	VMOVUPS     expHi16<>+0(SB), Y7
+	VMOVUPS     expHix16<>+0(SB), Y7
 	VMINPS      Y6, Y7, Y6
-	VMOVUPS     expMagic16<>+0(SB), Y7
-	VFMADD231PS expLog2E16<>+0(SB), Y6, Y7
-	VSUBPS      expMagic16<>+0(SB), Y7, Y8
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y8, Y6
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y8, Y6
-	VMOVUPS     expC616<>+0(SB), Y8
-	VFMADD213PS expC516<>+0(SB), Y6, Y8
-	VFMADD213PS expC416<>+0(SB), Y6, Y8
-	VFMADD213PS expC316<>+0(SB), Y6, Y8
-	VFMADD213PS expC216<>+0(SB), Y6, Y8
-	VFMADD213PS expC116<>+0(SB), Y6, Y8
-	VFMADD213PS one16<>+0(SB), Y6, Y8
-	VPSUBD      expMagic16<>+0(SB), Y7, Y7
+	VMOVUPS     expMagicx16<>+0(SB), Y7
+	VFMADD231PS expLog2Ex16<>+0(SB), Y6, Y7
+	VSUBPS      expMagicx16<>+0(SB), Y7, Y8
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y8, Y6
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y8, Y6
+	VMOVUPS     expC6x16<>+0(SB), Y8
+	VFMADD213PS expC5x16<>+0(SB), Y6, Y8
+	VFMADD213PS expC4x16<>+0(SB), Y6, Y8
+	VFMADD213PS expC3x16<>+0(SB), Y6, Y8
+	VFMADD213PS expC2x16<>+0(SB), Y6, Y8
+	VFMADD213PS expC1x16<>+0(SB), Y6, Y8
+	VFMADD213PS onex16<>+0(SB), Y6, Y8
+	VPSUBD      expMagicx16<>+0(SB), Y7, Y7
 	VPSRAD      $0x01, Y7, Y6
 	VPSUBD      Y6, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y6, Y6
+	VPADDD      expBiasx16<>+0(SB), Y6, Y6
 	VPSLLD      $0x17, Y6, Y6
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
 	VMULPS      Y6, Y8, Y8
 	VMULPS      Y7, Y8, Y6
@@ -81,55 +81,55 @@ tail:
 	VMOVUPS     (SI), Y15
 	VMOVUPS     32(SI), Y14
 	VMASKMOVPS  (AX)(BX*4), Y15, Y0
-	VMOVUPS     expLo16<>+0(SB), Y1
+	VMOVUPS     expLox16<>+0(SB), Y1
 	VMAXPS      Y0, Y1, Y0
-	VMOVUPS     expHi16<>+0(SB), Y1
+	VMOVUPS     expHix16<>+0(SB), Y1
 	VMINPS      Y0, Y1, Y0
-	VMOVUPS     expMagic16<>+0(SB), Y1
-	VFMADD231PS expLog2E16<>+0(SB), Y0, Y1
-	VSUBPS      expMagic16<>+0(SB), Y1, Y2
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y2, Y0
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y2, Y0
-	VMOVUPS     expC616<>+0(SB), Y2
-	VFMADD213PS expC516<>+0(SB), Y0, Y2
-	VFMADD213PS expC416<>+0(SB), Y0, Y2
-	VFMADD213PS expC316<>+0(SB), Y0, Y2
-	VFMADD213PS expC216<>+0(SB), Y0, Y2
-	VFMADD213PS expC116<>+0(SB), Y0, Y2
-	VFMADD213PS one16<>+0(SB), Y0, Y2
-	VPSUBD      expMagic16<>+0(SB), Y1, Y1
+	VMOVUPS     expMagicx16<>+0(SB), Y1
+	VFMADD231PS expLog2Ex16<>+0(SB), Y0, Y1
+	VSUBPS      expMagicx16<>+0(SB), Y1, Y2
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y2, Y0
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y2, Y0
+	VMOVUPS     expC6x16<>+0(SB), Y2
+	VFMADD213PS expC5x16<>+0(SB), Y0, Y2
+	VFMADD213PS expC4x16<>+0(SB), Y0, Y2
+	VFMADD213PS expC3x16<>+0(SB), Y0, Y2
+	VFMADD213PS expC2x16<>+0(SB), Y0, Y2
+	VFMADD213PS expC1x16<>+0(SB), Y0, Y2
+	VFMADD213PS onex16<>+0(SB), Y0, Y2
+	VPSUBD      expMagicx16<>+0(SB), Y1, Y1
 	VPSRAD      $0x01, Y1, Y0
 	VPSUBD      Y0, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y0, Y0
+	VPADDD      expBiasx16<>+0(SB), Y0, Y0
 	VPSLLD      $0x17, Y0, Y0
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
 	VMULPS      Y0, Y2, Y2
 	VMULPS      Y1, Y2, Y0
 	VMASKMOVPS  Y0, Y15, (CX)(BX*4)
 	VMASKMOVPS  32(AX)(BX*4), Y14, Y6
-	VMOVUPS     expLo16<>+0(SB), Y7
+	VMOVUPS     expLox16<>+0(SB), Y7
 	VMAXPS      Y6, Y7, Y6
-	VMOVUPS     expHi16<>+0(SB), Y7
+	VMOVUPS     expHix16<>+0(SB), Y7
 	VMINPS      Y6, Y7, Y6
-	VMOVUPS     expMagic16<>+0(SB), Y7
-	VFMADD231PS expLog2E16<>+0(SB), Y6, Y7
-	VSUBPS      expMagic16<>+0(SB), Y7, Y8
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y8, Y6
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y8, Y6
-	VMOVUPS     expC616<>+0(SB), Y8
-	VFMADD213PS expC516<>+0(SB), Y6, Y8
-	VFMADD213PS expC416<>+0(SB), Y6, Y8
-	VFMADD213PS expC316<>+0(SB), Y6, Y8
-	VFMADD213PS expC216<>+0(SB), Y6, Y8
-	VFMADD213PS expC116<>+0(SB), Y6, Y8
-	VFMADD213PS one16<>+0(SB), Y6, Y8
-	VPSUBD      expMagic16<>+0(SB), Y7, Y7
+	VMOVUPS     expMagicx16<>+0(SB), Y7
+	VFMADD231PS expLog2Ex16<>+0(SB), Y6, Y7
+	VSUBPS      expMagicx16<>+0(SB), Y7, Y8
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y8, Y6
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y8, Y6
+	VMOVUPS     expC6x16<>+0(SB), Y8
+	VFMADD213PS expC5x16<>+0(SB), Y6, Y8
+	VFMADD213PS expC4x16<>+0(SB), Y6, Y8
+	VFMADD213PS expC3x16<>+0(SB), Y6, Y8
+	VFMADD213PS expC2x16<>+0(SB), Y6, Y8
+	VFMADD213PS expC1x16<>+0(SB), Y6, Y8
+	VFMADD213PS onex16<>+0(SB), Y6, Y8
+	VPSUBD      expMagicx16<>+0(SB), Y7, Y7
 	VPSRAD      $0x01, Y7, Y6
 	VPSUBD      Y6, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y6, Y6
+	VPADDD      expBiasx16<>+0(SB), Y6, Y6
 	VPSLLD      $0x17, Y6, Y6
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
 	VMULPS      Y6, Y8, Y8
 	VMULPS      Y7, Y8, Y6
@@ -139,257 +139,257 @@ end:
 	VZEROUPPER
 	RET
 
-DATA expLo16<>+0(SB)/4, $0xc2d00000
-DATA expLo16<>+4(SB)/4, $0xc2d00000
-DATA expLo16<>+8(SB)/4, $0xc2d00000
-DATA expLo16<>+12(SB)/4, $0xc2d00000
-DATA expLo16<>+16(SB)/4, $0xc2d00000
-DATA expLo16<>+20(SB)/4, $0xc2d00000
-DATA expLo16<>+24(SB)/4, $0xc2d00000
-DATA expLo16<>+28(SB)/4, $0xc2d00000
-DATA expLo16<>+32(SB)/4, $0xc2d00000
-DATA expLo16<>+36(SB)/4, $0xc2d00000
-DATA expLo16<>+40(SB)/4, $0xc2d00000
-DATA expLo16<>+44(SB)/4, $0xc2d00000
-DATA expLo16<>+48(SB)/4, $0xc2d00000
-DATA expLo16<>+52(SB)/4, $0xc2d00000
-DATA expLo16<>+56(SB)/4, $0xc2d00000
-DATA expLo16<>+60(SB)/4, $0xc2d00000
-GLOBL expLo16<>(SB), RODATA|NOPTR, $64
+DATA expLox16<>+0(SB)/4, $0xc2d00000
+DATA expLox16<>+4(SB)/4, $0xc2d00000
+DATA expLox16<>+8(SB)/4, $0xc2d00000
+DATA expLox16<>+12(SB)/4, $0xc2d00000
+DATA expLox16<>+16(SB)/4, $0xc2d00000
+DATA expLox16<>+20(SB)/4, $0xc2d00000
+DATA expLox16<>+24(SB)/4, $0xc2d00000
+DATA expLox16<>+28(SB)/4, $0xc2d00000
+DATA expLox16<>+32(SB)/4, $0xc2d00000
+DATA expLox16<>+36(SB)/4, $0xc2d00000
+DATA expLox16<>+40(SB)/4, $0xc2d00000
+DATA expLox16<>+44(SB)/4, $0xc2d00000
+DATA expLox16<>+48(SB)/4, $0xc2d00000
+DATA expLox16<>+52(SB)/4, $0xc2d00000
+DATA expLox16<>+56(SB)/4, $0xc2d00000
+DATA expLox16<>+60(SB)/4, $0xc2d00000
+GLOBL expLox16<>(SB), RODATA|NOPTR, $64
 
-DATA expHi16<>+0(SB)/4, $0x42b20000
-DATA expHi16<>+4(SB)/4, $0x42b20000
-DATA expHi16<>+8(SB)/4, $0x42b20000
-DATA expHi16<>+12(SB)/4, $0x42b20000
-DATA expHi16<>+16(SB)/4, $0x42b20000
-DATA expHi16<>+20(SB)/4, $0x42b20000
-DATA expHi16<>+24(SB)/4, $0x42b20000
-DATA expHi16<>+28(SB)/4, $0x42b20000
-DATA expHi16<>+32(SB)/4, $0x42b20000
-DATA expHi16<>+36(SB)/4, $0x42b20000
-DATA expHi16<>+40(SB)/4, $0x42b20000
-DATA expHi16<>+44(SB)/4, $0x42b20000
-DATA expHi16<>+48(SB)/4, $0x42b20000
-DATA expHi16<>+52(SB)/4, $0x42b20000
-DATA expHi16<>+56(SB)/4, $0x42b20000
-DATA expHi16<>+60(SB)/4, $0x42b20000
-GLOBL expHi16<>(SB), RODATA|NOPTR, $64
+DATA expHix16<>+0(SB)/4, $0x42b20000
+DATA expHix16<>+4(SB)/4, $0x42b20000
+DATA expHix16<>+8(SB)/4, $0x42b20000
+DATA expHix16<>+12(SB)/4, $0x42b20000
+DATA expHix16<>+16(SB)/4, $0x42b20000
+DATA expHix16<>+20(SB)/4, $0x42b20000
+DATA expHix16<>+24(SB)/4, $0x42b20000
+DATA expHix16<>+28(SB)/4, $0x42b20000
+DATA expHix16<>+32(SB)/4, $0x42b20000
+DATA expHix16<>+36(SB)/4, $0x42b20000
+DATA expHix16<>+40(SB)/4, $0x42b20000
+DATA expHix16<>+44(SB)/4, $0x42b20000
+DATA expHix16<>+48(SB)/4, $0x42b20000
+DATA expHix16<>+52(SB)/4, $0x42b20000
+DATA expHix16<>+56(SB)/4, $0x42b20000
+DATA expHix16<>+60(SB)/4, $0x42b20000
+GLOBL expHix16<>(SB), RODATA|NOPTR, $64
 
-DATA expMagic16<>+0(SB)/4, $0x4b400000
-DATA expMagic16<>+4(SB)/4, $0x4b400000
-DATA expMagic16<>+8(SB)/4, $0x4b400000
-DATA expMagic16<>+12(SB)/4, $0x4b400000
-DATA expMagic16<>+16(SB)/4, $0x4b400000
-DATA expMagic16<>+20(SB)/4, $0x4b400000
-DATA expMagic16<>+24(SB)/4, $0x4b400000
-DATA expMagic16<>+28(SB)/4, $0x4b400000
-DATA expMagic16<>+32(SB)/4, $0x4b400000
-DATA expMagic16<>+36(SB)/4, $0x4b400000
-DATA expMagic16<>+40(SB)/4, $0x4b400000
-DATA expMagic16<>+44(SB)/4, $0x4b400000
-DATA expMagic16<>+48(SB)/4, $0x4b400000
-DATA expMagic16<>+52(SB)/4, $0x4b400000
-DATA expMagic16<>+56(SB)/4, $0x4b400000
-DATA expMagic16<>+60(SB)/4, $0x4b400000
-GLOBL expMagic16<>(SB), RODATA|NOPTR, $64
+DATA expMagicx16<>+0(SB)/4, $0x4b400000
+DATA expMagicx16<>+4(SB)/4, $0x4b400000
+DATA expMagicx16<>+8(SB)/4, $0x4b400000
+DATA expMagicx16<>+12(SB)/4, $0x4b400000
+DATA expMagicx16<>+16(SB)/4, $0x4b400000
+DATA expMagicx16<>+20(SB)/4, $0x4b400000
+DATA expMagicx16<>+24(SB)/4, $0x4b400000
+DATA expMagicx16<>+28(SB)/4, $0x4b400000
+DATA expMagicx16<>+32(SB)/4, $0x4b400000
+DATA expMagicx16<>+36(SB)/4, $0x4b400000
+DATA expMagicx16<>+40(SB)/4, $0x4b400000
+DATA expMagicx16<>+44(SB)/4, $0x4b400000
+DATA expMagicx16<>+48(SB)/4, $0x4b400000
+DATA expMagicx16<>+52(SB)/4, $0x4b400000
+DATA expMagicx16<>+56(SB)/4, $0x4b400000
+DATA expMagicx16<>+60(SB)/4, $0x4b400000
+GLOBL expMagicx16<>(SB), RODATA|NOPTR, $64
 
-DATA expLog2E16<>+0(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+4(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+8(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+12(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+16(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+20(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+24(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+28(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+32(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+36(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+40(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+44(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+48(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+52(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+56(SB)/4, $0x3fb8aa3b
-DATA expLog2E16<>+60(SB)/4, $0x3fb8aa3b
-GLOBL expLog2E16<>(SB), RODATA|NOPTR, $64
+DATA expLog2Ex16<>+0(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+4(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+8(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+12(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+16(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+20(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+24(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+28(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+32(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+36(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+40(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+44(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+48(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+52(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+56(SB)/4, $0x3fb8aa3b
+DATA expLog2Ex16<>+60(SB)/4, $0x3fb8aa3b
+GLOBL expLog2Ex16<>(SB), RODATA|NOPTR, $64
 
-DATA expNegLn2Hi16<>+0(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+4(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+8(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+12(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+16(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+20(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+24(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+28(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+32(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+36(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+40(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+44(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+48(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+52(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+56(SB)/4, $0xbf317200
-DATA expNegLn2Hi16<>+60(SB)/4, $0xbf317200
-GLOBL expNegLn2Hi16<>(SB), RODATA|NOPTR, $64
+DATA expNegLn2Hix16<>+0(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+4(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+8(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+12(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+16(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+20(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+24(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+28(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+32(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+36(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+40(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+44(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+48(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+52(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+56(SB)/4, $0xbf317200
+DATA expNegLn2Hix16<>+60(SB)/4, $0xbf317200
+GLOBL expNegLn2Hix16<>(SB), RODATA|NOPTR, $64
 
-DATA expNegLn2Lo16<>+0(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+4(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+8(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+12(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+16(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+20(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+24(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+28(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+32(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+36(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+40(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+44(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+48(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+52(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+56(SB)/4, $0xb5bfbe8e
-DATA expNegLn2Lo16<>+60(SB)/4, $0xb5bfbe8e
-GLOBL expNegLn2Lo16<>(SB), RODATA|NOPTR, $64
+DATA expNegLn2Lox16<>+0(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+4(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+8(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+12(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+16(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+20(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+24(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+28(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+32(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+36(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+40(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+44(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+48(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+52(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+56(SB)/4, $0xb5bfbe8e
+DATA expNegLn2Lox16<>+60(SB)/4, $0xb5bfbe8e
+GLOBL expNegLn2Lox16<>(SB), RODATA|NOPTR, $64
 
-DATA expC616<>+0(SB)/4, $0x3ab6a1d8
-DATA expC616<>+4(SB)/4, $0x3ab6a1d8
-DATA expC616<>+8(SB)/4, $0x3ab6a1d8
-DATA expC616<>+12(SB)/4, $0x3ab6a1d8
-DATA expC616<>+16(SB)/4, $0x3ab6a1d8
-DATA expC616<>+20(SB)/4, $0x3ab6a1d8
-DATA expC616<>+24(SB)/4, $0x3ab6a1d8
-DATA expC616<>+28(SB)/4, $0x3ab6a1d8
-DATA expC616<>+32(SB)/4, $0x3ab6a1d8
-DATA expC616<>+36(SB)/4, $0x3ab6a1d8
-DATA expC616<>+40(SB)/4, $0x3ab6a1d8
-DATA expC616<>+44(SB)/4, $0x3ab6a1d8
-DATA expC616<>+48(SB)/4, $0x3ab6a1d8
-DATA expC616<>+52(SB)/4, $0x3ab6a1d8
-DATA expC616<>+56(SB)/4, $0x3ab6a1d8
-DATA expC616<>+60(SB)/4, $0x3ab6a1d8
-GLOBL expC616<>(SB), RODATA|NOPTR, $64
+DATA expC6x16<>+0(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+4(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+8(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+12(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+16(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+20(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+24(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+28(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+32(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+36(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+40(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+44(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+48(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+52(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+56(SB)/4, $0x3ab6a1d8
+DATA expC6x16<>+60(SB)/4, $0x3ab6a1d8
+GLOBL expC6x16<>(SB), RODATA|NOPTR, $64
 
-DATA expC516<>+0(SB)/4, $0x3c091f0e
-DATA expC516<>+4(SB)/4, $0x3c091f0e
-DATA expC516<>+8(SB)/4, $0x3c091f0e
-DATA expC516<>+12(SB)/4, $0x3c091f0e
-DATA expC516<>+16(SB)/4, $0x3c091f0e
-DATA expC516<>+20(SB)/4, $0x3c091f0e
-DATA expC516<>+24(SB)/4, $0x3c091f0e
-DATA expC516<>+28(SB)/4, $0x3c091f0e
-DATA expC516<>+32(SB)/4, $0x3c091f0e
-DATA expC516<>+36(SB)/4, $0x3c091f0e
-DATA expC516<>+40(SB)/4, $0x3c091f0e
-DATA expC516<>+44(SB)/4, $0x3c091f0e
-DATA expC516<>+48(SB)/4, $0x3c091f0e
-DATA expC516<>+52(SB)/4, $0x3c091f0e
-DATA expC516<>+56(SB)/4, $0x3c091f0e
-DATA expC516<>+60(SB)/4, $0x3c091f0e
-GLOBL expC516<>(SB), RODATA|NOPTR, $64
+DATA expC5x16<>+0(SB)/4, $0x3c091f0e
+DATA expC5x16<>+4(SB)/4, $0x3c091f0e
+DATA expC5x16<>+8(SB)/4, $0x3c091f0e
+DATA expC5x16<>+12(SB)/4, $0x3c091f0e
+DATA expC5x16<>+16(SB)/4, $0x3c091f0e
+DATA expC5x16<>+20(SB)/4, $0x3c091f0e
+DATA expC5x16<>+24(SB)/4, $0x3c091f0e
+DATA expC5x16<>+28(SB)/4, $0x3c091f0e
+DATA expC5x16<>+32(SB)/4, $0x3c091f0e
+DATA expC5x16<>+36(SB)/4, $0x3c091f0e
+DATA expC5x16<>+40(SB)/4, $0x3c091f0e
+DATA expC5x16<>+44(SB)/4, $0x3c091f0e
+DATA expC5x16<>+48(SB)/4, $0x3c091f0e
+DATA expC5x16<>+52(SB)/4, $0x3c091f0e
+DATA expC5x16<>+56(SB)/4, $0x3c091f0e
+DATA expC5x16<>+60(SB)/4, $0x3c091f0e
+GLOBL expC5x16<>(SB), RODATA|NOPTR, $64
 
-DATA expC416<>+0(SB)/4, $0x3d2aaa74
-DATA expC416<>+4(SB)/4, $0x3d2aaa74
-DATA expC416<>+8(SB)/4, $0x3d2aaa74
-DATA expC416<>+12(SB)/4, $0x3d2aaa74
-DATA expC416<>+16(SB)/4, $0x3d2aaa74
-DATA expC416<>+20(SB)/4, $0x3d2aaa74
-DATA expC416<>+24(SB)/4, $0x3d2aaa74
-DATA expC416<>+28(SB)/4, $0x3d2aaa74
-DATA expC416<>+32(SB)/4, $0x3d2aaa74
-DATA expC416<>+36(SB)/4, $0x3d2aaa74
-DATA expC416<>+40(SB)/4, $0x3d2aaa74
-DATA expC416<>+44(SB)/4, $0x3d2aaa74
-DATA expC416<>+48(SB)/4, $0x3d2aaa74
-DATA expC416<>+52(SB)/4, $0x3d2aaa74
-DATA expC416<>+56(SB)/4, $0x3d2aaa74
-DATA expC416<>+60(SB)/4, $0x3d2aaa74
-GLOBL expC416<>(SB), RODATA|NOPTR, $64
+DATA expC4x16<>+0(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+4(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+8(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+12(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+16(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+20(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+24(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+28(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+32(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+36(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+40(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+44(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+48(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+52(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+56(SB)/4, $0x3d2aaa74
+DATA expC4x16<>+60(SB)/4, $0x3d2aaa74
+GLOBL expC4x16<>(SB), RODATA|NOPTR, $64
 
-DATA expC316<>+0(SB)/4, $0x3e2aaa3e
-DATA expC316<>+4(SB)/4, $0x3e2aaa3e
-DATA expC316<>+8(SB)/4, $0x3e2aaa3e
-DATA expC316<>+12(SB)/4, $0x3e2aaa3e
-DATA expC316<>+16(SB)/4, $0x3e2aaa3e
-DATA expC316<>+20(SB)/4, $0x3e2aaa3e
-DATA expC316<>+24(SB)/4, $0x3e2aaa3e
-DATA expC316<>+28(SB)/4, $0x3e2aaa3e
-DATA expC316<>+32(SB)/4, $0x3e2aaa3e
-DATA expC316<>+36(SB)/4, $0x3e2aaa3e
-DATA expC316<>+40(SB)/4, $0x3e2aaa3e
-DATA expC316<>+44(SB)/4, $0x3e2aaa3e
-DATA expC316<>+48(SB)/4, $0x3e2aaa3e
-DATA expC316<>+52(SB)/4, $0x3e2aaa3e
-DATA expC316<>+56(SB)/4, $0x3e2aaa3e
-DATA expC316<>+60(SB)/4, $0x3e2aaa3e
-GLOBL expC316<>(SB), RODATA|NOPTR, $64
+DATA expC3x16<>+0(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+4(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+8(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+12(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+16(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+20(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+24(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+28(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+32(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+36(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+40(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+44(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+48(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+52(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+56(SB)/4, $0x3e2aaa3e
+DATA expC3x16<>+60(SB)/4, $0x3e2aaa3e
+GLOBL expC3x16<>(SB), RODATA|NOPTR, $64
 
-DATA expC216<>+0(SB)/4, $0x3f000000
-DATA expC216<>+4(SB)/4, $0x3f000000
-DATA expC216<>+8(SB)/4, $0x3f000000
-DATA expC216<>+12(SB)/4, $0x3f000000
-DATA expC216<>+16(SB)/4, $0x3f000000
-DATA expC216<>+20(SB)/4, $0x3f000000
-DATA expC216<>+24(SB)/4, $0x3f000000
-DATA expC216<>+28(SB)/4, $0x3f000000
-DATA expC216<>+32(SB)/4, $0x3f000000
-DATA expC216<>+36(SB)/4, $0x3f000000
-DATA expC216<>+40(SB)/4, $0x3f000000
-DATA expC216<>+44(SB)/4, $0x3f000000
-DATA expC216<>+48(SB)/4, $0x3f000000
-DATA expC216<>+52(SB)/4, $0x3f000000
-DATA expC216<>+56(SB)/4, $0x3f000000
-DATA expC216<>+60(SB)/4, $0x3f000000
-GLOBL expC216<>(SB), RODATA|NOPTR, $64
+DATA expC2x16<>+0(SB)/4, $0x3f000000
+DATA expC2x16<>+4(SB)/4, $0x3f000000
+DATA expC2x16<>+8(SB)/4, $0x3f000000
+DATA expC2x16<>+12(SB)/4, $0x3f000000
+DATA expC2x16<>+16(SB)/4, $0x3f000000
+DATA expC2x16<>+20(SB)/4, $0x3f000000
+DATA expC2x16<>+24(SB)/4, $0x3f000000
+DATA expC2x16<>+28(SB)/4, $0x3f000000
+DATA expC2x16<>+32(SB)/4, $0x3f000000
+DATA expC2x16<>+36(SB)/4, $0x3f000000
+DATA expC2x16<>+40(SB)/4, $0x3f000000
+DATA expC2x16<>+44(SB)/4, $0x3f000000
+DATA expC2x16<>+48(SB)/4, $0x3f000000
+DATA expC2x16<>+52(SB)/4, $0x3f000000
+DATA expC2x16<>+56(SB)/4, $0x3f000000
+DATA expC2x16<>+60(SB)/4, $0x3f000000
+GLOBL expC2x16<>(SB), RODATA|NOPTR, $64
 
-DATA expC116<>+0(SB)/4, $0x3f800000
-DATA expC116<>+4(SB)/4, $0x3f800000
-DATA expC116<>+8(SB)/4, $0x3f800000
-DATA expC116<>+12(SB)/4, $0x3f800000
-DATA expC116<>+16(SB)/4, $0x3f800000
-DATA expC116<>+20(SB)/4, $0x3f800000
-DATA expC116<>+24(SB)/4, $0x3f800000
-DATA expC116<>+28(SB)/4, $0x3f800000
-DATA expC116<>+32(SB)/4, $0x3f800000
-DATA expC116<>+36(SB)/4, $0x3f800000
-DATA expC116<>+40(SB)/4, $0x3f800000
-DATA expC116<>+44(SB)/4, $0x3f800000
-DATA expC116<>+48(SB)/4, $0x3f800000
-DATA expC116<>+52(SB)/4, $0x3f800000
-DATA expC116<>+56(SB)/4, $0x3f800000
-DATA expC116<>+60(SB)/4, $0x3f800000
-GLOBL expC116<>(SB), RODATA|NOPTR, $64
+DATA expC1x16<>+0(SB)/4, $0x3f800000
+DATA expC1x16<>+4(SB)/4, $0x3f800000
+DATA expC1x16<>+8(SB)/4, $0x3f800000
+DATA expC1x16<>+12(SB)/4, $0x3f800000
+DATA expC1x16<>+16(SB)/4, $0x3f800000
+DATA expC1x16<>+20(SB)/4, $0x3f800000
+DATA expC1x16<>+24(SB)/4, $0x3f800000
+DATA expC1x16<>+28(SB)/4, $0x3f800000
+DATA expC1x16<>+32(SB)/4, $0x3f800000
+DATA expC1x16<>+36(SB)/4, $0x3f800000
+DATA expC1x16<>+40(SB)/4, $0x3f800000
+DATA expC1x16<>+44(SB)/4, $0x3f800000
+DATA expC1x16<>+48(SB)/4, $0x3f800000
+DATA expC1x16<>+52(SB)/4, $0x3f800000
+DATA expC1x16<>+56(SB)/4, $0x3f800000
+DATA expC1x16<>+60(SB)/4, $0x3f800000
+GLOBL expC1x16<>(SB), RODATA|NOPTR, $64
 
-DATA one16<>+0(SB)/4, $0x3f800000
-DATA one16<>+4(SB)/4, $0x3f800000
-DATA one16<>+8(SB)/4, $0x3f800000
-DATA one16<>+12(SB)/4, $0x3f800000
-DATA one16<>+16(SB)/4, $0x3f800000
-DATA one16<>+20(SB)/4, $0x3f800000
-DATA one16<>+24(SB)/4, $0x3f800000
-DATA one16<>+28(SB)/4, $0x3f800000
-DATA one16<>+32(SB)/4, $0x3f800000
-DATA one16<>+36(SB)/4, $0x3f800000
-DATA one16<>+40(SB)/4, $0x3f800000
-DATA one16<>+44(SB)/4, $0x3f800000
-DATA one16<>+48(SB)/4, $0x3f800000
-DATA one16<>+52(SB)/4, $0x3f800000
-DATA one16<>+56(SB)/4, $0x3f800000
-DATA one16<>+60(SB)/4, $0x3f800000
-GLOBL one16<>(SB), RODATA|NOPTR, $64
+DATA onex16<>+0(SB)/4, $0x3f800000
+DATA onex16<>+4(SB)/4, $0x3f800000
+DATA onex16<>+8(SB)/4, $0x3f800000
+DATA onex16<>+12(SB)/4, $0x3f800000
+DATA onex16<>+16(SB)/4, $0x3f800000
+DATA onex16<>+20(SB)/4, $0x3f800000
+DATA onex16<>+24(SB)/4, $0x3f800000
+DATA onex16<>+28(SB)/4, $0x3f800000
+DATA onex16<>+32(SB)/4, $0x3f800000
+DATA onex16<>+36(SB)/4, $0x3f800000
+DATA onex16<>+40(SB)/4, $0x3f800000
+DATA onex16<>+44(SB)/4, $0x3f800000
+DATA onex16<>+48(SB)/4, $0x3f800000
+DATA onex16<>+52(SB)/4, $0x3f800000
+DATA onex16<>+56(SB)/4, $0x3f800000
+DATA onex16<>+60(SB)/4, $0x3f800000
+GLOBL onex16<>(SB), RODATA|NOPTR, $64
 
-DATA expBias16<>+0(SB)/4, $0x0000007f
-DATA expBias16<>+4(SB)/4, $0x0000007f
-DATA expBias16<>+8(SB)/4, $0x0000007f
-DATA expBias16<>+12(SB)/4, $0x0000007f
-DATA expBias16<>+16(SB)/4, $0x0000007f
-DATA expBias16<>+20(SB)/4, $0x0000007f
-DATA expBias16<>+24(SB)/4, $0x0000007f
-DATA expBias16<>+28(SB)/4, $0x0000007f
-DATA expBias16<>+32(SB)/4, $0x0000007f
-DATA expBias16<>+36(SB)/4, $0x0000007f
-DATA expBias16<>+40(SB)/4, $0x0000007f
-DATA expBias16<>+44(SB)/4, $0x0000007f
-DATA expBias16<>+48(SB)/4, $0x0000007f
-DATA expBias16<>+52(SB)/4, $0x0000007f
-DATA expBias16<>+56(SB)/4, $0x0000007f
-DATA expBias16<>+60(SB)/4, $0x0000007f
-GLOBL expBias16<>(SB), RODATA|NOPTR, $64
+DATA expBiasx16<>+0(SB)/4, $0x0000007f
+DATA expBiasx16<>+4(SB)/4, $0x0000007f
+DATA expBiasx16<>+8(SB)/4, $0x0000007f
+DATA expBiasx16<>+12(SB)/4, $0x0000007f
+DATA expBiasx16<>+16(SB)/4, $0x0000007f
+DATA expBiasx16<>+20(SB)/4, $0x0000007f
+DATA expBiasx16<>+24(SB)/4, $0x0000007f
+DATA expBiasx16<>+28(SB)/4, $0x0000007f
+DATA expBiasx16<>+32(SB)/4, $0x0000007f
+DATA expBiasx16<>+36(SB)/4, $0x0000007f
+DATA expBiasx16<>+40(SB)/4, $0x0000007f
+DATA expBiasx16<>+44(SB)/4, $0x0000007f
+DATA expBiasx16<>+48(SB)/4, $0x0000007f
+DATA expBiasx16<>+52(SB)/4, $0x0000007f
+DATA expBiasx16<>+56(SB)/4, $0x0000007f
+DATA expBiasx16<>+60(SB)/4, $0x0000007f
+GLOBL expBiasx16<>(SB), RODATA|NOPTR, $64
 
 DATA tailMask<>+0(SB)/4, $0xffffffff
 DATA tailMask<>+4(SB)/4, $0xffffffff
@@ -470,65 +470,65 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (AX)(BX*4), Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
-	VMOVUPS     one16<>+0(SB), Y2
+	VADDPS      onex16<>+0(SB), Y1, Y1
+	VMOVUPS     onex16<>+0(SB), Y2
 	VDIVPS      Y1, Y2, Y0
 	VMOVUPS     Y0, (CX)(BX*4)
 	VMOVUPS     32(AX)(BX*4), Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
-	VMOVUPS     one16<>+0(SB), Y8
+	VADDPS      onex16<>+0(SB), Y7, Y7
+	VMOVUPS     onex16<>+0(SB), Y8
 	VDIVPS      Y7, Y8, Y6
 	VMOVUPS     Y6, 32(CX)(BX*4)
 	ADDQ        $0x10, BX
@@ -544,65 +544,65 @@ tail:
 	VMOVUPS     (SI), Y15
 	VMOVUPS     32(SI), Y14
 	VMASKMOVPS  (AX)(BX*4), Y15, Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
-	VMOVUPS     one16<>+0(SB), Y2
+	VADDPS      onex16<>+0(SB), Y1, Y1
+	VMOVUPS     onex16<>+0(SB), Y2
 	VDIVPS      Y1, Y2, Y0
 	VMASKMOVPS  Y0, Y15, (CX)(BX*4)
 	VMASKMOVPS  32(AX)(BX*4), Y14, Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
-	VMOVUPS     one16<>+0(SB), Y8
+	VADDPS      onex16<>+0(SB), Y7, Y7
+	VMOVUPS     onex16<>+0(SB), Y8
 	VDIVPS      Y7, Y8, Y6
 	VMASKMOVPS  Y6, Y14, 32(CX)(BX*4)
 
@@ -610,23 +610,23 @@ end:
 	VZEROUPPER
 	RET
 
-DATA sign16<>+0(SB)/4, $0x80000000
-DATA sign16<>+4(SB)/4, $0x80000000
-DATA sign16<>+8(SB)/4, $0x80000000
-DATA sign16<>+12(SB)/4, $0x80000000
-DATA sign16<>+16(SB)/4, $0x80000000
-DATA sign16<>+20(SB)/4, $0x80000000
-DATA sign16<>+24(SB)/4, $0x80000000
-DATA sign16<>+28(SB)/4, $0x80000000
-DATA sign16<>+32(SB)/4, $0x80000000
-DATA sign16<>+36(SB)/4, $0x80000000
-DATA sign16<>+40(SB)/4, $0x80000000
-DATA sign16<>+44(SB)/4, $0x80000000
-DATA sign16<>+48(SB)/4, $0x80000000
-DATA sign16<>+52(SB)/4, $0x80000000
-DATA sign16<>+56(SB)/4, $0x80000000
-DATA sign16<>+60(SB)/4, $0x80000000
-GLOBL sign16<>(SB), RODATA|NOPTR, $64
+DATA signx16<>+0(SB)/4, $0x80000000
+DATA signx16<>+4(SB)/4, $0x80000000
+DATA signx16<>+8(SB)/4, $0x80000000
+DATA signx16<>+12(SB)/4, $0x80000000
+DATA signx16<>+16(SB)/4, $0x80000000
+DATA signx16<>+20(SB)/4, $0x80000000
+DATA signx16<>+24(SB)/4, $0x80000000
+DATA signx16<>+28(SB)/4, $0x80000000
+DATA signx16<>+32(SB)/4, $0x80000000
+DATA signx16<>+36(SB)/4, $0x80000000
+DATA signx16<>+40(SB)/4, $0x80000000
+DATA signx16<>+44(SB)/4, $0x80000000
+DATA signx16<>+48(SB)/4, $0x80000000
+DATA signx16<>+52(SB)/4, $0x80000000
+DATA signx16<>+56(SB)/4, $0x80000000
+DATA signx16<>+60(SB)/4, $0x80000000
+GLOBL signx16<>(SB), RODATA|NOPTR, $64
 
 // func siluAVX2(args *byte)
 // Requires: AVX, AVX2, FMA3
@@ -641,63 +641,63 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (AX)(BX*4), Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
+	VADDPS      onex16<>+0(SB), Y1, Y1
 	VDIVPS      Y1, Y0, Y0
 	VMOVUPS     Y0, (CX)(BX*4)
 	VMOVUPS     32(AX)(BX*4), Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
+	VADDPS      onex16<>+0(SB), Y7, Y7
 	VDIVPS      Y7, Y6, Y6
 	VMOVUPS     Y6, 32(CX)(BX*4)
 	ADDQ        $0x10, BX
@@ -713,63 +713,63 @@ tail:
 	VMOVUPS     (SI), Y15
 	VMOVUPS     32(SI), Y14
 	VMASKMOVPS  (AX)(BX*4), Y15, Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
+	VADDPS      onex16<>+0(SB), Y1, Y1
 	VDIVPS      Y1, Y0, Y0
 	VMASKMOVPS  Y0, Y15, (CX)(BX*4)
 	VMASKMOVPS  32(AX)(BX*4), Y14, Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
+	VADDPS      onex16<>+0(SB), Y7, Y7
 	VDIVPS      Y7, Y6, Y6
 	VMASKMOVPS  Y6, Y14, 32(CX)(BX*4)
 
@@ -791,65 +791,65 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (BX)(SI*4), Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
+	VADDPS      onex16<>+0(SB), Y1, Y1
 	VDIVPS      Y1, Y0, Y0
 	VMOVUPS     (AX)(SI*4), Y4
 	VMULPS      Y4, Y0, Y0
 	VMOVUPS     Y0, (CX)(SI*4)
 	VMOVUPS     32(BX)(SI*4), Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
+	VADDPS      onex16<>+0(SB), Y7, Y7
 	VDIVPS      Y7, Y6, Y6
 	VMOVUPS     32(AX)(SI*4), Y10
 	VMULPS      Y10, Y6, Y6
@@ -867,65 +867,65 @@ tail:
 	VMOVUPS     (DI), Y15
 	VMOVUPS     32(DI), Y14
 	VMASKMOVPS  (BX)(SI*4), Y15, Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
+	VADDPS      onex16<>+0(SB), Y1, Y1
 	VDIVPS      Y1, Y0, Y0
 	VMASKMOVPS  (AX)(SI*4), Y15, Y4
 	VMULPS      Y4, Y0, Y0
 	VMASKMOVPS  Y0, Y15, (CX)(SI*4)
 	VMASKMOVPS  32(BX)(SI*4), Y14, Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
+	VADDPS      onex16<>+0(SB), Y7, Y7
 	VDIVPS      Y7, Y6, Y6
 	VMASKMOVPS  32(AX)(SI*4), Y14, Y10
 	VMULPS      Y10, Y6, Y6
@@ -949,67 +949,67 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (AX)(SI*4), Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
-	VMOVUPS     one16<>+0(SB), Y2
+	VADDPS      onex16<>+0(SB), Y1, Y1
+	VMOVUPS     onex16<>+0(SB), Y2
 	VDIVPS      Y1, Y2, Y0
 	VMOVUPS     (BX)(SI*4), Y4
 	VMULPS      Y4, Y0, Y0
 	VMOVUPS     Y0, (CX)(SI*4)
 	VMOVUPS     32(AX)(SI*4), Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
-	VMOVUPS     one16<>+0(SB), Y8
+	VADDPS      onex16<>+0(SB), Y7, Y7
+	VMOVUPS     onex16<>+0(SB), Y8
 	VDIVPS      Y7, Y8, Y6
 	VMOVUPS     32(BX)(SI*4), Y10
 	VMULPS      Y10, Y6, Y6
@@ -1027,67 +1027,67 @@ tail:
 	VMOVUPS     (DI), Y15
 	VMOVUPS     32(DI), Y14
 	VMASKMOVPS  (AX)(SI*4), Y15, Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
-	VMOVUPS     one16<>+0(SB), Y2
+	VADDPS      onex16<>+0(SB), Y1, Y1
+	VMOVUPS     onex16<>+0(SB), Y2
 	VDIVPS      Y1, Y2, Y0
 	VMASKMOVPS  (BX)(SI*4), Y15, Y4
 	VMULPS      Y4, Y0, Y0
 	VMASKMOVPS  Y0, Y15, (CX)(SI*4)
 	VMASKMOVPS  32(AX)(SI*4), Y14, Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
-	VMOVUPS     one16<>+0(SB), Y8
+	VADDPS      onex16<>+0(SB), Y7, Y7
+	VMOVUPS     onex16<>+0(SB), Y8
 	VDIVPS      Y7, Y8, Y6
 	VMASKMOVPS  32(BX)(SI*4), Y14, Y10
 	VMULPS      Y10, Y6, Y6
@@ -1164,33 +1164,33 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (DI)(AX*4), Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
+	VADDPS      onex16<>+0(SB), Y1, Y1
 	VDIVPS      Y1, Y0, Y0
 	VMOVUPS     (BX)(AX*4), Y4
 	VMULPS      Y12, Y4, Y4
@@ -1199,33 +1199,33 @@ loop:
 	VMULPS      Y4, Y0, Y0
 	VMOVUPS     Y0, (CX)(AX*4)
 	VMOVUPS     32(DI)(AX*4), Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
+	VADDPS      onex16<>+0(SB), Y7, Y7
 	VDIVPS      Y7, Y6, Y6
 	VMOVUPS     32(BX)(AX*4), Y10
 	VMULPS      Y12, Y10, Y10
@@ -1246,33 +1246,33 @@ tail:
 	VMOVUPS     (R8), Y15
 	VMOVUPS     32(R8), Y14
 	VMASKMOVPS  (DI)(AX*4), Y15, Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
+	VADDPS      onex16<>+0(SB), Y1, Y1
 	VDIVPS      Y1, Y0, Y0
 	VMASKMOVPS  (BX)(AX*4), Y15, Y4
 	VMULPS      Y12, Y4, Y4
@@ -1281,33 +1281,33 @@ tail:
 	VMULPS      Y4, Y0, Y0
 	VMASKMOVPS  Y0, Y15, (CX)(AX*4)
 	VMASKMOVPS  32(DI)(AX*4), Y14, Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
+	VADDPS      onex16<>+0(SB), Y7, Y7
 	VDIVPS      Y7, Y6, Y6
 	VMASKMOVPS  32(BX)(AX*4), Y14, Y10
 	VMULPS      Y12, Y10, Y10
@@ -1586,33 +1586,33 @@ loop:
 	VMOVUPS     (R8)(R12*4), Y1
 	VMOVUPS     (AX)(R12*4), Y2
 	VFMADD231PS Y1, Y2, Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
+	VADDPS      onex16<>+0(SB), Y1, Y1
 	VDIVPS      Y1, Y0, Y0
 	VMOVUPS     Y0, (CX)(R12*4)
 	VMOVUPS     32(BX)(R12*4), Y6
@@ -1627,33 +1627,33 @@ loop:
 	VMOVUPS     32(R8)(R12*4), Y7
 	VMOVUPS     32(AX)(R12*4), Y8
 	VFMADD231PS Y7, Y8, Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
+	VADDPS      onex16<>+0(SB), Y7, Y7
 	VDIVPS      Y7, Y6, Y6
 	VMOVUPS     Y6, 32(CX)(R12*4)
 	ADDQ        $0x10, R12
@@ -1680,33 +1680,33 @@ tail:
 	VMASKMOVPS  (R8)(R12*4), Y15, Y1
 	VMASKMOVPS  (AX)(R12*4), Y15, Y2
 	VFMADD231PS Y1, Y2, Y0
-	VPXOR       sign16<>+0(SB), Y0, Y1
-	VMOVUPS     expLo16<>+0(SB), Y2
+	VPXOR       signx16<>+0(SB), Y0, Y1
+	VMOVUPS     expLox16<>+0(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVUPS     expHi16<>+0(SB), Y2
+	VMOVUPS     expHix16<>+0(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVUPS     expMagic16<>+0(SB), Y2
-	VFMADD231PS expLog2E16<>+0(SB), Y1, Y2
-	VSUBPS      expMagic16<>+0(SB), Y2, Y3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y3, Y1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y3, Y1
-	VMOVUPS     expC616<>+0(SB), Y3
-	VFMADD213PS expC516<>+0(SB), Y1, Y3
-	VFMADD213PS expC416<>+0(SB), Y1, Y3
-	VFMADD213PS expC316<>+0(SB), Y1, Y3
-	VFMADD213PS expC216<>+0(SB), Y1, Y3
-	VFMADD213PS expC116<>+0(SB), Y1, Y3
-	VFMADD213PS one16<>+0(SB), Y1, Y3
-	VPSUBD      expMagic16<>+0(SB), Y2, Y2
+	VMOVUPS     expMagicx16<>+0(SB), Y2
+	VFMADD231PS expLog2Ex16<>+0(SB), Y1, Y2
+	VSUBPS      expMagicx16<>+0(SB), Y2, Y3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y3, Y1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y3, Y1
+	VMOVUPS     expC6x16<>+0(SB), Y3
+	VFMADD213PS expC5x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC4x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC3x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC2x16<>+0(SB), Y1, Y3
+	VFMADD213PS expC1x16<>+0(SB), Y1, Y3
+	VFMADD213PS onex16<>+0(SB), Y1, Y3
+	VPSUBD      expMagicx16<>+0(SB), Y2, Y2
 	VPSRAD      $0x01, Y2, Y1
 	VPSUBD      Y1, Y2, Y2
-	VPADDD      expBias16<>+0(SB), Y1, Y1
+	VPADDD      expBiasx16<>+0(SB), Y1, Y1
 	VPSLLD      $0x17, Y1, Y1
-	VPADDD      expBias16<>+0(SB), Y2, Y2
+	VPADDD      expBiasx16<>+0(SB), Y2, Y2
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y1, Y3, Y3
 	VMULPS      Y2, Y3, Y1
-	VADDPS      one16<>+0(SB), Y1, Y1
+	VADDPS      onex16<>+0(SB), Y1, Y1
 	VDIVPS      Y1, Y0, Y0
 	VMASKMOVPS  Y0, Y15, (CX)(R12*4)
 	VMASKMOVPS  32(BX)(R12*4), Y14, Y6
@@ -1721,33 +1721,33 @@ tail:
 	VMASKMOVPS  32(R8)(R12*4), Y14, Y7
 	VMASKMOVPS  32(AX)(R12*4), Y14, Y8
 	VFMADD231PS Y7, Y8, Y6
-	VPXOR       sign16<>+0(SB), Y6, Y7
-	VMOVUPS     expLo16<>+0(SB), Y8
+	VPXOR       signx16<>+0(SB), Y6, Y7
+	VMOVUPS     expLox16<>+0(SB), Y8
 	VMAXPS      Y7, Y8, Y7
-	VMOVUPS     expHi16<>+0(SB), Y8
+	VMOVUPS     expHix16<>+0(SB), Y8
 	VMINPS      Y7, Y8, Y7
-	VMOVUPS     expMagic16<>+0(SB), Y8
-	VFMADD231PS expLog2E16<>+0(SB), Y7, Y8
-	VSUBPS      expMagic16<>+0(SB), Y8, Y9
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Y9, Y7
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Y9, Y7
-	VMOVUPS     expC616<>+0(SB), Y9
-	VFMADD213PS expC516<>+0(SB), Y7, Y9
-	VFMADD213PS expC416<>+0(SB), Y7, Y9
-	VFMADD213PS expC316<>+0(SB), Y7, Y9
-	VFMADD213PS expC216<>+0(SB), Y7, Y9
-	VFMADD213PS expC116<>+0(SB), Y7, Y9
-	VFMADD213PS one16<>+0(SB), Y7, Y9
-	VPSUBD      expMagic16<>+0(SB), Y8, Y8
+	VMOVUPS     expMagicx16<>+0(SB), Y8
+	VFMADD231PS expLog2Ex16<>+0(SB), Y7, Y8
+	VSUBPS      expMagicx16<>+0(SB), Y8, Y9
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Y9, Y7
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Y9, Y7
+	VMOVUPS     expC6x16<>+0(SB), Y9
+	VFMADD213PS expC5x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC4x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC3x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC2x16<>+0(SB), Y7, Y9
+	VFMADD213PS expC1x16<>+0(SB), Y7, Y9
+	VFMADD213PS onex16<>+0(SB), Y7, Y9
+	VPSUBD      expMagicx16<>+0(SB), Y8, Y8
 	VPSRAD      $0x01, Y8, Y7
 	VPSUBD      Y7, Y8, Y8
-	VPADDD      expBias16<>+0(SB), Y7, Y7
+	VPADDD      expBiasx16<>+0(SB), Y7, Y7
 	VPSLLD      $0x17, Y7, Y7
-	VPADDD      expBias16<>+0(SB), Y8, Y8
+	VPADDD      expBiasx16<>+0(SB), Y8, Y8
 	VPSLLD      $0x17, Y8, Y8
 	VMULPS      Y7, Y9, Y9
 	VMULPS      Y8, Y9, Y7
-	VADDPS      one16<>+0(SB), Y7, Y7
+	VADDPS      onex16<>+0(SB), Y7, Y7
 	VDIVPS      Y7, Y6, Y6
 	VMASKMOVPS  Y6, Y14, 32(CX)(R12*4)
 
@@ -1834,7 +1834,7 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    16(AX), DX
-	VMOVUPS negInf16<>+0(SB), Y0
+	VMOVUPS negInfx16<>+0(SB), Y0
 
 loop:
 	SUBQ    $0x08, DX
@@ -1866,23 +1866,23 @@ end:
 	VZEROUPPER
 	RET
 
-DATA negInf16<>+0(SB)/4, $0xff800000
-DATA negInf16<>+4(SB)/4, $0xff800000
-DATA negInf16<>+8(SB)/4, $0xff800000
-DATA negInf16<>+12(SB)/4, $0xff800000
-DATA negInf16<>+16(SB)/4, $0xff800000
-DATA negInf16<>+20(SB)/4, $0xff800000
-DATA negInf16<>+24(SB)/4, $0xff800000
-DATA negInf16<>+28(SB)/4, $0xff800000
-DATA negInf16<>+32(SB)/4, $0xff800000
-DATA negInf16<>+36(SB)/4, $0xff800000
-DATA negInf16<>+40(SB)/4, $0xff800000
-DATA negInf16<>+44(SB)/4, $0xff800000
-DATA negInf16<>+48(SB)/4, $0xff800000
-DATA negInf16<>+52(SB)/4, $0xff800000
-DATA negInf16<>+56(SB)/4, $0xff800000
-DATA negInf16<>+60(SB)/4, $0xff800000
-GLOBL negInf16<>(SB), RODATA|NOPTR, $64
+DATA negInfx16<>+0(SB)/4, $0xff800000
+DATA negInfx16<>+4(SB)/4, $0xff800000
+DATA negInfx16<>+8(SB)/4, $0xff800000
+DATA negInfx16<>+12(SB)/4, $0xff800000
+DATA negInfx16<>+16(SB)/4, $0xff800000
+DATA negInfx16<>+20(SB)/4, $0xff800000
+DATA negInfx16<>+24(SB)/4, $0xff800000
+DATA negInfx16<>+28(SB)/4, $0xff800000
+DATA negInfx16<>+32(SB)/4, $0xff800000
+DATA negInfx16<>+36(SB)/4, $0xff800000
+DATA negInfx16<>+40(SB)/4, $0xff800000
+DATA negInfx16<>+44(SB)/4, $0xff800000
+DATA negInfx16<>+48(SB)/4, $0xff800000
+DATA negInfx16<>+52(SB)/4, $0xff800000
+DATA negInfx16<>+56(SB)/4, $0xff800000
+DATA negInfx16<>+60(SB)/4, $0xff800000
+GLOBL negInfx16<>(SB), RODATA|NOPTR, $64
 
 // func expAVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -1897,28 +1897,28 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (AX)(BX*4), Z0
-	VMOVUPS     expLo16<>+0(SB), Z1
+	VMOVUPS     expLox16<>+0(SB), Z1
 	VMAXPS      Z0, Z1, Z0
-	VMOVUPS     expHi16<>+0(SB), Z1
+	VMOVUPS     expHix16<>+0(SB), Z1
 	VMINPS      Z0, Z1, Z0
-	VMOVUPS     expMagic16<>+0(SB), Z1
-	VFMADD231PS expLog2E16<>+0(SB), Z0, Z1
-	VSUBPS      expMagic16<>+0(SB), Z1, Z2
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z2, Z0
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z2, Z0
-	VMOVUPS     expC616<>+0(SB), Z2
-	VFMADD213PS expC516<>+0(SB), Z0, Z2
-	VFMADD213PS expC416<>+0(SB), Z0, Z2
-	VFMADD213PS expC316<>+0(SB), Z0, Z2
-	VFMADD213PS expC216<>+0(SB), Z0, Z2
-	VFMADD213PS expC116<>+0(SB), Z0, Z2
-	VFMADD213PS one16<>+0(SB), Z0, Z2
-	VPSUBD      expMagic16<>+0(SB), Z1, Z1
+	VMOVUPS     expMagicx16<>+0(SB), Z1
+	VFMADD231PS expLog2Ex16<>+0(SB), Z0, Z1
+	VSUBPS      expMagicx16<>+0(SB), Z1, Z2
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z2, Z0
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z2, Z0
+	VMOVUPS     expC6x16<>+0(SB), Z2
+	VFMADD213PS expC5x16<>+0(SB), Z0, Z2
+	VFMADD213PS expC4x16<>+0(SB), Z0, Z2
+	VFMADD213PS expC3x16<>+0(SB), Z0, Z2
+	VFMADD213PS expC2x16<>+0(SB), Z0, Z2
+	VFMADD213PS expC1x16<>+0(SB), Z0, Z2
+	VFMADD213PS onex16<>+0(SB), Z0, Z2
+	VPSUBD      expMagicx16<>+0(SB), Z1, Z1
 	VPSRAD      $0x01, Z1, Z0
 	VPSUBD      Z0, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z0, Z0
+	VPADDD      expBiasx16<>+0(SB), Z0, Z0
 	VPSLLD      $0x17, Z0, Z0
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
 	VMULPS      Z0, Z2, Z2
 	VMULPS      Z1, Z2, Z0
@@ -1936,28 +1936,28 @@ tail:
 	VMOVUPS     (SI), Z31
 	VPMOVD2M    Z31, K1
 	VMOVUPS.Z   (AX)(BX*4), K1, Z0
-	VMOVUPS     expLo16<>+0(SB), Z1
+	VMOVUPS     expLox16<>+0(SB), Z1
 	VMAXPS      Z0, Z1, Z0
-	VMOVUPS     expHi16<>+0(SB), Z1
+	VMOVUPS     expHix16<>+0(SB), Z1
 	VMINPS      Z0, Z1, Z0
-	VMOVUPS     expMagic16<>+0(SB), Z1
-	VFMADD231PS expLog2E16<>+0(SB), Z0, Z1
-	VSUBPS      expMagic16<>+0(SB), Z1, Z2
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z2, Z0
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z2, Z0
-	VMOVUPS     expC616<>+0(SB), Z2
-	VFMADD213PS expC516<>+0(SB), Z0, Z2
-	VFMADD213PS expC416<>+0(SB), Z0, Z2
-	VFMADD213PS expC316<>+0(SB), Z0, Z2
-	VFMADD213PS expC216<>+0(SB), Z0, Z2
-	VFMADD213PS expC116<>+0(SB), Z0, Z2
-	VFMADD213PS one16<>+0(SB), Z0, Z2
-	VPSUBD      expMagic16<>+0(SB), Z1, Z1
+	VMOVUPS     expMagicx16<>+0(SB), Z1
+	VFMADD231PS expLog2Ex16<>+0(SB), Z0, Z1
+	VSUBPS      expMagicx16<>+0(SB), Z1, Z2
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z2, Z0
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z2, Z0
+	VMOVUPS     expC6x16<>+0(SB), Z2
+	VFMADD213PS expC5x16<>+0(SB), Z0, Z2
+	VFMADD213PS expC4x16<>+0(SB), Z0, Z2
+	VFMADD213PS expC3x16<>+0(SB), Z0, Z2
+	VFMADD213PS expC2x16<>+0(SB), Z0, Z2
+	VFMADD213PS expC1x16<>+0(SB), Z0, Z2
+	VFMADD213PS onex16<>+0(SB), Z0, Z2
+	VPSUBD      expMagicx16<>+0(SB), Z1, Z1
 	VPSRAD      $0x01, Z1, Z0
 	VPSUBD      Z0, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z0, Z0
+	VPADDD      expBiasx16<>+0(SB), Z0, Z0
 	VPSLLD      $0x17, Z0, Z0
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
 	VMULPS      Z0, Z2, Z2
 	VMULPS      Z1, Z2, Z0
@@ -1980,34 +1980,34 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (AX)(BX*4), Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
-	VMOVUPS     one16<>+0(SB), Z2
+	VADDPS      onex16<>+0(SB), Z1, Z1
+	VMOVUPS     onex16<>+0(SB), Z2
 	VDIVPS      Z1, Z2, Z0
 	VMOVUPS     Z0, (CX)(BX*4)
 	ADDQ        $0x10, BX
@@ -2023,34 +2023,34 @@ tail:
 	VMOVUPS     (SI), Z31
 	VPMOVD2M    Z31, K1
 	VMOVUPS.Z   (AX)(BX*4), K1, Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
-	VMOVUPS     one16<>+0(SB), Z2
+	VADDPS      onex16<>+0(SB), Z1, Z1
+	VMOVUPS     onex16<>+0(SB), Z2
 	VDIVPS      Z1, Z2, Z0
 	VMOVUPS     Z0, K1, (CX)(BX*4)
 
@@ -2071,33 +2071,33 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (AX)(BX*4), Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
+	VADDPS      onex16<>+0(SB), Z1, Z1
 	VDIVPS      Z1, Z0, Z0
 	VMOVUPS     Z0, (CX)(BX*4)
 	ADDQ        $0x10, BX
@@ -2113,33 +2113,33 @@ tail:
 	VMOVUPS     (SI), Z31
 	VPMOVD2M    Z31, K1
 	VMOVUPS.Z   (AX)(BX*4), K1, Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
+	VADDPS      onex16<>+0(SB), Z1, Z1
 	VDIVPS      Z1, Z0, Z0
 	VMOVUPS     Z0, K1, (CX)(BX*4)
 
@@ -2161,33 +2161,33 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (BX)(SI*4), Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
+	VADDPS      onex16<>+0(SB), Z1, Z1
 	VDIVPS      Z1, Z0, Z0
 	VMOVUPS     (AX)(SI*4), Z4
 	VMULPS      Z4, Z0, Z0
@@ -2205,33 +2205,33 @@ tail:
 	VMOVUPS     (DI), Z31
 	VPMOVD2M    Z31, K1
 	VMOVUPS.Z   (BX)(SI*4), K1, Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
+	VADDPS      onex16<>+0(SB), Z1, Z1
 	VDIVPS      Z1, Z0, Z0
 	VMOVUPS.Z   (AX)(SI*4), K1, Z4
 	VMULPS      Z4, Z0, Z0
@@ -2255,34 +2255,34 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (AX)(SI*4), Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
-	VMOVUPS     one16<>+0(SB), Z2
+	VADDPS      onex16<>+0(SB), Z1, Z1
+	VMOVUPS     onex16<>+0(SB), Z2
 	VDIVPS      Z1, Z2, Z0
 	VMOVUPS     (BX)(SI*4), Z4
 	VMULPS      Z4, Z0, Z0
@@ -2300,34 +2300,34 @@ tail:
 	VMOVUPS     (DI), Z31
 	VPMOVD2M    Z31, K1
 	VMOVUPS.Z   (AX)(SI*4), K1, Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
-	VMOVUPS     one16<>+0(SB), Z2
+	VADDPS      onex16<>+0(SB), Z1, Z1
+	VMOVUPS     onex16<>+0(SB), Z2
 	VDIVPS      Z1, Z2, Z0
 	VMOVUPS.Z   (BX)(SI*4), K1, Z4
 	VMULPS      Z4, Z0, Z0
@@ -2394,33 +2394,33 @@ loop:
 	SUBQ        $0x10, DX
 	JL          tail
 	VMOVUPS     (DI)(AX*4), Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
+	VADDPS      onex16<>+0(SB), Z1, Z1
 	VDIVPS      Z1, Z0, Z0
 	VMOVUPS     (BX)(AX*4), Z4
 	VMULPS      Z12, Z4, Z4
@@ -2441,33 +2441,33 @@ tail:
 	VMOVUPS     (R8), Z31
 	VPMOVD2M    Z31, K1
 	VMOVUPS.Z   (DI)(AX*4), K1, Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
+	VADDPS      onex16<>+0(SB), Z1, Z1
 	VDIVPS      Z1, Z0, Z0
 	VMOVUPS.Z   (BX)(AX*4), K1, Z4
 	VMULPS      Z12, Z4, Z4
@@ -2708,33 +2708,33 @@ loop:
 	VMOVUPS     (R8)(R12*4), Z1
 	VMOVUPS     (AX)(R12*4), Z2
 	VFMADD231PS Z1, Z2, Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
+	VADDPS      onex16<>+0(SB), Z1, Z1
 	VDIVPS      Z1, Z0, Z0
 	VMOVUPS     Z0, (CX)(R12*4)
 	ADDQ        $0x10, R12
@@ -2761,33 +2761,33 @@ tail:
 	VMOVUPS.Z   (R8)(R12*4), K1, Z1
 	VMOVUPS.Z   (AX)(R12*4), K1, Z2
 	VFMADD231PS Z1, Z2, Z0
-	VPXORD      sign16<>+0(SB), Z0, Z1
-	VMOVUPS     expLo16<>+0(SB), Z2
+	VPXORD      signx16<>+0(SB), Z0, Z1
+	VMOVUPS     expLox16<>+0(SB), Z2
 	VMAXPS      Z1, Z2, Z1
-	VMOVUPS     expHi16<>+0(SB), Z2
+	VMOVUPS     expHix16<>+0(SB), Z2
 	VMINPS      Z1, Z2, Z1
-	VMOVUPS     expMagic16<>+0(SB), Z2
-	VFMADD231PS expLog2E16<>+0(SB), Z1, Z2
-	VSUBPS      expMagic16<>+0(SB), Z2, Z3
-	VFMADD231PS expNegLn2Hi16<>+0(SB), Z3, Z1
-	VFMADD231PS expNegLn2Lo16<>+0(SB), Z3, Z1
-	VMOVUPS     expC616<>+0(SB), Z3
-	VFMADD213PS expC516<>+0(SB), Z1, Z3
-	VFMADD213PS expC416<>+0(SB), Z1, Z3
-	VFMADD213PS expC316<>+0(SB), Z1, Z3
-	VFMADD213PS expC216<>+0(SB), Z1, Z3
-	VFMADD213PS expC116<>+0(SB), Z1, Z3
-	VFMADD213PS one16<>+0(SB), Z1, Z3
-	VPSUBD      expMagic16<>+0(SB), Z2, Z2
+	VMOVUPS     expMagicx16<>+0(SB), Z2
+	VFMADD231PS expLog2Ex16<>+0(SB), Z1, Z2
+	VSUBPS      expMagicx16<>+0(SB), Z2, Z3
+	VFMADD231PS expNegLn2Hix16<>+0(SB), Z3, Z1
+	VFMADD231PS expNegLn2Lox16<>+0(SB), Z3, Z1
+	VMOVUPS     expC6x16<>+0(SB), Z3
+	VFMADD213PS expC5x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC4x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC3x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC2x16<>+0(SB), Z1, Z3
+	VFMADD213PS expC1x16<>+0(SB), Z1, Z3
+	VFMADD213PS onex16<>+0(SB), Z1, Z3
+	VPSUBD      expMagicx16<>+0(SB), Z2, Z2
 	VPSRAD      $0x01, Z2, Z1
 	VPSUBD      Z1, Z2, Z2
-	VPADDD      expBias16<>+0(SB), Z1, Z1
+	VPADDD      expBiasx16<>+0(SB), Z1, Z1
 	VPSLLD      $0x17, Z1, Z1
-	VPADDD      expBias16<>+0(SB), Z2, Z2
+	VPADDD      expBiasx16<>+0(SB), Z2, Z2
 	VPSLLD      $0x17, Z2, Z2
 	VMULPS      Z1, Z3, Z3
 	VMULPS      Z2, Z3, Z1
-	VADDPS      one16<>+0(SB), Z1, Z1
+	VADDPS      onex16<>+0(SB), Z1, Z1
 	VDIVPS      Z1, Z0, Z0
 	VMOVUPS     Z0, K1, (CX)(R12*4)
 
@@ -2856,7 +2856,7 @@ TEXT ·maxAVX512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    16(AX), DX
-	VMOVUPS negInf16<>+0(SB), Z0
+	VMOVUPS negInfx16<>+0(SB), Z0
 
 loop:
 	SUBQ    $0x08, DX

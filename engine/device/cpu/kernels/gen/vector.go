@@ -363,5 +363,5 @@ func (e emitter) word(name string, bits uint32) operand.Mem {
 	for i := range words {
 		words[i] = bits
 	}
-	return e.globals(fmt.Sprintf("%s16", name), words)
+	return e.globals(fmt.Sprintf("%sx16", name), words)
 }
