@@ -11,7 +11,8 @@ const BlockTokens = 256
 // A KVBlock is the keys and values of one KV head for up to BlockTokens consecutive tokens.
 //
 // Keys are stored transposed, so that the scores of a query run over tokens in vector lanes; StoreKey writes one. Values
-// are one row a token. Places of tokens that are not yet written may hold anything, NaN included.
+// are one row a token. Places of tokens that are not yet written may hold anything, NaN included. A block that begins at a
+// later token t of another is cut from it as Keys[t:], Values[t·ValueStride:].
 type KVBlock struct {
 	Keys        []float32 // [headDim][BlockTokens]
 	Values      []float32 // [BlockTokens] rows of headDim, ValueStride apart

@@ -125,3 +125,33 @@ func TestAttentionSpreadsNaNOfOneQuery(t *testing.T) {
 		}
 	})
 }
+
+// A window that begins inside a page, at the end of the pool.
+func TestAttentionOfACutBlockStaysInside(t *testing.T) {
+	const headDim, rows = 32, 3
+	r := newRand(10)
+	whole := KVBlock{Keys: guarded(t, headDim*BlockTokens), Values: guarded(t, headDim*BlockTokens), ValueStride: headDim}
+	copy(whole.Keys, randomVector(r, headDim*BlockTokens))
+	copy(whole.Values, randomVector(r, headDim*BlockTokens))
+	q := randomVector(r, rows*headDim)
+	for _, from := range []int{1, 15, 16, 100, 250, 255} {
+		for _, n := range []int{1, 16, 17, BlockTokens - from} {
+			if from+n > BlockTokens {
+				continue
+			}
+			counts := []int{n, n, max(1, n-1)}
+			run := func() []float32 {
+				acc, state := make([]float32, rows*headDim), make([]Softmax, rows)
+				ResetAttention(acc, headDim, headDim, state)
+				cut := KVBlock{Keys: whole.Keys[from:], Values: whole.Values[from*headDim:], ValueStride: headDim}
+				AttendBlock(acc, headDim, state, q, headDim, headDim, cut, counts, 0.25)
+				return acc
+			}
+			before := Active()
+			Use(Plain)
+			want := run()
+			Use(before)
+			onEach(t, func(t *testing.T) { wantSame(t, fmt.Sprintf("%d tokens from %d", n, from), run(), want) })
+		}
+	}
+}

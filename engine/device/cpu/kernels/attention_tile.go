@@ -49,16 +49,31 @@ type attention struct {
 	counts             []int
 }
 
-// dots writes the scores of all rows for the tokens that the row with most sees, and a few more, to whole panels.
+// dots writes the scores of all rows for the tokens that the row with most sees, and a few more, to whole panels. Where a
+// whole panel would reach past the keys, as it can in a block that is cut from the end of another, its tokens go one by one.
 func (a *attention) dots(q []float32, qStride int) {
-	rows := len(a.counts)
+	rows, keys := len(a.counts), a.block.Keys
+	most := slices.Max(a.counts)
+	last := (a.headDim - 1) * BlockTokens
 	_ = q[(rows-1)*qStride+a.headDim-1]
-	_ = a.block.Keys[a.headDim*BlockTokens-1]
-	panels := (slices.Max(a.counts) + OutUnit - 1) / OutUnit
+	_ = keys[last+most-1]
+	panels := (most + OutUnit - 1) / OutUnit
+	if last+panels*OutUnit > len(keys) {
+		panels--
+		for r := range rows {
+			for t := panels * OutUnit; t < most; t++ {
+				var sum float32
+				for d, v := range q[r*qStride:][:a.headDim] {
+					sum = fma32(v, keys[d*BlockTokens+t], sum)
+				}
+				a.scores[r*BlockTokens+t] = sum
+			}
+		}
+	}
 	for p := 0; p < panels; {
 		t := tileArgs{
 			c: unsafe.Pointer(&a.scores[p*OutUnit]), cStride: 4 * BlockTokens, a: pointer(q), aStride: 4 * qStride,
-			b: unsafe.Pointer(&a.block.Keys[p*OutUnit]), bStep: 4 * BlockTokens, bPanel: 4 * OutUnit, k: a.headDim, rows: rows,
+			b: unsafe.Pointer(&keys[p*OutUnit]), bStep: 4 * BlockTokens, bPanel: 4 * OutUnit, k: a.headDim, rows: rows,
 		}
 		p += t.tile(panels - p)
 	}

@@ -13,8 +13,7 @@ func (m *Matrix) mul(y []float32, yStride int, x []float32, xStride int, rows, o
 		m.mulPlain(y, yStride, x, xStride, rows, outLo, outHi)
 		return
 	}
-	s := takeScratch()
-	p := product{m: m, s: s, a: unsafe.Pointer(&x[0]), aStride: 4 * xStride}
+	p := product{m: m, a: unsafe.Pointer(&x[0]), aStride: 4 * xStride}
 	lo, hi := outLo, outHi
 	if lo%OutUnit != 0 {
 		end := min(hi, (lo/OutUnit+1)*OutUnit)
@@ -30,13 +29,11 @@ func (m *Matrix) mul(y []float32, yStride int, x []float32, xStride int, rows, o
 		p.c, p.cStride = unsafe.Pointer(&y[lo]), 4*yStride
 		p.panels(rows, lo/OutUnit, hi/OutUnit)
 	}
-	s.give()
 }
 
 // product is a Mul under way: c and a are the first row's outputs and inputs, strides in bytes.
 type product struct {
 	m                *Matrix
-	s                *scratch
 	c, a             unsafe.Pointer
 	cStride, aStride int
 }
@@ -44,11 +41,11 @@ type product struct {
 // edge computes outputs [lo, hi) of one panel by way of a whole panel in scratch.
 func (p *product) edge(y []float32, yStride, rows, lo, hi int) {
 	panel := lo / OutUnit
-	a := p.a
+	a, s := p.a, takeScratch()
 	for done := 0; done < rows; done += edgeRows {
 		n := min(edgeRows, rows-done)
 		p.a = unsafe.Add(a, done*p.aStride)
-		out := p.s.edgeRows()
+		out := s.edgeRows()
 		p.c, p.cStride = unsafe.Pointer(&out[0]), 4*OutUnit
 		p.panels(n, panel, panel+1)
 		for r := range n {
@@ -56,6 +53,7 @@ func (p *product) edge(y []float32, yStride, rows, lo, hi int) {
 		}
 	}
 	p.a = a
+	s.give()
 }
 
 // panels computes whole panels [lo, hi); p.c is the place of panel lo.
@@ -123,7 +121,8 @@ type expandArgs struct {
 // expanded multiplies with panels that are expanded to float32 in scratch, blockK inputs at a time.
 func (p *product) expanded(rows, lo, hi int) {
 	m := p.m
-	scratch := unsafe.Pointer(&p.s.blocks()[0])
+	s := takeScratch()
+	scratch := unsafe.Pointer(&s.blocks()[0])
 	for at := lo; at < hi; {
 		n := min(hi-at, 4)
 		for k := 0; k < m.in; k += blockK {
@@ -143,6 +142,7 @@ func (p *product) expanded(rows, lo, hi int) {
 		}
 		at += n
 	}
+	s.give()
 }
 
 // units returns the runs of codes in a group that fill whole words.
