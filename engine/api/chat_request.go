@@ -79,16 +79,19 @@ func (s *Server) prompt(q *chatRequest) (ids []int32, thinking bool, failure *Er
 	return s.opt.Tokenizer.EncodePrompt(rendered), thinking, nil
 }
 
-// opening gives the tokens that force a tool call, and the mask that holds the name to the tools' where it is open.
+// opening gives the tokens that force a tool call, and the mask that holds the name to the tools' where it is open. It ends
+// where a word of the tokenizer ends, so that what follows is cut into tokens as in the model's training: "=get" is one.
 func (s *Server) opening(q *chatRequest, thinking bool) ([]int32, func([]int32) sample.Mask) {
-	start := "<tool_call>\n<function="
+	start := "<tool_call>\n<function"
 	if thinking {
 		start = "\n</think>\n\n" + start
 	}
-	encode := func(s2 string) []int32 { return s.opt.Tokenizer.Encode(s2, text.EncodeOptions{SpecialTokens: true}) }
+	encode := func(opening string) []int32 {
+		return s.opt.Tokenizer.Encode(opening, text.EncodeOptions{SpecialTokens: true})
+	}
 	switch q.choice.kind {
 	case "named":
-		return encode(start + q.choice.name + ">\n"), nil
+		return encode(start + nameOf(q.choice.name)), nil
 	case "required":
 		ids := encode(start)
 		return ids, s.nameMask(q.tools, len(ids))
@@ -96,7 +99,10 @@ func (s *Server) opening(q *chatRequest, thinking bool) ([]int32, func([]int32) 
 	return nil, nil
 }
 
-// nameMask allows, after the opening, only tokens that go on towards one of the tools' names and its closing bracket.
+// nameOf is how a call goes on after "<function".
+func nameOf(name string) string { return "=" + name + ">\n" }
+
+// nameMask allows, after the opening, only tokens that go on towards the name of one of the tools, to the end of its line.
 func (s *Server) nameMask(tools []tool, openingTokens int) func([]int32) sample.Mask {
 	return func(reply []int32) sample.Mask {
 		var soFar []byte
@@ -104,7 +110,7 @@ func (s *Server) nameMask(tools []tool, openingTokens int) func([]int32) sample.
 			soFar = append(soFar, s.opt.Tokenizer.TokenBytes(id)...)
 		}
 		written := string(soFar)
-		if strings.Contains(written, ">") {
+		if strings.Contains(written, "\n") {
 			return nil
 		}
 		mask := sample.NewMask(s.opt.VocabTokens)
@@ -114,7 +120,7 @@ func (s *Server) nameMask(tools []tool, openingTokens int) func([]int32) sample.
 				continue
 			}
 			for _, t := range tools {
-				if wanted := t.name + ">\n"; strings.HasPrefix(wanted, written+piece) {
+				if strings.HasPrefix(nameOf(t.name), written+piece) {
 					mask.Allow(id)
 				}
 			}
