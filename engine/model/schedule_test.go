@@ -1,0 +1,315 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"slipway/engine/device"
+	"slipway/engine/device/cpu"
+	"slipway/engine/weights"
+)
+
+// sameBits fails at the first value that is not equal bit for bit.
+func sameBits(t *testing.T, what string, got, want [][]float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d rows, wanted %d", what, len(got), len(want))
+	}
+	for i := range want {
+		for j := range want[i] {
+			if math.Float32bits(got[i][j]) != math.Float32bits(want[i][j]) {
+				t.Fatalf("%s: row %d value %d is %v, wanted %v", what, i, j, got[i][j], want[i][j])
+			}
+		}
+	}
+}
+
+// longPrompt is real text of n tokens that crosses pages.
+func longPrompt(t *testing.T, n int) []int32 {
+	t.Helper()
+	ids := readOracle(t, "oracle-q4.json")["raw"].IDs
+	if len(ids) < n {
+		t.Fatalf("the prompt has %d tokens, wanted %d", len(ids), n)
+	}
+	return ids[:n]
+}
+
+func TestLogitsDoNotDependOnHowAPromptIsCut(t *testing.T) {
+	for _, form := range []struct{ name, dir string }{{"4-bit", pocketQ4}, {"BF16", pocketBF16}} {
+		t.Run(form.name, func(t *testing.T) {
+			n := load(t, form.dir, Options{WindowTokens: 1024, MaxSequences: 2})
+			prompt := longPrompt(t, 700)
+			whole := newSequence(t, n)
+			want := forward(t, whole, prompt[:512], 512, LogitsAll, nil)
+			want = append(want, forward(t, whole, prompt[512:], 512, LogitsAll, nil)...)
+			for _, chunk := range []int{1, 7, 64, 511} {
+				s := newSequence(t, n)
+				sameBits(t, fmt.Sprintf("chunks of %d", chunk), forward(t, s, prompt, chunk, LogitsAll, nil), want)
+				s.Close()
+			}
+			// Ragged: chunks of every size in turn.
+			s := newSequence(t, n)
+			var got [][]float32
+			for at, size := 0, 1; at < len(prompt); size = size%37 + 5 {
+				end := min(at+size, len(prompt))
+				got = append(got, forward(t, s, prompt[at:end], size, LogitsAll, nil)...)
+				at = end
+			}
+			sameBits(t, "ragged chunks", got, want)
+		})
+	}
+}
+
+func TestLogitsDoNotDependOnThreads(t *testing.T) {
+	prompt := longPrompt(t, 300)
+	var want [][]float32
+	for _, threads := range []int{1, 2, 3, 7} {
+		ckpt, err := weights.Open(pocketQ4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dev := cpu.New(threads)
+		n, err := Load(dev, ckpt, Options{WindowTokens: 512, MaxSequences: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSequence(t, n)
+		got := forward(t, s, prompt, 300, LogitsAll, nil)
+		got = append(got, forward(t, s, prompt[:3], 1, LogitsAll, nil)...)
+		if want == nil {
+			want = got
+		}
+		sameBits(t, fmt.Sprintf("%d threads", threads), got, want)
+		s.Close()
+		dev.Close()
+		ckpt.Close()
+	}
+}
+
+func TestSequencesInAPassDoNotTouchEachOther(t *testing.T) {
+	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 3})
+	prompt := longPrompt(t, 700)
+	a, b := prompt[:600], prompt[100:420]
+	alone := func(p []int32) [][]float32 {
+		s := newSequence(t, n)
+		defer s.Close()
+		return append(forward(t, s, p[:len(p)/2], 512, LogitsAll, nil), forward(t, s, p[len(p)/2:], 512, LogitsAll, nil)...)
+	}
+	wantA, wantB := alone(a), alone(b)
+	sa, sb := newSequence(t, n), newSequence(t, n)
+	var gotA, gotB [][]float32
+	// A prefills in chunks of 90 while B goes in steps of 1 to 5, both in one pass.
+	for i := 0; sa.Len() < len(a) || sb.Len() < len(b); i++ {
+		var segs []Segment
+		if sa.Len() < len(a) {
+			segs = append(segs, Segment{Seq: sa, Tokens: a[sa.Len():min(sa.Len()+90, len(a))], Logits: LogitsAll})
+		}
+		if sb.Len() < len(b) {
+			segs = append(segs, Segment{Seq: sb, Tokens: b[sb.Len():min(sb.Len()+1+i%5, len(b))], Logits: LogitsAll})
+		}
+		rows, err := n.Forward(context.Background(), segs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, g := range segs {
+			for _, r := range rows[j] {
+				r = append([]float32(nil), r...)
+				if g.Seq == sa {
+					gotA = append(gotA, r)
+				} else {
+					gotB = append(gotB, r)
+				}
+			}
+		}
+	}
+	sameBits(t, "prefilling sequence", gotA, wantA)
+	sameBits(t, "stepping sequence", gotB, wantB)
+}
+
+// A restored state must answer exactly as the state that was saved, wherever in a page the point lies, whoever goes on first,
+// and in a sequence other than the one that was saved.
+func TestRestoredSequenceAnswersBitForBit(t *testing.T) {
+	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 8})
+	prompt := longPrompt(t, 700)
+	other := append([]int32(nil), prompt[300:400]...)
+	free := n.pages.Free()
+	for _, at := range []int{1, 255, 256, 257, 300, 512} {
+		t.Run(fmt.Sprintf("point at %d", at), func(t *testing.T) {
+			s := newSequence(t, n)
+			forward(t, s, prompt[:at], 512, LogitsNone, nil)
+			point, err := s.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := forward(t, s, prompt[at:at+150], 64, LogitsAll, nil)
+
+			branch := newSequence(t, n)
+			branch.Restore(point)
+			if branch.Len() != at {
+				t.Fatalf("restored at %d, wanted %d", branch.Len(), at)
+			}
+			forward(t, branch, other, 50, LogitsNone, nil) // goes its own way in the shared page
+			branch.Restore(point)
+			sameBits(t, "in another sequence", forward(t, branch, prompt[at:at+150], 31, LogitsAll, nil), want)
+
+			// The first sequence must not have noticed: it goes on, then returns to the point itself.
+			next := forward(t, s, prompt[at+150:at+180], 30, LogitsAll, nil)
+			sameBits(t, "after the branch", forward(t, branch, prompt[at+150:at+180], 30, LogitsAll, nil), next)
+			s.Restore(point)
+			sameBits(t, "in the same sequence", forward(t, s, prompt[at:at+150], 150, LogitsAll, nil), want)
+			point.Release()
+			branch.Close()
+			s.Close()
+			if n.pages.Free() != free {
+				t.Errorf("%d pages free, %d before: some were lost", n.pages.Free(), free)
+			}
+		})
+	}
+}
+
+func TestMTPHeadIsRestoredWithItsSequence(t *testing.T) {
+	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 4})
+	prompt := longPrompt(t, 400)
+	h := n.config.Hidden
+	hidden := make([]float32, 300*h)
+	s := newSequence(t, n)
+	forward(t, s, prompt[:300], 300, LogitsNone, hidden)
+	mtp := func(s *Sequence, slot, count int, shift int32) [][]float32 {
+		t.Helper()
+		tokens := append([]int32(nil), prompt[slot+1:slot+1+count]...)
+		tokens[0] = (tokens[0] + shift) % 4000
+		rows, err := n.MTP(context.Background(), []MTPSegment{{Seq: s, Slot: slot, Tokens: tokens, Hidden: hidden[slot*h:], Logits: LogitsAll}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out [][]float32
+		for _, r := range rows[0] {
+			out = append(out, append([]float32(nil), r...))
+		}
+		return out
+	}
+	mtp(s, 0, 257, 0)
+	point, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer point.Release()
+	want := mtp(s, 257, 20, 0)
+	branch := newSequence(t, n)
+	branch.Restore(point)
+	mtp(branch, 257, 20, 5)
+	mtp(branch, 250, 27, 0) // slots dropped and written again, as after rejected drafts
+	sameBits(t, "after dropped slots", mtp(branch, 257, 20, 0), want)
+	branch.Restore(point)
+	sameBits(t, "after restore", mtp(branch, 257, 20, 0), want)
+	sameBits(t, "in its own sequence", mtp(s, 257, 20, 0), want)
+}
+
+func TestCancelledPassHasNotMovedTheSequence(t *testing.T) {
+	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 1})
+	prompt := longPrompt(t, 300)
+	s := newSequence(t, n)
+	forward(t, s, prompt[:100], 100, LogitsNone, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := n.Forward(ctx, []Segment{{Seq: s, Tokens: prompt[100:300]}}); err != context.Canceled {
+		t.Fatalf("error %v, wanted context.Canceled", err)
+	}
+	if s.Len() != 100 {
+		t.Fatalf("moved to %d", s.Len())
+	}
+	got := forward(t, s, prompt[100:300], 200, LogitsAll, nil)
+	s.Close()
+	fresh := newSequence(t, n)
+	sameBits(t, "after the cancelled pass", got, forward(t, fresh, prompt, 300, LogitsAll, nil)[100:])
+}
+
+// broken is a device whose passes fail after they did their work: the worst moment for a state.
+type broken struct {
+	device.Device
+	fail bool
+}
+
+type brokenPass struct {
+	device.Pass
+	dev *broken
+}
+
+func (b *broken) NewPass() device.Pass { return brokenPass{b.Device.NewPass(), b} }
+
+func (p brokenPass) Run(ctx context.Context) error {
+	if err := p.Pass.Run(ctx); err != nil {
+		return err
+	}
+	if p.dev.fail {
+		return fmt.Errorf("command buffer: page fault")
+	}
+	return nil
+}
+
+func TestFailedPassLosesTheSequenceUntilItIsRestored(t *testing.T) {
+	ckpt, err := weights.Open(pocketQ4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev := &broken{Device: cpu.New(0)}
+	t.Cleanup(func() { dev.Close(); ckpt.Close() })
+	n, err := Load(dev, ckpt, Options{WindowTokens: 1024, MaxSequences: 1, ExtraPages: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := longPrompt(t, 200)
+	s := newSequence(t, n)
+	forward(t, s, prompt[:100], 100, LogitsNone, nil)
+	point, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := forward(t, s, prompt[100:], 100, LogitsAll, nil)
+	s.Restore(point)
+	dev.fail = true
+	if _, err := n.Forward(context.Background(), []Segment{{Seq: s, Tokens: prompt[100:]}}); err == nil {
+		t.Fatal("the failure was not reported")
+	}
+	dev.fail = false
+	if s.Len() != 100 {
+		t.Fatalf("moved to %d", s.Len())
+	}
+	if _, err := n.Forward(context.Background(), []Segment{{Seq: s, Tokens: prompt[100:]}}); err != ErrSequenceLost {
+		t.Fatalf("error %v, wanted ErrSequenceLost", err)
+	}
+	if _, err := s.Snapshot(); err != ErrSequenceLost {
+		t.Fatalf("a snapshot of a lost state: error %v", err)
+	}
+	s.Restore(point)
+	sameBits(t, "after restore", forward(t, s, prompt[100:], 100, LogitsAll, nil), want)
+}
+
+func TestNothingIsAllocatedOnceWarm(t *testing.T) {
+	n := load(t, pocketQ4, Options{WindowTokens: 2048, MaxSequences: 2})
+	prompt := longPrompt(t, 64)
+	a, b := newSequence(t, n), newSequence(t, n)
+	forward(t, a, prompt, 64, LogitsLast, nil)
+	forward(t, b, prompt, 64, LogitsLast, nil)
+	ctx := context.Background()
+	token := []int32{prompt[0]}
+	both := []Segment{{Seq: a, Tokens: token, Logits: LogitsLast}, {Seq: b, Tokens: token, Logits: LogitsLast}}
+	chunk := []Segment{{Seq: b, Tokens: prompt[:32]}}
+	step := func(segs []Segment) func() {
+		return func() {
+			if _, err := n.Forward(ctx, segs); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, row := range []struct {
+		name string
+		segs []Segment
+	}{{"decode of one", both[:1]}, {"decode of two", both}, {"prefill chunk", chunk}} {
+		if allocs := testing.AllocsPerRun(20, step(row.segs)); allocs != 0 {
+			t.Errorf("%s: %v allocations", row.name, allocs)
+		}
+	}
+}
