@@ -92,6 +92,11 @@ func fused4x1AVX512(args *byte)
 //go:noescape
 func fused4x2AVX512(args *byte)
 
+// fused4x3AVX512 is the product of 1 to 4 rows with 3 panels of 4-bit codes. args points at a tileArgs.
+//
+//go:noescape
+func fused4x3AVX512(args *byte)
+
 // fused4x4AVX512 is the product of 1 to 4 rows with 4 panels of 4-bit codes. args points at a tileArgs.
 //
 //go:noescape
@@ -106,6 +111,11 @@ func fused8x1AVX512(args *byte)
 //
 //go:noescape
 func fused8x2AVX512(args *byte)
+
+// fused8x3AVX512 is the product of 1 to 4 rows with 3 panels of 8-bit codes. args points at a tileArgs.
+//
+//go:noescape
+func fused8x3AVX512(args *byte)
 
 // fused8x4AVX512 is the product of 1 to 4 rows with 4 panels of 8-bit codes. args points at a tileArgs.
 //

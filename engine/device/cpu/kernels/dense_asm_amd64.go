@@ -47,6 +47,11 @@ func fusedBF16x1AVX512(args *byte)
 //go:noescape
 func fusedBF16x2AVX512(args *byte)
 
+// fusedBF16x3AVX512 is the product of 1 to 4 rows with 3 panels of BF16 numbers. args points at a tileArgs.
+//
+//go:noescape
+func fusedBF16x3AVX512(args *byte)
+
 // fusedBF16x4AVX512 is the product of 1 to 4 rows with 4 panels of BF16 numbers. args points at a tileArgs.
 //
 //go:noescape
@@ -66,6 +71,11 @@ func fusedF16x1AVX512(args *byte)
 //
 //go:noescape
 func fusedF16x2AVX512(args *byte)
+
+// fusedF16x3AVX512 is the product of 1 to 4 rows with 3 panels of F16 numbers. args points at a tileArgs.
+//
+//go:noescape
+func fusedF16x3AVX512(args *byte)
 
 // fusedF16x4AVX512 is the product of 1 to 4 rows with 4 panels of F16 numbers. args points at a tileArgs.
 //

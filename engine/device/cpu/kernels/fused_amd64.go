@@ -26,11 +26,12 @@ func (p *product) fused(rows, lo, hi int) {
 	}
 }
 
-// fused512 runs as many panels as it can, at most n, and returns their number.
+// fused512 runs as many panels as it can, at most n, and returns their number. Four or three panels keep the units busy through
+// the latency of a chain, two do not: 6 are done as 3 and 3.
 func (m *Matrix) fused512(t *tileArgs, n int) int {
 	args := (*byte)(unsafe.Pointer(t))
 	switch {
-	case n >= 4:
+	case n == 4 || n >= 7:
 		switch {
 		case m.bits == 4:
 			fused4x4AVX512(args)
@@ -42,7 +43,19 @@ func (m *Matrix) fused512(t *tileArgs, n int) int {
 			fusedF16x4AVX512(args)
 		}
 		return 4
-	case n >= 2:
+	case n >= 3:
+		switch {
+		case m.bits == 4:
+			fused4x3AVX512(args)
+		case m.bits == 8:
+			fused8x3AVX512(args)
+		case m.dtype == BF16:
+			fusedBF16x3AVX512(args)
+		default:
+			fusedF16x3AVX512(args)
+		}
+		return 3
+	case n == 2:
 		switch {
 		case m.bits == 4:
 			fused4x2AVX512(args)

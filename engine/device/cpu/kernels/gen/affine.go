@@ -34,7 +34,7 @@ func emitAffine(e emitter) {
 // fusedShapes are the register tiles of products that unpack weights on the way: for few rows.
 func (e emitter) fusedShapes() []tileShape {
 	if e.isa == avx512 {
-		return []tileShape{{1, 4}, {2, 4}, {4, 4}}
+		return []tileShape{{1, 4}, {2, 4}, {3, 4}, {4, 4}}
 	}
 	return []tileShape{{1, 4}, {2, 1}}
 }
