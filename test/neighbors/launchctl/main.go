@@ -1,0 +1,6 @@
+// Command launchctl is a double of macOS's launchctl and of launchd behind it: a real program on a real port, for tests only.
+package main
+
+import "slipway/test/neighbors/double"
+
+func main() { double.Launchctl() }

@@ -1,0 +1,6 @@
+// Command mtplx is a double of MTPLX: a real program on a real port, for tests only.
+package main
+
+import "slipway/test/neighbors/double"
+
+func main() { double.Main(double.MTPLX) }

@@ -1,0 +1,6 @@
+// Command omlx is a double of oMLX: a real program on a real port, for tests only.
+package main
+
+import "slipway/test/neighbors/double"
+
+func main() { double.Main(double.OMLX) }

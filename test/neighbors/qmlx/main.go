@@ -1,0 +1,6 @@
+// Command qmlx is a double of qMLX: a real program on a real port, for tests only.
+package main
+
+import "slipway/test/neighbors/double"
+
+func main() { double.Main(double.QMLX) }
