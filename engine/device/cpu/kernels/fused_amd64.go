@@ -7,21 +7,20 @@ func (p *product) fused(rows, lo, hi int) {
 	m := p.m
 	words := unsafe.Pointer(&m.words[0])
 	t := tileArgs{
-		c: p.c, cStride: p.cStride, a: p.a, aStride: p.aStride, bPanel: 4 * m.panel, k: m.in, rows: rows,
+		cStride: p.cStride, a: p.a, aStride: p.aStride, bPanel: 4 * m.panel, k: m.in, rows: rows,
 		wide: m.wide(),
 	}
 	if m.bits != 0 {
 		t.groups, t.units = m.in/m.group, m.units()
 	}
 	for at := lo; at < hi; {
-		t.b = unsafe.Add(words, 4*at*m.panel)
+		t.b, t.c = unsafe.Add(words, 4*at*m.panel), unsafe.Add(p.c, 4*OutUnit*(at-lo))
 		var n int
 		if active == AVX512 {
 			n = m.fused512(&t, hi-at)
 		} else {
 			n = m.fused256(&t, hi-at)
 		}
-		t.c = unsafe.Add(t.c, 4*OutUnit*n)
 		at += n
 	}
 }

@@ -200,3 +200,20 @@ func TestMulAllocates(t *testing.T) {
 		})
 	}
 }
+
+// Workers that share a matrix and the table of scratch memory: a scratch given to two would mix their weights.
+func TestMulFromManyWorkers(t *testing.T) {
+	s := affineSample(1, 203, 320, 5, 64, BF16)
+	m := s.matrix(t)
+	const rows, workers, rounds = 9, 8, 20
+	x := randomVector(newRand(4), rows*s.in)
+	want := s.product(x, rows)
+	for range rounds {
+		y := make([]float32, rows*s.out)
+		share(workers, func(i int) {
+			lo, hi := s.out*i/workers, s.out*(i+1)/workers
+			m.Mul(y, s.out, x, s.in, rows, lo, hi)
+		})
+		wantSame(t, s.name, y, want)
+	}
+}
