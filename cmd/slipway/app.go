@@ -26,8 +26,6 @@ func newApp(s *session) *cli.App {
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err.Error()) },
-		CommandNotFound: func(c *cli.Context, name string) {
-		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usage(fmt.Sprintf("there is no command %q; slipway --help lists them", c.Args().First()))
@@ -93,7 +91,7 @@ func usage(what string) error {
 	return &failure{code: exitUsage, what: sentence(what), then: "See slipway --help."}
 }
 
-// human is the printer of an answer that has only words.
+// words is the printer of an answer that has only words.
 func words(lines ...string) func(io.Writer) {
 	return func(w io.Writer) {
 		for _, line := range lines {
@@ -107,6 +105,10 @@ func homeFlag() cli.Flag {
 	return &cli.StringFlag{Name: "home", Usage: "folder that everything lives in", EnvVars: []string{"SLIPWAY_HOME"}, Value: "~/.slipway"}
 }
 
+func sourceFlag() cli.Flag {
+	return &cli.StringFlag{Name: "source", Usage: "folder of slipway's source, to build the server from", EnvVars: []string{"SLIPWAY_SOURCE"}}
+}
+
 func choiceFlags() []cli.Flag {
 	return []cli.Flag{
 		homeFlag(),
@@ -114,7 +116,7 @@ func choiceFlags() []cli.Flag {
 		&cli.StringFlag{Name: "profile", Usage: "exact, balanced or long; left out: the first that the server can honour"},
 		&cli.IntFlag{Name: "port", Usage: "port of the API; left out: 8008"},
 		&cli.IntFlag{Name: "monitor-port", Usage: "port of the monitor page; left out: 8010"},
-		&cli.StringFlag{Name: "source", Usage: "folder of slipway's source, to build the server from"},
+		sourceFlag(),
 		&cli.BoolFlag{Name: "no-launch", Usage: "set everything up and do not start the server"},
 		&cli.BoolFlag{Name: "accept-told", Usage: "also install files whose hashes only the hub vouches for"},
 	}

@@ -21,7 +21,7 @@ func applyVerb(s *session) *cli.Command {
 		Flags: []cli.Flag{homeFlag(),
 			&cli.StringFlag{Name: "plan", Usage: "file that slipway plan --out wrote"},
 			&cli.StringFlag{Name: "digest", Usage: "digest of the plan that the person saw and agreed to"},
-			&cli.StringFlag{Name: "source", Usage: "folder of slipway's source, if the plan was made with it"},
+			sourceFlag(),
 			&cli.BoolFlag{Name: "detach", Usage: "return at once; slipway wait waits for the end"},
 			&cli.BoolFlag{Name: "set-aside-journal", Usage: "move a damaged journal out of the way first"},
 			&cli.StringFlag{Name: "job", Hidden: true},

@@ -92,6 +92,7 @@ func doctorVerb(s *session) *cli.Command {
 			}
 			// What is set up is what is examined, unless something else was asked for.
 			s.settingsInto(&ask)
+			ask.KeepEngine = !c.IsSet("source")
 			p, err := installer.Prepare(s.ctx, ask, s.place)
 			if err != nil {
 				return err

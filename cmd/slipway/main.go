@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"slipway/installer"
+	"slipway/installer/build"
 	"slipway/installer/consent"
 	"slipway/installer/machine"
 )
@@ -21,6 +22,9 @@ var (
 	version        = "0.1.0-dev"
 	prebuiltServer = "" // "sha256:..." of the slipway-server that a release puts beside this program
 )
+
+// bareMachine forgets where this program was compiled and where Go usually lies: the tests' machine without Go.
+var bareMachine bool
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == machine.MetalVerb {
@@ -49,10 +53,13 @@ func place() installer.Place {
 	at.UserHome, _ = os.UserHomeDir()
 	at.WorkingDir, _ = os.Getwd()
 	at.Executable, _ = os.Executable()
-	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) && !bareMachine {
 		at.RecordedSource = filepath.Dir(filepath.Dir(filepath.Dir(file)))
 	}
 	os.Setenv("PATH", "/usr/bin:/bin:/usr/sbin:/sbin:"+at.ToolPath)
+	if !bareMachine {
+		at.ToolPath += ":" + strings.Join(build.WellKnown, ":")
+	}
 	return at
 }
 

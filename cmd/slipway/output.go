@@ -96,9 +96,9 @@ func (s *session) finish(err error) int {
 			Retryable: f.code == exitNetwork || f.code == exitTimeout || f.code == exitLocked}})
 		return f.code
 	}
-	fmt.Fprintf(s.errOut, "slipway: %s\n", launch.Printable(f.what))
+	fmt.Fprintf(s.errOut, "slipway: %s\n", printableText(f.what))
 	if f.then != "" {
-		fmt.Fprintf(s.errOut, "%s\n", launch.Printable(f.then))
+		fmt.Fprintf(s.errOut, "%s\n", printableText(f.then))
 	}
 	if len(f.next) > 0 {
 		fmt.Fprintf(s.errOut, "Next: %s\n", shellWords(s.argv(f.next...)))

@@ -18,7 +18,7 @@ func upgradeVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "upgrade", Usage: "build the server from the source at hand; the old one stays until the new one answers",
 		Flags: []cli.Flag{homeFlag(),
-			&cli.StringFlag{Name: "source", Usage: "folder of slipway's source, to build the server from"},
+			sourceFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "allow writing in the home, building and launching without a question"},
 			&cli.BoolFlag{Name: "no-input", Usage: "never ask; without consent end with exit code 5"},
 			eventsFlag()},

@@ -52,17 +52,18 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 	if err != nil {
 		return Record{}, err
 	}
-	if status.State == Running || status.State == Starting {
-		if status.Record.Settings == want {
-			return awaitOther(ctx, root, homePath, want)
-		}
-		if _, err := Stop(ctx, root, homePath); err != nil {
-			return Record{}, err
-		}
+	living := status.State == Running || status.State == Starting
+	if living && status.Record.Settings == want {
+		return awaitOther(ctx, root, homePath, want)
 	}
 	program := filepath.Join(homePath, filepath.FromSlash(want.Program))
 	if err := CheckProbe(ctx, program, want); err != nil {
-		return Record{}, err
+		return Record{}, err // before anything is stopped: an unfit server replaces nothing
+	}
+	if living {
+		if _, err := Stop(ctx, root, homePath); err != nil {
+			return Record{}, err
+		}
 	}
 	if use := LookPort(ctx, want.Port); use.Taken {
 		return Record{}, &PortError{want.Port, use}

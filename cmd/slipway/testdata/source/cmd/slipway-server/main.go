@@ -1,0 +1,71 @@
+// A test double of slipway-server that speaks its contract: serve with /health and a canned streamed reply, probe.
+// The environment variable FAKE_SERVER chooses a fault: "crash", "slow", "deaf".
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "probe" {
+		fmt.Println(`{"schema_version":1,"version":"double","os":"any","arch":"any","device":"cpu","devices":["cpu"],"recommended_max_working_set":null,"max_buffer_length":0,"capabilities":{"kv_formats":["f32"],"prefill_policies":["exact"],"drafts":["none"],"devices":["cpu"]}}`)
+		return
+	}
+	if len(os.Args) < 2 || os.Args[1] != "serve" {
+		fmt.Fprintln(os.Stderr, "usage: slipway-server serve|probe")
+		os.Exit(2)
+	}
+	f := flag.NewFlagSet("serve", flag.ExitOnError)
+	model := f.String("model", "", "")
+	f.String("device", "auto", "")
+	host := f.String("host", "127.0.0.1", "")
+	port := f.Int("port", 8008, "")
+	f.Int("window", 0, "")
+	f.Int("parallel", 2, "")
+	launchID := f.String("launch-id", "", "")
+	modelID := f.String("model-id", "", "")
+	f.String("revision", "", "")
+	f.Parse(os.Args[2:])
+	fault, _ := os.ReadFile(filepath.Join(*model, "..", "..", "..", "fault"))
+	if string(fault) == "crash\n" {
+		fmt.Println("loading", *model)
+		fmt.Fprintln(os.Stderr, "the double was told to crash\x1b[31m")
+		os.Exit(1)
+	}
+	if _, err := os.Stat(filepath.Join(*model, "config.json")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	started := time.Now()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
+		json.NewEncoder(w).Encode(map[string]any{"product": "slipway", "version": "double", "pid": os.Getpid(), "started": started.Format(time.RFC3339),
+			"launch_id": *launchID, "model": *modelID, "ready": true, "busy": false, "active": 0, "queued": 0, "background": false, "draining": false})
+	})
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, piece := range []string{"I am ", "a test ", "double."} {
+			data, _ := json.Marshal(map[string]any{"choices": []any{map[string]any{"delta": map[string]any{"content": piece}}}})
+			fmt.Fprintf(w, "data: %s\n\n", data)
+		}
+		fmt.Fprint(w, "data: [DONE]\n\n")
+	})
+	server := &http.Server{Addr: fmt.Sprintf("%s:%d", *host, *port), Handler: mux}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	go func() { <-stop; server.Shutdown(context.Background()) }()
+	fmt.Println("listening on", server.Addr)
+	if err := server.ListenAndServe(); err != http.ErrServerClosed {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
