@@ -1,0 +1,62 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"slipway/manifests"
+)
+
+// SaveLock writes the lock beside the model. A lock that is there already and names other bytes for the same revision is
+// a *LockConflictError; one that only knows less (told where this one is proven) is replaced.
+func SaveLock(home *os.Root, lock manifests.Lock) error {
+	data, err := lock.Marshal()
+	if err != nil {
+		return err
+	}
+	if err := home.MkdirAll(RepoDir(lock.Repo), 0o755); err != nil {
+		return err
+	}
+	name := LockPath(lock.Repo, lock.Revision)
+	switch there, err := LoadLock(home, lock.Repo, lock.Revision); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	default:
+		if err := Agree(there, lock); err != nil {
+			return err
+		}
+	}
+	return writeAtomic(home, name, data, 0o644)
+}
+
+// LoadLock reads the lock beside an installed model.
+func LoadLock(home *os.Root, repo string, revision manifests.Revision) (manifests.Lock, error) {
+	data, err := home.ReadFile(LockPath(repo, revision))
+	if err != nil {
+		return manifests.Lock{}, err
+	}
+	lock, err := manifests.ParseLock(data)
+	if err == nil && (lock.Repo != repo || lock.Revision != revision) {
+		err = fmt.Errorf("is the lock of %s at %s", lock.Repo, lock.Revision)
+	}
+	return lock, err
+}
+
+// Agree is nil when two locks of one revision name the same bytes for every file that both have. A revision never
+// changes, so a difference is a *LockConflictError.
+func Agree(a, b manifests.Lock) error {
+	if a.Repo != b.Repo || a.Revision != b.Revision {
+		return &LockConflictError{a.Repo, "and " + b.Repo + " are two models"}
+	}
+	for _, f := range a.Files {
+		other, both := b.File(f.Path)
+		if both && (other.Size != f.Size || other.SHA256 != f.SHA256) {
+			return &LockConflictError{f.Path, fmt.Sprintf("has %d bytes and %s in one, %d bytes and %s in the other",
+				f.Size, f.SHA256, other.Size, other.SHA256)}
+		}
+	}
+	return nil
+}
