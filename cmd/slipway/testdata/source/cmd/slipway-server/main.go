@@ -1,5 +1,5 @@
 // A test double of slipway-server that speaks its contract: serve with /health and a canned streamed reply, probe.
-// The environment variable FAKE_SERVER chooses a fault: "crash", "slow", "deaf".
+// A file named fault in the home chooses a fault: "crash", or "slow" (not ready while the file is there).
 package main
 
 import (
@@ -35,7 +35,8 @@ func main() {
 	modelID := f.String("model-id", "", "")
 	f.String("revision", "", "")
 	f.Parse(os.Args[2:])
-	fault, _ := os.ReadFile(filepath.Join(*model, "..", "..", "..", "fault"))
+	faultFile := filepath.Join(*model, "..", "..", "..", "fault")
+	fault, _ := os.ReadFile(faultFile)
 	if string(fault) == "crash\n" {
 		fmt.Println("loading", *model)
 		fmt.Fprintln(os.Stderr, "the double was told to crash\x1b[31m")
@@ -46,10 +47,15 @@ func main() {
 		os.Exit(1)
 	}
 	started := time.Now()
+	slow := string(fault) == "slow\n"
+	ready := func() bool {
+		_, err := os.Stat(faultFile)
+		return !slow || err != nil
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
 		json.NewEncoder(w).Encode(map[string]any{"product": "slipway", "version": "double", "pid": os.Getpid(), "started": started.Format(time.RFC3339),
-			"launch_id": *launchID, "model": *modelID, "ready": true, "busy": false, "active": 0, "queued": 0, "background": false, "draining": false})
+			"launch_id": *launchID, "model": *modelID, "ready": ready(), "busy": false, "active": 0, "queued": 0, "background": false, "draining": false})
 	})
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"slipway/installer/apply"
+	"slipway/installer/build"
+)
+
+// rig runs slipway on a machine without Go, with the test double as the trusted prebuilt server, so that a set-up takes
+// a fraction of a second and its every step can be killed.
+type rig struct {
+	t      *testing.T
+	dir    string
+	slip   string // slipway, with slipway-server beside it
+	home   string
+	port   int
+	digest string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), port: freePort(t)}
+	r.home = filepath.Join(r.dir, "home")
+	found, err := exec.LookPath("slipway")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.slip = filepath.Join(r.dir, "bin", "slipway")
+	if err := os.Mkdir(filepath.Dir(r.slip), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	copyProgram(t, found, r.slip)
+	out, err := exec.Command("go", "build", "-C", "testdata/source", "-o", filepath.Join(r.dir, "bin", "slipway-server"), "./cmd/slipway-server").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	sum, _, err := build.HashFile(filepath.Join(r.dir, "bin", "slipway-server"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.digest = string(sum)
+	t.Cleanup(func() { killServers(r.dir) })
+	return r
+}
+
+func copyProgram(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command is slipway with these arguments in the rig's environment.
+func (r *rig) command(env []string, args ...string) *exec.Cmd {
+	cmd := exec.Command(r.slip, args...)
+	cmd.Dir = r.dir
+	cmd.Env = append([]string{"HOME=" + filepath.Join(r.dir, "user"), "PATH=" + filepath.Dir(r.slip), "SLIPWAY_HOME=" + r.home, "TERM=xterm",
+		"TEST_BARE_MACHINE=1", "TEST_PREBUILT_DIGEST=" + r.digest}, env...)
+	return cmd
+}
+
+func (r *rig) setupArgs(more ...string) []string {
+	return append([]string{"setup", "--port", fmt.Sprint(r.port)}, more...)
+}
+
+// run runs to the end and returns exit code (-1: killed by a signal), standard output and standard error.
+func (r *rig) run(env []string, args ...string) (int, string, string) {
+	r.t.Helper()
+	cmd := r.command(env, args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		r.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
+}
+
+// tree is what must be the same whatever happened on the way.
+func (r *rig) tree() string {
+	r.t.Helper()
+	var all string
+	for _, dir := range []string{"models", "engines", "state/receipts"} {
+		text, err := maskedTree(filepath.Join(r.home, dir))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		all += text
+	}
+	return all
+}
+
+// clean takes the home away, server first.
+func (r *rig) clean() {
+	r.t.Helper()
+	if code, _, errOut := r.run(nil, "uninstall", "--yes"); code != 0 && code != exitNotReady {
+		r.t.Fatalf("uninstall: %d\n%s", code, errOut)
+	}
+	if left, _ := filepath.Glob(r.home + "*"); len(left) > 0 {
+		r.t.Fatalf("left after uninstall: %v", left)
+	}
+}
+
+// servers counts the living servers that were started from this home.
+func (r *rig) servers() int {
+	n := 0
+	exes, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, exe := range exes {
+		if target, err := os.Readlink(exe); err == nil && strings.HasPrefix(target, r.home+"/") {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *rig) undisturbed() string {
+	r.t.Helper()
+	if code, _, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {
+		r.t.Fatalf("undisturbed: %d\n%s", code, errOut)
+	}
+	want := r.tree()
+	r.clean()
+	return want
+}
+
+func TestSetupKilledAtEveryJournalWrite(t *testing.T) {
+	r := newRig(t)
+	want := r.undisturbed()
+	points := 0
+	for _, when := range []string{"before", "torn", "after"} {
+		for n := 1; ; n++ {
+			env := []string{fmt.Sprintf("%s=%d:%s", apply.FaultVariable, n, when)}
+			code, _, errOut := r.run(env, r.setupArgs("--yes")...)
+			if code == 0 {
+				if n < 12 {
+					t.Fatalf("only %d journal writes", n-1)
+				}
+				r.clean()
+				break
+			}
+			if code != -1 {
+				t.Fatalf("killed %s write %d: ended with %d\n%s", when, n, code, errOut)
+			}
+			points++
+			// From the first whole record on the plan is open and consent was given: nothing is asked again, even
+			// though nobody can be asked here. The last record closes the plan.
+			args := r.setupArgs()
+			if n == 1 && when != "after" {
+				args = r.setupArgs("--yes")
+			}
+			if code, _, errOut = r.run(nil, args...); code != 0 {
+				t.Fatalf("after the kill %s write %d: %d\n%s", when, n, code, errOut)
+			}
+			if got := r.tree(); got != want {
+				t.Fatalf("after the kill %s write %d the tree differs:\n%s\nwant\n%s", when, n, got, want)
+			}
+			if n := r.servers(); n != 1 {
+				t.Fatalf("after the kill %s write %d there are %d servers", when, n, n)
+			}
+			r.clean()
+		}
+	}
+	if points < 36 {
+		t.Fatalf("only %d kill points", points)
+	}
+}
+
+func TestSetupKilledAtRandomMoments(t *testing.T) {
+	r := newRig(t)
+	want := r.undisturbed()
+	kills := 0
+	random := rand.New(rand.NewSource(1))
+	for round := 0; round < 12; round++ {
+		cmd := r.command(nil, r.setupArgs("--yes")...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(random.Intn(150)) * time.Millisecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+		if cmd.ProcessState.ExitCode() == -1 {
+			kills++
+		}
+		if code, _, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {
+			t.Fatalf("round %d: %d\n%s", round, code, errOut)
+		}
+		if got := r.tree(); got != want {
+			t.Fatalf("round %d: the tree differs:\n%s\nwant\n%s", round, got, want)
+		}
+		if n := r.servers(); n != 1 {
+			t.Fatalf("round %d: %d servers", round, n)
+		}
+		r.clean()
+	}
+	if kills == 0 {
+		t.Fatal("no run was killed")
+	}
+}
+
+// hang starts a set-up whose server does not become ready, and returns when it waits for it.
+func (r *rig) hang() (*exec.Cmd, *bytes.Buffer) {
+	r.t.Helper()
+	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
+		r.t.Fatalf("%d\n%s", code, errOut)
+	}
+	if err := os.WriteFile(filepath.Join(r.home, "fault"), []byte("slow\n"), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+	cmd := r.command(nil, r.setupArgs("--yes")...)
+	errOut := &bytes.Buffer{}
+	cmd.Stderr = errOut
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.until("the server was started", func() bool { return r.servers() == 1 })
+	return cmd, errOut
+}
+
+func (r *rig) until(what string, holds func() bool) {
+	r.t.Helper()
+	for range 1200 {
+		if holds() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	r.t.Fatalf("it never came that %s", what)
+}
+
+func TestTwoRunsAtOnceOneIsLockedOut(t *testing.T) {
+	r := newRig(t)
+	first, firstOut := r.hang()
+	holder := fmt.Sprintf("pid %d", first.Process.Pid)
+	code, _, errOut := r.run(nil, "down")
+	if code != exitLocked || !strings.Contains(errOut, holder) {
+		t.Fatalf("second run: %d, want %d and %q\n%s", code, exitLocked, holder, errOut)
+	}
+	if err := os.Remove(filepath.Join(r.home, "fault")); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Wait(); err != nil {
+		t.Fatalf("first run: %v\n%s", err, firstOut)
+	}
+	// A holder that died is told from a live one: its record is there, and the lock is free.
+	second, _ := r.hangAgain()
+	second.Process.Kill()
+	second.Wait()
+	if code, _, errOut := r.run(nil, "down"); code != 0 {
+		t.Fatalf("after a dead holder: %d\n%s", code, errOut)
+	}
+}
+
+// hangAgain stops the server and hangs once more.
+func (r *rig) hangAgain() (*exec.Cmd, *bytes.Buffer) {
+	r.t.Helper()
+	if code, _, errOut := r.run(nil, "down"); code != 0 {
+		r.t.Fatalf("down: %d\n%s", code, errOut)
+	}
+	return r.hang()
+}
+
+func TestSignalStopsCleanlyAndTheSameCommandGoesOn(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		sig  syscall.Signal
+		code int
+	}{{"Ctrl-C", syscall.SIGINT, exitInterrupt}, {"SIGTERM", syscall.SIGTERM, exitTerminated}, {"SIGHUP", syscall.SIGHUP, exitHangup}} {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRig(t)
+			cmd, errOut := r.hang()
+			cmd.Process.Signal(row.sig)
+			cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != row.code {
+				t.Fatalf("exit code %d, want %d\n%s", code, row.code, errOut)
+			}
+			if !strings.Contains(errOut.String(), "Next: ") || !strings.Contains(errOut.String(), "setup") {
+				t.Fatalf("the command that goes on is not printed:\n%s", errOut)
+			}
+			if n := r.servers(); n != 0 {
+				t.Fatalf("%d servers are left", n)
+			}
+			if err := os.Remove(filepath.Join(r.home, "fault")); err != nil {
+				t.Fatal(err)
+			}
+			code, _, again := r.run(nil, r.setupArgs()...) // without --yes: consent was given
+			if code != 0 || !strings.Contains(again, "Continuing") {
+				t.Fatalf("going on: %d\n%s", code, again)
+			}
+		})
+	}
+}
