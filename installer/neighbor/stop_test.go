@@ -1,0 +1,547 @@
+package neighbor
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"slipway/installer/neighbor/record"
+	"slipway/installer/process"
+)
+
+var ctx = context.Background()
+
+// stop stops through a launcher process that then stays, as slipway's server does.
+func (d *double) stoppedBy(s *System) *launcher {
+	d.t.Helper()
+	l := launch(d.t, s, d.port)
+	if said := <-l.said; said != "stopped" {
+		d.t.Fatalf("the launcher said %q", said)
+	}
+	return l
+}
+
+func files(t *testing.T, home string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	filepath.WalkDir(home, func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			b, _ := os.ReadFile(path)
+			all[path] = string(b)
+		}
+		return nil
+	})
+	return all
+}
+
+func TestStoppedNeighbourComesBackAsItWasAfterItsLauncherIsKilled(t *testing.T) {
+	s := newSystem(t)
+	d := newDouble(t, "mtplx", withArgs("serve", "--model", "модель с пробелом", "--system", "a \"b\" $c\n"),
+		withEnv("MTPLX_DEPTH=1", "EDITOR=vi", "OPENAI_API_KEY=sk-very-secret", "HF_ENDPOINT=https://me:pw-very-secret@hub.example")).start()
+	before, server := d.seen(), d.found(s)
+	if !server.Stoppable() {
+		t.Fatalf("refused: %s", server.Refusal)
+	}
+	l := d.stoppedBy(s)
+	if len(d.running()) != 0 {
+		t.Fatal("it still runs")
+	}
+	for path, text := range files(t, s.Home) {
+		if strings.Contains(text, "very-secret") {
+			t.Errorf("%s holds a secret", path)
+		}
+		if info, _ := os.Stat(path); info != nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s can be read by others (%v)", path, info.Mode())
+		}
+	}
+	list, err := s.Pending()
+	if err != nil || len(list) != 1 || list[0].Result != Held {
+		t.Errorf("while the launcher runs: %+v, %v", list, err)
+	}
+	if list, err = s.Restore(ctx, false); err != nil || len(list) != 1 || list[0].Result != Held || len(d.running()) != 0 {
+		t.Errorf("restoring while the launcher runs: %+v, %v", list, err)
+	}
+	l.kill()
+	eventually(t, "it answers again", func() bool { return d.answers("/health") })
+	after := d.seen()
+	if !slices.Equal(before.Argv, after.Argv) || before.Cwd != after.Cwd {
+		t.Errorf("before %q in %s\nafter  %q in %s", before.Argv, before.Cwd, after.Argv, after.Cwd)
+	}
+	slices.Sort(before.Env)
+	slices.Sort(after.Env)
+	if !slices.Equal(before.Env, after.Env) { // the watcher kept all of it in memory, secrets too
+		t.Errorf("environment before %q\nafter %q", before.Env, after.Env)
+	}
+	eventually(t, "the record is forgotten", func() bool { list, err := s.Pending(); return err == nil && len(list) == 0 })
+	if d.count("start") != 2 || len(d.running()) != 1 {
+		t.Errorf("log %q, running %v", d.log(), d.running())
+	}
+}
+
+func TestRestoreWithoutAWatcherBringsTheAllowListedEnvironment(t *testing.T) {
+	s := newSystem(t)
+	d := newDouble(t, "mtplx", withEnv("MTPLX_DEPTH=1", "EDITOR=vi", "OPENAI_API_KEY=sk-very-secret")).start()
+	l := d.stoppedBy(s)
+	killWatchers(t, s)
+	l.kill()
+	list, err := s.Restore(ctx, false)
+	if err != nil || len(list) != 1 || list[0].Result != Restored {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	env := d.seen().Env
+	if !slices.Contains(env, "MTPLX_DEPTH=1") || slices.Contains(env, "EDITOR=vi") || slices.ContainsFunc(env, func(e string) bool { return strings.Contains(e, "secret") }) {
+		t.Errorf("environment %q", env)
+	}
+	if again, err := s.Restore(ctx, false); err != nil || len(again) != 0 {
+		t.Errorf("once more: %+v, %v", again, err)
+	}
+	if found := d.found(s); found.Kind != "mtplx" {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// killWatchers ends the watchers of a home, by the home in their arguments.
+func killWatchers(t *testing.T, s *System) {
+	t.Helper()
+	for _, pid := range helpers(t, s, "watch-restore") {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	eventually(t, "no watcher is left", func() bool { return len(helpers(t, s, "watch-restore")) == 0 })
+}
+
+func helpers(t *testing.T, s *System, verb string) []int {
+	t.Helper()
+	pids, err := process.PIDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []int
+	for _, pid := range pids {
+		if d, err := process.Look(pid); err == nil && len(d.Argv) > 3 && d.Argv[1] == "slipway" && d.Argv[2] == s.Home && d.Argv[3] == verb {
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+func TestNeighbourThatBecomesBusyAfterTheProofIsLeftAlone(t *testing.T) {
+	s := newSystem(t)
+	d := newDouble(t, "mtplx").start()
+	s.step = func(step string) {
+		if step == "watched" { // the proof is done, the record is written, the signal is next
+			d.mode("busy")
+		}
+	}
+	_, err := s.Stop(ctx, []Server{d.found(s)}, StopOptions{})
+	if busy := new(NotIdleError); !errors.As(err, &busy) || busy.Idle.State != StateBusy {
+		t.Fatalf("error %v", err)
+	}
+	if d.count("end") != 0 || len(d.running()) != 1 {
+		t.Errorf("log %q", d.log())
+	}
+	if list, _ := s.Pending(); len(list) != 0 {
+		t.Errorf("a record is left: %+v", list)
+	}
+}
+
+func TestPidOfAnotherProgramIsNotSignalled(t *testing.T) {
+	s := newSystem(t)
+	d := newDouble(t, "mtplx").start()
+	server := d.found(s)
+	proofs, err := s.proveAll(ctx, []Server{server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Between check and signal the process ends, and its number goes to somebody else: an innocent with that pid.
+	innocent := exec.Command("sleep", "1000")
+	if err := innocent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- innocent.Wait() }()
+	defer innocent.Process.Kill()
+	server.identity.PID, server.PID = innocent.Process.Pid, innocent.Process.Pid
+	_, err = s.stopOne(ctx, server, proofs[0], StopOptions{})
+	if refused := new(NotIdleError); !errors.As(err, &refused) {
+		t.Errorf("error %v", err)
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("the innocent ended: %v", err)
+	default:
+	}
+	if len(d.running()) != 1 {
+		t.Error("the double ended")
+	}
+}
+
+func TestTwoNeighboursOneBusyNoneIsStopped(t *testing.T) {
+	s := newSystem(t)
+	idle, busy := newDouble(t, "mtplx").start(), newDouble(t, "llama-server").start()
+	servers := []Server{idle.found(s), busy.found(s)}
+	busy.mode("busy")
+	_, err := s.Stop(ctx, servers, StopOptions{})
+	if refused := new(NotIdleError); !errors.As(err, &refused) || refused.Server.Kind != "llama.cpp" {
+		t.Errorf("error %v", err)
+	}
+	if idle.count("end")+busy.count("end") != 0 {
+		t.Errorf("logs %q %q", idle.log(), busy.log())
+	}
+	// The second turns busy only after the first has been stopped: the first comes back at once.
+	busy.mode("idle")
+	s.step = func(step string) {
+		if step == "exited" {
+			busy.mode("busy")
+		}
+	}
+	if _, err = s.Stop(ctx, servers, StopOptions{}); err == nil {
+		t.Fatal("both were stopped")
+	}
+	if idle.count("start") != 2 || len(idle.running()) != 1 || busy.count("end") != 0 {
+		t.Errorf("logs %q %q", idle.log(), busy.log())
+	}
+}
+
+func TestStubbornNeighbourIsNotKilled(t *testing.T) {
+	s := newSystem(t)
+	s.Timing.Exit = 500 * time.Millisecond
+	d := newDouble(t, "mtplx").mode("stubborn").start()
+	_, err := s.Stop(ctx, []Server{d.found(s)}, StopOptions{})
+	if still := new(StillRunningError); !errors.As(err, &still) {
+		t.Fatalf("error %v", err)
+	}
+	if d.count("ignored") != 1 || len(d.running()) != 1 {
+		t.Errorf("log %q", d.log())
+	}
+	// It ends later after all: then it is started again.
+	list, err := s.Pending()
+	if err != nil || len(list) != 1 {
+		t.Errorf("pending %+v, %v", list, err)
+	}
+	d.mode("idle")
+	self, err := process.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscall.Kill(d.running()[0], syscall.SIGTERM)
+	s.Release(self)
+	eventually(t, "it was started again", func() bool { return d.count("start") == 2 && d.answers("/health") })
+}
+
+func TestRespawningNeighbourIsSaidAndForgotten(t *testing.T) {
+	s := newSystem(t)
+	d := newDouble(t, "mtplx").mode("respawning").start()
+	_, err := s.Stop(ctx, []Server{d.found(s)}, StopOptions{})
+	if back := new(RespawnedError); !errors.As(err, &back) {
+		t.Fatalf("error %v", err)
+	}
+	if list, _ := s.Pending(); len(list) != 0 || len(d.running()) != 1 {
+		t.Errorf("pending %+v, running %v", list, d.running())
+	}
+}
+
+func TestNeighbourUnderALoopIsRefusedWithTheWayByHand(t *testing.T) {
+	s := newSystem(t)
+	d := newDouble(t, "mtplx")
+	loop := exec.Command("/bin/sh", append([]string{"-c", `while :; do "$@"; sleep 0.1; done`, "keeper"}, d.argv()...)...)
+	loop.Env = d.env
+	if err := loop.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { loop.Process.Kill(); loop.Wait(); d.killAll() }()
+	d.listens()
+	server := d.found(s)
+	if server.Stoppable() || server.Starter.Type != "supervisor" || !strings.Contains(server.Refusal, strconv.Itoa(loop.Process.Pid)) || !strings.Contains(server.Refusal, "stop it there") {
+		t.Errorf("starter %+v, refusal %q", server.Starter, server.Refusal)
+	}
+}
+
+// service makes a job of the doubled launchd run the double, kept alive, and returns its label's folder.
+func (d *double) service(s *System, manager, label string) string {
+	d.t.Helper()
+	services := d.t.TempDir()
+	d.t.Setenv("DOUBLE_SERVICES", services)
+	folder := filepath.Join(services, label)
+	os.MkdirAll(folder, 0o700)
+	plist := filepath.Join(d.folder, "A & B.plist")
+	text := `<?xml version="1.0"?><plist version="1.0"><dict><key>ProgramArguments</key><array>`
+	for _, arg := range d.argv() {
+		text += "<string>" + arg + "</string>"
+	}
+	if err := os.WriteFile(plist, []byte(text+"</array></dict></plist>"), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+	os.WriteFile(filepath.Join(folder, "plist"), []byte(plist), 0o600)
+	tool := program(d.t, manager)
+	args := []string{"bootstrap", "gui/0", plist}
+	if manager == "launchctl" {
+		s.Launchctl = tool
+		os.WriteFile(filepath.Join(s.Home, "launchctl"), []byte(tool), 0o600) // for the helper processes
+	} else {
+		s.Systemctl = tool
+		args = []string{"--user", "start", label}
+	}
+	if out, err := exec.Command(tool, args...).CombinedOutput(); err != nil {
+		d.t.Fatalf("%v %s", err, out)
+	}
+	d.t.Cleanup(func() {
+		b, _ := os.ReadFile(filepath.Join(folder, "supervisor"))
+		if pid, _ := strconv.Atoi(string(b)); pid > 1 {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	d.listens()
+	return folder
+}
+
+func TestNeighbourOfLaunchdIsStoppedAsAJobAndComesBackAsOne(t *testing.T) {
+	for label, channel := range map[string]record.Channel{"homebrew.mxcl.omlx": record.ChannelBrew, "com.example.omlx": record.ChannelLaunchd} {
+		t.Run(label, func(t *testing.T) {
+			s := newSystem(t)
+			d := newDouble(t, "omlx")
+			folder := d.service(s, "launchctl", label)
+			server := d.found(s)
+			if server.Channel != channel || server.Starter.Name != label || !strings.HasSuffix(server.Starter.Plist, "A & B.plist") {
+				t.Fatalf("channel %q, starter %+v, refusal %q", server.Channel, server.Starter, server.Refusal)
+			}
+			// The owner kept alive: a plain signal would bring a successor.
+			records, err := s.Stop(ctx, []Server{server}, StopOptions{})
+			if err != nil || len(d.running()) != 0 {
+				t.Fatalf("%v, running %v", err, d.running())
+			}
+			// Bootstrap answers 5 three times, as launchd does for some seconds after a bootout.
+			if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored {
+				t.Errorf("%+v", o)
+			}
+			if b, _ := os.ReadFile(filepath.Join(folder, "refusals")); string(b) != "0" {
+				t.Errorf("bootstrap would refuse %s more times", b)
+			}
+			if again := d.found(s); again.Channel != channel {
+				t.Errorf("it came back as %+v", again.Starter)
+			}
+		})
+	}
+}
+
+func TestNeighbourOfSystemdComesBackByItsUnit(t *testing.T) {
+	s := newSystem(t)
+	d := newDouble(t, "llama-server")
+	d.service(s, "systemctl", "llama.service")
+	server := d.found(s)
+	// The test machine's control groups name no unit, so the starter is set by hand; the rest is real.
+	server.Starter = Starter{Type: "systemd", Name: "llama.service"}
+	server.Refusal = ""
+	s.decideChannel(ctx, &server)
+	if server.Channel != record.ChannelSystemd {
+		t.Fatalf("channel %q, refusal %q", server.Channel, server.Refusal)
+	}
+	records, err := s.Stop(ctx, []Server{server}, StopOptions{})
+	if err != nil || len(d.running()) != 0 {
+		t.Fatalf("%v, running %v", err, d.running())
+	}
+	if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored || len(d.running()) != 1 {
+		t.Errorf("%+v", o)
+	}
+	server.Starter.system, server.Refusal = true, ""
+	if s.decideChannel(ctx, &server); server.Stoppable() || !strings.Contains(server.Refusal, "sudo systemctl stop llama.service") {
+		t.Errorf("a unit of the machine: %q", server.Refusal)
+	}
+}
+
+func TestModelsAreUnloadedAndLoadedAgainWhileTheServerStays(t *testing.T) {
+	for _, name := range []string{"ollama", "llmster"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSystem(t)
+			d := newDouble(t, name).start()
+			if name == "llmster" {
+				d.lms(s)
+			}
+			server := d.found(s)
+			d.mode("busy")
+			if _, err := s.Stop(ctx, []Server{server}, StopOptions{}); err == nil || d.count("unload") != 0 {
+				t.Fatalf("unloaded while busy (%v)", err)
+			}
+			d.mode("idle")
+			records, err := s.Stop(ctx, []Server{server}, StopOptions{})
+			if err != nil || d.count("unload") != 1 {
+				t.Fatalf("%v, log %q", err, d.log())
+			}
+			if again := d.found(s); len(again.Models) != 0 || again.PID != server.PID || again.Channel != "" {
+				t.Errorf("after unloading: %+v", again)
+			}
+			if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored {
+				t.Errorf("%+v", o)
+			}
+			if again := d.found(s); !sameModels(server.Models, again.Models) || d.count("load") != 1 || d.count("end") != 0 {
+				t.Errorf("models %+v, log %q", again.Models, d.log())
+			}
+		})
+	}
+}
+
+// lms puts LM Studio's command, and the file with the port, into the user's home.
+func (d *double) lms(s *System) {
+	d.t.Helper()
+	home := filepath.Join(s.UserHome, ".lmstudio")
+	for _, folder := range []string{"bin", ".internal"} {
+		os.MkdirAll(filepath.Join(home, folder), 0o700)
+	}
+	if err := os.Symlink(program(d.t, "lms"), filepath.Join(home, "bin", "lms")); err != nil {
+		d.t.Fatal(err)
+	}
+	b, _ := json.Marshal(map[string]any{"port": d.port, "networkInterface": "127.0.0.1"})
+	os.WriteFile(filepath.Join(home, ".internal", "http-server-config.json"), b, 0o600)
+}
+
+func TestServerOfAnApplicationIsStoppedThroughItsControlSocket(t *testing.T) {
+	s := newSystem(t)
+	inside := filepath.Join(t.TempDir(), "oMLX.app", "Contents", "MacOS", "omlx")
+	os.MkdirAll(filepath.Dir(inside), 0o700)
+	b, err := os.ReadFile(program(t, "omlx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(inside, b, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := newDouble(t, "omlx", withProgram(inside)).start()
+	server := d.found(s)
+	if server.Channel != record.ChannelApp || server.Starter.Type != "app" {
+		t.Fatalf("channel %q, starter %+v, refusal %q", server.Channel, server.Starter, server.Refusal)
+	}
+	if _, err := s.Stop(ctx, []Server{server}, StopOptions{}); err == nil || d.count("end") != 0 {
+		t.Fatalf("without the application's socket: %v", err)
+	}
+	for _, r := range must(s.folder().List()) {
+		s.folder().Delete(r.ID)
+	}
+	drives := server.PID + 1
+	socket := filepath.Join(s.UserHome, omlx.socket)
+	os.MkdirAll(filepath.Dir(socket), 0o700)
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip("the test's folder is too deep for a UNIX socket here:", err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			line, _ := bufio.NewReader(c).ReadString('\n')
+			answer := map[string]any{"ok": true, "state": "running", "pid": drives}
+			switch {
+			case strings.Contains(line, "stop"):
+				syscall.Kill(server.PID, syscall.SIGTERM)
+			case strings.Contains(line, "start"):
+				d.launch()
+			}
+			json.NewEncoder(c).Encode(answer)
+			c.Close()
+		}
+	}()
+	if _, err := s.Stop(ctx, []Server{server}, StopOptions{}); err == nil || d.count("end") != 0 {
+		t.Fatalf("the application drives another server: %v, log %q", err, d.log())
+	}
+	for _, r := range must(s.folder().List()) {
+		s.folder().Delete(r.ID)
+	}
+	drives = server.PID
+	records, err := s.Stop(ctx, []Server{server}, StopOptions{})
+	if err != nil || d.count("end") != 1 {
+		t.Fatalf("%v, log %q", err, d.log())
+	}
+	if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored || d.count("start") != 2 {
+		t.Errorf("%+v, log %q", o, d.log())
+	}
+}
+
+func must(records []record.Record, _ []error) []record.Record { return records }
+
+func TestAnotherUsersServerIsLeftAlone(t *testing.T) {
+	s := newSystem(t)
+	s.UID = os.Getuid() + 1
+	d := newDouble(t, "mtplx").start()
+	server := d.found(s)
+	if server.Stoppable() || !strings.Contains(server.Refusal, "another user") {
+		t.Errorf("refusal %q", server.Refusal)
+	}
+}
+
+func TestWhatCannotBeCapturedIsRefusedBeforehand(t *testing.T) {
+	s := newSystem(t)
+	for _, row := range []struct {
+		name, why string
+		make      func(t *testing.T) *double
+	}{
+		{"a secret of its own in the environment", "MTPLX_API_KEY", func(t *testing.T) *double {
+			return newDouble(t, "mtplx", withEnv("MTPLX_API_KEY=x")).start()
+		}},
+		{"its program was replaced", "replaced", func(t *testing.T) *double {
+			copied := filepath.Join(t.TempDir(), "mtplx")
+			b, _ := os.ReadFile(program(t, "mtplx"))
+			os.WriteFile(copied, b, 0o700)
+			d := newDouble(t, "mtplx", withProgram(copied)).start()
+			os.Remove(copied)
+			os.WriteFile(copied, []byte("#!/bin/sh\n"), 0o700)
+			return d
+		}},
+		{"its folder is gone and needed", "working folder", func(t *testing.T) *double {
+			cwd := filepath.Join(t.TempDir(), "gone")
+			os.Mkdir(cwd, 0o700)
+			d := newDouble(t, "ds4-server", withCwd(cwd)).start()
+			os.Remove(cwd)
+			return d
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			d := row.make(t)
+			if server := d.found(s); server.Stoppable() || !strings.Contains(server.Refusal, row.why) {
+				t.Errorf("channel %q, refusal %q", server.Channel, server.Refusal)
+			}
+		})
+	}
+}
+
+func TestRealLlamaServerWhereThisMachineHasOne(t *testing.T) {
+	real, err := exec.LookPath("llama-server")
+	model := os.Getenv("SLIPWAY_TEST_GGUF")
+	if err != nil || model == "" {
+		t.Skip("this machine has no llama-server in PATH, or SLIPWAY_TEST_GGUF names no model for it: only its double was tested")
+	}
+	s := newSystem(t)
+	port := freePort(t)
+	start := exec.Command("/bin/sh", "-c", `"$@" </dev/null >/dev/null 2>&1 &`, "sh", real, "-m", model, "--host", "127.0.0.1", "--port", itoa(port))
+	start.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := start.Run(); err != nil {
+		t.Fatal(err)
+	}
+	d := &double{t: t, port: port}
+	eventually(t, "it is ready", func() bool { return d.answers("/health") })
+	server := d.found(s)
+	defer func() { syscall.Kill(server.PID, syscall.SIGKILL) }()
+	if idle := s.ProveIdle(ctx, server, s.Timing); idle.State != StateIdle || server.Kind != "llama.cpp" {
+		t.Fatalf("%s %v, %+v", idle.State, idle.Reasons, server)
+	}
+	records, err := s.Stop(ctx, []Server{server}, StopOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.restoreOne(ctx, records[0].ID, nil)
+	if o.Result != Restored {
+		t.Errorf("%+v", o)
+	}
+	server = d.found(s)
+}
