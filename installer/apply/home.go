@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"slipway/installer/plan"
+	"slipway/installer/process"
 )
 
 // HomeVersion is the version of the layout below a home. A newer one is refused, an older one is migrated by upgrade.
@@ -230,6 +232,7 @@ func makeNew(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
+	sweepMaking(path)
 	made := fmt.Sprintf("%s.making-%d", path, os.Getpid())
 	if err := os.Mkdir(made, 0o700); err != nil {
 		return err
@@ -247,6 +250,32 @@ func makeNew(path string) error {
 		return err
 	}
 	return nil
+}
+
+// sweepMaking removes what runs that were killed while they made this home left beside it: a folder with at most a
+// marker in it, named after a process that is gone.
+func sweepMaking(path string) {
+	left, err := filepath.Glob(quoteGlob(path) + ".making-*")
+	if err != nil {
+		return
+	}
+	for _, folder := range left {
+		pid, err := strconv.Atoi(strings.TrimPrefix(folder, path+".making-"))
+		if err != nil {
+			continue
+		}
+		if _, err := process.Observe(pid); !errors.Is(err, process.ErrGone) {
+			continue
+		}
+		os.Remove(filepath.Join(folder, plan.MarkerPath))
+		os.Remove(filepath.Join(folder, "."+plan.MarkerPath+".new"))
+		os.Remove(folder)
+	}
+}
+
+// quoteGlob makes a path match itself alone.
+func quoteGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 func writeMarker(root *os.Root, m Marker) error {

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// inTmux runs slipway in a real terminal: tmux answers the cursor query. It returns what the screen shows and a way to
+// type.
+type tmux struct {
+	t      *testing.T
+	socket string
+	exit   string // file that gets the exit code
+}
+
+func (r *rig) inTmux(args ...string) *tmux {
+	r.t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		r.t.Skip("tmux is not installed (apt-get install tmux): the terminal path is not driven here")
+	}
+	x := &tmux{t: r.t, socket: filepath.Join(r.dir, "tmux"), exit: filepath.Join(r.dir, "exit")}
+	cmd := r.command(nil, args...)
+	var line strings.Builder
+	line.WriteString("env -i LANG=C.UTF-8 ")
+	for _, e := range cmd.Env {
+		if !strings.HasPrefix(e, "TERM=") {
+			line.WriteString(shellWords([]string{e}) + " ")
+		}
+	}
+	fmt.Fprintf(&line, "TERM=$TERM %s; echo $? > %s; sleep 600", shellWords(append([]string{r.slip}, args...)), shellWords([]string{x.exit}))
+	x.run("-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "60", line.String())
+	r.t.Cleanup(func() { exec.Command("tmux", "-S", x.socket, "kill-server").Run() })
+	return x
+}
+
+func (x *tmux) run(args ...string) string {
+	x.t.Helper()
+	cmd := exec.Command("tmux", append([]string{"-u", "-S", x.socket}, args...)...)
+	cmd.Env = append(os.Environ(), "LANG=C.UTF-8")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		x.t.Fatalf("tmux %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func (x *tmux) screen() string { return x.run("capture-pane", "-p", "-J", "-S", "-200") }
+
+func (x *tmux) keys(keys ...string) { x.run(append([]string{"send-keys"}, keys...)...) }
+
+func (x *tmux) shows(text string) {
+	x.t.Helper()
+	for range 600 {
+		if strings.Contains(x.screen(), text) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	x.t.Fatalf("the screen never shows %q:\n%s", text, x.screen())
+}
+
+func (x *tmux) ends(code string) {
+	x.t.Helper()
+	for range 600 {
+		if data, err := os.ReadFile(x.exit); err == nil && len(data) > 0 {
+			if got := strings.TrimSpace(string(data)); got != code {
+				x.t.Fatalf("exit code %s, want %s\n%s", got, code, x.screen())
+			}
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	x.t.Fatalf("it never ended:\n%s", x.screen())
+}
+
+func TestTerminalAsksOnceAndTakesYesInTwoLanguages(t *testing.T) {
+	for _, row := range []struct{ name, typed string }{{"English", "yes"}, {"Russian", "да"}} {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRig(t)
+			x := r.inTmux(r.setupArgs()...)
+			x.shows("Do this?")
+			if screen := x.screen(); !strings.Contains(screen, "Start our server on 127.0.0.1") || !strings.Contains(screen, "? Do this?") {
+				t.Fatalf("the plan is not shown before the question, or the question is not a drawn one:\n%s", screen)
+			}
+			x.keys("-l", row.typed)
+			x.keys("Enter")
+			x.shows("It says: I am a test double.")
+			x.ends("0")
+			if n := strings.Count(x.screen(), "Do this?"); n > 2 { // the question, and survey's own repetition of it with the answer
+				t.Fatalf("asked %d times:\n%s", n, x.screen())
+			}
+		})
+	}
+}
+
+func TestTerminalNoAndCtrlCDoNothing(t *testing.T) {
+	for _, row := range []struct{ name, key, code string }{{"no", "n", "5"}, {"empty line", "", "5"}, {"Ctrl-C", "C-c", "130"}} {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRig(t)
+			x := r.inTmux(r.setupArgs()...)
+			x.shows("Do this?")
+			if row.key != "" {
+				x.keys(row.key)
+			}
+			x.keys("Enter")
+			x.ends(row.code)
+			if _, err := os.Lstat(r.home); err == nil {
+				t.Fatal("a home was made")
+			}
+		})
+	}
+}
+
+// script gives a pseudo-terminal with no emulator behind it: nobody answers the cursor query, and survey would wait for
+// ever. The plain question must come instead, and take an answer.
+func TestTerminalThatNeverAnswersTheCursorQuery(t *testing.T) {
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip("script is not installed (apt-get install bsdutils): the bare terminal is not driven here")
+	}
+	for _, row := range []struct {
+		name, typed string
+		code        int
+	}{{"да", "да\n", 0}, {"y", "y\n", 0}, {"no", "no\n", 5}, {"end of input", "\x04", 5}, {"Ctrl-C", "\x03", 130}} {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRig(t)
+			args := shellWords(append([]string{r.slip}, r.setupArgs()...))
+			cmd := r.command(nil)
+			cmd.Path, cmd.Args = "/usr/bin/script", []string{"script", "-qec", args, "/dev/null"}
+			cmd.Env = append(cmd.Env, "SHELL=/bin/sh")
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := &watched{}
+			cmd.Stdout, cmd.Stderr = out, out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			r.until("the question was asked", func() bool { return strings.Contains(out.text(), "Do this? [y/N]") })
+			in.Write([]byte(row.typed))
+			cmd.Wait()
+			in.Close()
+			if code := cmd.ProcessState.ExitCode(); code != row.code {
+				t.Fatalf("exit code %d, want %d\n%s", code, row.code, out.text())
+			}
+		})
+	}
+}
