@@ -12,7 +12,6 @@ var errOneCall = errors.New("one tool call was wanted, and it is complete")
 
 // chat answers POST /v1/chat/completions.
 func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Error {
-	received := s.opt.Now()
 	o, failure := s.body(w, r)
 	if failure != nil {
 		return failure
@@ -29,7 +28,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Erro
 	opening, mask := s.opening(q, thinking)
 	reply, err := s.opt.Engine.Submit(r.Context(), serve.Request{
 		ID: rec.id, Prompt: prompt, Opening: opening, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, Mask: mask,
-		TopLogprobs: q.topLogprobs, Stop: q.stop, Text: s.opt.Tokenizer.NewStream(), Received: received, Tokenize: s.opt.Now().Sub(start),
+		TopLogprobs: q.topLogprobs, Stop: q.stop, Text: s.opt.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
 	})
 	if err != nil {
 		return asError(err)

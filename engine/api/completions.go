@@ -23,7 +23,6 @@ const defaultTextTokens = 16
 
 // completions answers POST /v1/completions. The prompt is taken raw: added tokens are recognised, nothing is added.
 func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *record) *Error {
-	received := s.opt.Now()
 	o, failure := s.body(w, r)
 	if failure != nil {
 		return failure
@@ -35,7 +34,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *record
 	}
 	reply, err := s.opt.Engine.Submit(r.Context(), serve.Request{
 		ID: rec.id, Prompt: q.prompt, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, TopLogprobs: q.topLogprobs,
-		Stop: q.stop, Text: s.opt.Tokenizer.NewStream(), Received: received, Tokenize: s.opt.Now().Sub(start),
+		Stop: q.stop, Text: s.opt.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
 	})
 	if err != nil {
 		return asError(err)

@@ -15,6 +15,12 @@
 // ["text"], stream_options.include_obfuscation; in messages name of non-tool turns is given to the template, and
 // annotations, refusal null, audio null, function_call null and cache_control are ignored.
 //
+// # Stop texts and seeds
+//
+// Stop texts are looked for in all that the model writes, thinking and tool calls included. A seed gives the same reply
+// again for the same request and system_fingerprint. logprobs are the network's own, before penalties, temperature and
+// truncation; in a chat they cover the content, not thinking, tool calls or forced tokens.
+//
 // # Who may ask
 //
 // A web page must not reach the server: Host must be loopback, the address that the connection came in on, or a name given

@@ -77,6 +77,8 @@ func asError(err error) *Error {
 		return invalid(conversation.Field, "%s", conversation.Problem)
 	case errors.As(err, &template) && template.Raised:
 		return invalid("messages", "%s", template.Error())
+	case errors.As(err, &template):
+		return &Error{Status: http.StatusInternalServerError, Message: template.Error(), Type: "server_error", Code: "template_failed"}
 	case errors.Is(err, serve.ErrDraining), errors.Is(err, serve.ErrStopped):
 		return &Error{Status: http.StatusServiceUnavailable, Message: err.Error(), Type: "server_error", Code: "stopping", RetryAfter: 5 * time.Second}
 	}

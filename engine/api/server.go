@@ -133,7 +133,7 @@ const bodyPatience = 60 * time.Second
 // body reads the whole body, which also lets the server notice when the client leaves.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) (*object, *Error) {
 	control := http.NewResponseController(w)
-	control.SetReadDeadline(s.opt.Now().Add(bodyPatience))
+	control.SetReadDeadline(time.Now().Add(bodyPatience))
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opt.BodyBytes))
 	control.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
@@ -198,6 +198,7 @@ func (r *record) refuse(err *Error) {
 
 // account logs a request and keeps a panic from ending more than its own. No text of prompts, replies or members is logged.
 func (s *Server) account(r *http.Request, rec *record) {
+	http.NewResponseController(rec).SetWriteDeadline(time.Time{}) // the connection may serve another request
 	if value := recover(); value != nil && value != http.ErrAbortHandler {
 		s.opt.Log.Error("a bug ended a request", "request", rec.id, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
 		rec.refuse(asError(errors.New("panic")))

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"container/heap"
 	"errors"
 	"math"
 	"sort"
@@ -46,7 +47,10 @@ type Sampler struct {
 	vocabTokens int
 	adjusted    []float32 // [V] logits after penalties, bias and mask
 	ids         []int32   // candidates
-	weights     []float64 // candidates' unnormalised probabilities, later normalised
+	weights     []float64 // their logits, then their unnormalised and at last their normalised probabilities
+
+	idRoom     []int32 // [V] where ids and weights begin; truncation may leave them at its end
+	weightRoom []float64
 }
 
 // NewSampler makes a sampler for a tokenizer of vocabTokens ids. Rows of the logits at and above it are padding of the
@@ -67,34 +71,17 @@ func (s *Sampler) Distribution(logits []float32, p Params, history *History, mas
 		adjusted[id] = float32(float64(adjusted[id]) + bias)
 	}
 
-	s.ids = s.ids[:0]
-	best, top := int32(-1), math.Inf(-1)
-	for i, l := range adjusted {
-		v := float64(l)
-		if math.IsNaN(v) || v > math.MaxFloat32 {
-			return Distribution{}, ErrNotANumber
-		}
-		if math.IsInf(v, -1) || !mask.Allows(int32(i)) {
-			continue
-		}
-		s.ids = append(s.ids, int32(i))
-		if v > top {
-			best, top = int32(i), v
-		}
+	top, err := s.candidates(adjusted, mask)
+	if err != nil {
+		return Distribution{}, err
 	}
-	if best < 0 {
-		return Distribution{}, ErrNothingAllowed
-	}
-	if p.Temperature == 0 || p.TopK == 1 {
-		s.ids, s.weights = append(s.ids[:0], best), append(s.weights[:0], 1)
-		return Distribution{s.ids, s.weights}, nil
-	}
-
-	s.weights = s.weights[:0]
-	for _, id := range s.ids {
-		s.weights = append(s.weights, math.Exp((float64(adjusted[id])-top)/p.Temperature))
+	if p.Temperature == 0 {
+		p.TopK, p.Temperature = 1, 1
 	}
 	s.keepTopK(p.TopK)
+	for i, l := range s.weights {
+		s.weights[i] = math.Exp((l - top) / p.Temperature)
+	}
 	s.keepTopP(p.TopP)
 	s.keepMinP(p.MinP)
 	total := sum(s.weights)
@@ -104,13 +91,52 @@ func (s *Sampler) Distribution(logits []float32, p Params, history *History, mas
 	return Distribution{s.ids, s.weights}, nil
 }
 
-// keepTopK leaves the k likeliest, in order. Among equals the smaller id stays.
+// candidates lists the allowed ids with their logits, in s.weights until they become probabilities, and gives the largest.
+func (s *Sampler) candidates(adjusted []float32, mask Mask) (top float64, err error) {
+	s.ids, s.weights = s.idRoom[:0], s.weightRoom[:0]
+	top = math.Inf(-1)
+	for i, l := range adjusted {
+		v := float64(l)
+		if v != v || v > math.MaxFloat32 {
+			return 0, ErrNotANumber
+		}
+		if v < -math.MaxFloat32 || !mask.Allows(int32(i)) {
+			continue
+		}
+		s.ids, s.weights = append(s.ids, int32(i)), append(s.weights, v)
+		top = max(top, v)
+	}
+	s.idRoom, s.weightRoom = s.ids, s.weights
+	if len(s.ids) == 0 {
+		return 0, ErrNothingAllowed
+	}
+	return top, nil
+}
+
+// keepTopK leaves the k likeliest, in order. Among equals the smaller id stays. The k best so far stand in front, worst of
+// them first in a heap, so that almost every candidate costs one comparison.
 func (s *Sampler) keepTopK(k int) {
 	if k <= 0 || k >= len(s.ids) {
 		return
 	}
-	s.selectTop(func(kept int, _ float64) bool { return kept == k })
+	kept := worstFirst{candidates{s.ids[:k], s.weights[:k]}}
+	heap.Init(kept)
+	for i := k; i < len(s.ids); i++ {
+		if s.weights[i] > s.weights[0] || s.weights[i] == s.weights[0] && s.ids[i] < s.ids[0] {
+			s.ids[0], s.weights[0] = s.ids[i], s.weights[i]
+			heap.Fix(kept, 0)
+		}
+	}
+	s.ids, s.weights = s.ids[:k], s.weights[:k]
+	sort.Sort(candidates{s.ids, s.weights})
 }
+
+// worstFirst turns the order around, for a heap with the worst candidate on top.
+type worstFirst struct{ candidates }
+
+func (w worstFirst) Less(i, j int) bool { return w.before(j, i) }
+func (w worstFirst) Push(any)           { panic("sample: the heap of the best does not grow") }
+func (w worstFirst) Pop() any           { panic("sample: the heap of the best does not shrink") }
 
 // keepTopP leaves the smallest set of the likeliest whose mass reaches topP: a token stays while the mass before it is
 // below topP.
@@ -137,7 +163,7 @@ func (s *Sampler) keepMinP(minP float64) {
 	s.ids, s.weights = s.ids[:n], s.weights[:n]
 }
 
-// selectTop moves the likeliest to the front, one by one, until enough(kept, their mass) or none is left. A heap makes this
+// selectTop leaves the likeliest, one after another, until enough(kept, their mass) or none is left. A heap makes this
 // linear in the candidates plus a logarithm for each one kept: nuclei are small, vocabularies are not.
 func (s *Sampler) selectTop(enough func(kept int, mass float64) bool) {
 	h := candidates{s.ids, s.weights}

@@ -286,3 +286,26 @@ func TestDefaultsOfGenerationConfig(t *testing.T) {
 		}
 	}
 }
+
+// The vocabulary of the 27B.
+func BenchmarkDistribution(b *testing.B) {
+	g := sample.NewGenerator(3)
+	logits := make([]float32, 248_320)
+	for i := range logits {
+		logits[i] = float32(g.Float64()*20 - 10)
+	}
+	greedy, usual, nucleus := sample.Neutral(), sample.Neutral(), sample.Neutral()
+	greedy.Temperature = 0
+	usual.TopK, usual.TopP = 20, 0.95
+	nucleus.TopP = 0.5
+	for name, p := range map[string]sample.Params{"greedy": greedy, "top_k 20 top_p 0.95": usual, "top_p alone": nucleus} {
+		b.Run(name, func(b *testing.B) {
+			s := sample.NewSampler(248_077)
+			for b.Loop() {
+				if _, err := s.Distribution(logits, p, nil, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

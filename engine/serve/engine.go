@@ -55,7 +55,7 @@ type status struct {
 
 // Status is what the engine does at this moment.
 type Status struct {
-	Running  bool // Run is under way
+	Running  bool // false once Run has ended
 	Active   int  // requests in prefill or decode
 	Queued   int
 	Draining bool
@@ -77,6 +77,7 @@ func New(net Network, opt Options) (*Engine, error) {
 	for _, id := range opt.EndTokens {
 		e.ends[id] = true
 	}
+	e.status.running.Store(true)
 	return e, nil
 }
 
@@ -143,7 +144,6 @@ func (e *Engine) poke() {
 // Run answers requests until ctx ends, which cuts what is under way, or until a drain is complete; both give nil. Any
 // other end is an error: the network is broken. It owns the network meanwhile.
 func (e *Engine) Run(ctx context.Context) (err error) {
-	e.status.running.Store(true)
 	defer func() { e.stop(err) }()
 	for {
 		e.dropCancelled()

@@ -27,7 +27,6 @@ type Request struct {
 	Stop []string // texts that end the reply and are not part of it; found across token borders
 	Text Decoder  // the reply's own text stream
 
-	Received time.Time     // when the request had arrived; the zero time means when it is submitted
 	Tokenize time.Duration // already spent on making Prompt
 }
 

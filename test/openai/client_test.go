@@ -72,6 +72,11 @@ func client() openai.Client {
 	return openai.NewClient(option.WithBaseURL(address+"/v1/"), option.WithAPIKey("none"), option.WithMaxRetries(0))
 }
 
+func chats() *openai.ChatCompletionService {
+	c := client()
+	return &c.Chat.Completions
+}
+
 var thinkingOff = option.WithJSONSet("chat_template_kwargs", map[string]any{"enable_thinking": false})
 
 func greeting() openai.ChatCompletionNewParams {
@@ -88,7 +93,7 @@ func greeting() openai.ChatCompletionNewParams {
 const answer = "Hello! How can I help you?"
 
 func TestChat(t *testing.T) {
-	reply, err := client().Chat.Completions.New(t.Context(), greeting(), thinkingOff)
+	reply, err := chats().New(t.Context(), greeting(), thinkingOff)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +109,7 @@ func TestChat(t *testing.T) {
 func TestChatStream(t *testing.T) {
 	params := greeting()
 	params.StreamOptions.IncludeUsage = openai.Bool(true)
-	stream := client().Chat.Completions.NewStreaming(t.Context(), params, thinkingOff)
+	stream := chats().NewStreaming(t.Context(), params, thinkingOff)
 	defer stream.Close()
 	var whole openai.ChatCompletionAccumulator
 	pieces := 0
@@ -172,7 +177,7 @@ func TestForcedToolStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			params := greeting()
 			params.Tools, params.ToolChoice, params.MaxCompletionTokens = weather(), choice, openai.Int(60)
-			stream := client().Chat.Completions.NewStreaming(t.Context(), params, thinkingOff)
+			stream := chats().NewStreaming(t.Context(), params, thinkingOff)
 			defer stream.Close()
 			var whole openai.ChatCompletionAccumulator
 			for stream.Next() {
@@ -194,7 +199,7 @@ func TestAbortedStreamKeepsTheServerBusy(t *testing.T) {
 	params.LogitBias = map[string]int64{"4088": -100, "4086": -100} // no end token: only an abort ends it before the window does
 	ctx, abort := context.WithCancel(t.Context())
 	defer abort()
-	stream := client().Chat.Completions.NewStreaming(ctx, params, thinkingOff)
+	stream := chats().NewStreaming(ctx, params, thinkingOff)
 	defer stream.Close()
 	for got := ""; len(got) < 20 && stream.Next(); {
 		if c := stream.Current(); len(c.Choices) > 0 {
@@ -253,7 +258,7 @@ func TestErrorsAreNotTheClientsOwn(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			params := greeting()
 			test.change(&params)
-			_, err := client().Chat.Completions.New(t.Context(), params, thinkingOff)
+			_, err := chats().New(t.Context(), params, thinkingOff)
 			var refused *openai.Error
 			if !errors.As(err, &refused) {
 				t.Fatalf("got %v", err)
