@@ -32,7 +32,7 @@ type Network struct {
 	inverse      []float64 // rotary frequencies
 
 	mu            sync.Mutex
-	idle          []*Sequence
+	idle          []device.State // one a sequence that may still be opened
 	kv            device.KV
 	pages         *memory.Pages
 	mtpPages      *memory.Pages
@@ -144,11 +144,8 @@ func (n *Network) allocate() error {
 		}
 	}
 	for range n.opt.MaxSequences {
-		s := &Sequence{net: n, pages: table{book: n.pages, kv: n.kv}}
-		if n.mtp != nil {
-			s.mtp = table{book: n.mtpPages, kv: n.mtp.kv}
-		}
-		if s.state, err = n.dev.State(n.stateGeometry); err != nil {
+		s, err := n.dev.State(n.stateGeometry)
+		if err != nil {
 			return err
 		}
 		n.idle = append(n.idle, s)

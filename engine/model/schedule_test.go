@@ -8,6 +8,7 @@ import (
 
 	"slipway/engine/device"
 	"slipway/engine/device/cpu"
+	"slipway/engine/device/cpu/kernels"
 	"slipway/engine/weights"
 )
 
@@ -85,6 +86,29 @@ func TestLogitsDoNotDependOnThreads(t *testing.T) {
 		s.Close()
 		dev.Close()
 		ckpt.Close()
+	}
+}
+
+func TestLogitsDoNotDependOnTheInstructionSet(t *testing.T) {
+	best := kernels.Active()
+	defer kernels.Use(best)
+	prompt := longPrompt(t, 70)
+	for _, dir := range []string{pocketQ4, pocketBF16} {
+		n := load(t, dir, Options{WindowTokens: 512, MaxSequences: 1})
+		var want [][]float32
+		for _, isa := range kernels.Available() {
+			if err := kernels.Use(isa); err != nil {
+				t.Fatal(err)
+			}
+			s := newSequence(t, n)
+			got := forward(t, s, prompt[:60], 60, LogitsAll, nil)
+			got = append(got, forward(t, s, prompt[60:], 1, LogitsAll, nil)...)
+			s.Close()
+			if want == nil {
+				want = got
+			}
+			sameBits(t, isa.String(), got, want)
+		}
 	}
 }
 
@@ -205,6 +229,23 @@ func TestMTPHeadIsRestoredWithItsSequence(t *testing.T) {
 	branch.Restore(point)
 	sameBits(t, "after restore", mtp(branch, 257, 20, 0), want)
 	sameBits(t, "in its own sequence", mtp(s, 257, 20, 0), want)
+}
+
+// A handle that was closed, and is closed once more, must not end the sequence that has its place now.
+func TestClosedHandleDoesNotEndItsSuccessor(t *testing.T) {
+	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 1})
+	prompt := longPrompt(t, 40)
+	first := newSequence(t, n)
+	want := forward(t, first, prompt, 40, LogitsAll, nil)
+	first.Close()
+	second := newSequence(t, n)
+	got := forward(t, second, prompt[:20], 20, LogitsAll, nil)
+	first.Close()
+	got = append(got, forward(t, second, prompt[20:], 20, LogitsAll, nil)...)
+	sameBits(t, "successor", got, want)
+	if _, err := n.NewSequence(); err != ErrNoPages {
+		t.Fatalf("the second Close gave a place back twice: error %v", err)
+	}
 }
 
 func TestCancelledPassHasNotMovedTheSequence(t *testing.T) {

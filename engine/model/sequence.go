@@ -38,10 +38,12 @@ func (n *Network) NewSequence() (*Sequence, error) {
 	if len(n.idle) == 0 {
 		return nil, ErrNoPages
 	}
-	s := n.idle[len(n.idle)-1]
+	s := &Sequence{net: n, open: true, pages: table{book: n.pages, kv: n.kv}, state: n.idle[len(n.idle)-1]}
+	if n.mtp != nil {
+		s.mtp = table{book: n.mtpPages, kv: n.mtp.kv}
+	}
 	n.idle = n.idle[:len(n.idle)-1]
 	s.state.Reset()
-	s.len, s.mtpLen, s.lost, s.open = 0, 0, false, true
 	return s, nil
 }
 
@@ -55,7 +57,8 @@ func (s *Sequence) Close() {
 	s.open = false
 	s.pages.drop()
 	s.mtp.drop()
-	s.net.idle = append(s.net.idle, s)
+	s.net.idle = append(s.net.idle, s.state)
+	s.state = nil
 }
 
 func (t *table) drop() {
@@ -124,6 +127,9 @@ func (s *Sequence) Snapshot() (*Point, error) {
 	n := s.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if !s.open {
+		panic("model: Snapshot of a closed sequence")
+	}
 	if s.lost {
 		return nil, ErrSequenceLost
 	}
@@ -152,8 +158,8 @@ func (t *table) share(n int) []int32 {
 // equal bit for bit. The point stays good.
 func (s *Sequence) Restore(p *Point) {
 	n := s.net
-	if p.net != n {
-		panic("model: Restore of another network's point")
+	if p.net != n || !s.open {
+		panic("model: Restore of another network's point or into a closed sequence")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -3,7 +3,6 @@ package cpu
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 
 	"slipway/engine/device"
@@ -124,9 +123,7 @@ func (p *pass) work(thread int) {
 			g.finished.Add(1)
 		}
 		for spins := 0; g.finished.Load() != o.tasks; spins++ {
-			if spins >= spinsBeforeYield {
-				runtime.Gosched()
-			}
+			pause(spins)
 		}
 	}
 }

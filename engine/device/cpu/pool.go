@@ -12,7 +12,8 @@ import (
 //
 // Between passes a thread spins for idleSpin and then parks: a decode loop finds it awake, an idle server costs nothing.
 type pool struct {
-	background int // threads besides the caller's
+	background int        // threads besides the caller's
+	turn       sync.Mutex // held by the pass that runs: several networks may share a device
 
 	current    atomic.Pointer[pass]
 	generation atomic.Uint32 // counts passes
@@ -26,8 +27,24 @@ type pool struct {
 // idleSpin covers sampling and the server's work between two decode steps of a small model (tens of microseconds).
 const idleSpin = 150 * time.Microsecond
 
-// spinsBeforeYield is how often a waiting thread looks before it lets the scheduler run something else. A look is about 1 ns.
-const spinsBeforeYield = 1000
+// A thread that waits for another's last task looks again for about 1 µs, then lets other goroutines run between looks, and
+// after some 150 µs, when the other has most likely lost its processor to another program, sleeps to give it ours.
+const (
+	spinsBeforeYield = 1000
+	spinsBeforeSleep = 2000
+	waitSleep        = 20 * time.Microsecond
+)
+
+// pause is one step of waiting, the spins-th.
+func pause(spins int) {
+	switch {
+	case spins < spinsBeforeYield:
+	case spins < spinsBeforeSleep:
+		runtime.Gosched()
+	default:
+		time.Sleep(waitSleep)
+	}
+}
 
 func newPool(background int) *pool {
 	p := &pool{background: background, wake: make(chan struct{}, background)}
@@ -49,6 +66,8 @@ func (p *pool) close() {
 
 // run executes the pass on all threads and returns when every operation is done and no thread looks at it any more.
 func (p *pool) run(q *pass) {
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	p.current.Store(q)
 	p.generation.Add(1)
 	for n := p.parked.Load(); n > 0; n-- {
@@ -60,9 +79,7 @@ func (p *pool) run(q *pass) {
 	q.work(0)
 	p.current.Store(nil)
 	for spins := 0; p.active.Load() != 0; spins++ {
-		if spins >= spinsBeforeYield {
-			runtime.Gosched()
-		}
+		pause(spins)
 	}
 }
 
