@@ -65,13 +65,9 @@ func serveModel(s settings, errOut io.Writer) error {
 	go door.server.Serve(listener)
 	defer door.server.Close()
 
-	loaded, err := load(s)
-	if err != nil {
-		var refused *failure
-		if errors.As(err, &refused) {
-			return refused
-		}
-		return &failure{exitModel, fmt.Sprintf("the model in %s cannot be loaded: %v", s.modelDir, err)}
+	loaded, err := loadUnlessTold(s, signals)
+	if loaded == nil {
+		return err
 	}
 	engine, err := loaded.engine(s, &options, log)
 	if err != nil {
@@ -88,12 +84,39 @@ func serveModel(s settings, errOut io.Writer) error {
 
 	select {
 	case err := <-ran:
+		door.close()
 		return &failure{exitBug, fmt.Sprintf("the server stopped itself: %v", err)}
 	case received := <-signals:
 		log.Info("stopping", "signal", received.String())
 		stop(engine, cut, ran, signals, log)
 		door.close()
 		return nil
+	}
+}
+
+// loadUnlessTold loads the model; a signal meanwhile ends that at once, with neither a model nor an error.
+func loadUnlessTold(s settings, signals <-chan os.Signal) (*loaded, error) {
+	type result struct {
+		loaded *loaded
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		l, err := load(s)
+		done <- result{l, err}
+	}()
+	select {
+	case <-signals:
+		return nil, nil
+	case r := <-done:
+		var refused *failure
+		switch {
+		case r.err == nil:
+			return r.loaded, nil
+		case errors.As(r.err, &refused):
+			return nil, refused
+		}
+		return nil, &failure{exitModel, fmt.Sprintf("the model in %s cannot be loaded: %v", s.modelDir, r.err)}
 	}
 }
 

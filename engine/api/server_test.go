@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strconv"
 	"strings"
@@ -255,4 +257,18 @@ func TestBugInAHandlerIsSilent(t *testing.T) {
 	}
 	armed.Store(false)
 	s.ask(t, thinkingOff)
+}
+
+func TestLoadingServerLooksReady(t *testing.T) {
+	handler := api.New(api.Options{ModelID: "pocket", Version: "9.9", BodyBytes: 100, KeepAlive: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler)}).Handler()
+	s := &server{Server: httptest.NewServer(handler)}
+	defer s.Close()
+	if h := decode[struct{ Ready, Draining *bool }](t, s.get(t, "/health").body); h.Ready == nil || *h.Ready || *h.Draining {
+		t.Errorf("%+v", h)
+	}
+	for _, a := range []answer{s.post(t, chatPath, chat("")), s.get(t, "/v1/models"), s.get(t, "/metrics")} {
+		if a.status != 503 || a.header.Get("Retry-After") == "" || decode[reply](t, a.body).Error.Code != "loading" {
+			t.Errorf("status %d: %s", a.status, a.body)
+		}
+	}
 }
