@@ -4,8 +4,6 @@ import (
 	"container/heap"
 	"strings"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // merged is what two neighbouring tokens become; a lower rank is merged first.
@@ -42,8 +40,8 @@ func (e *encoder) segment(out []int32, s string) []int32 {
 		decodeUTF8(&valid, []byte(s), true)
 		s = valid.String()
 	}
-	if e.t.nfc && !norm.NFC.IsNormalString(s) {
-		s = norm.NFC.String(s)
+	if e.t.nfc {
+		s = normalize(s)
 	}
 	for i := 0; i < len(s); {
 		end := wordEnd(s, i)
