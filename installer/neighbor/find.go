@@ -297,5 +297,5 @@ func (s *System) decideChannel(ctx context.Context, server *Server) {
 	}
 }
 
-// errText is the short form of an error for a list of reasons.
-func errText(err error) string { return strings.TrimSpace(plain(err.Error())) }
+// errText is an error on one line, fit to print.
+func errText(err error) string { return strings.TrimSpace(printable(err.Error(), 400)) }

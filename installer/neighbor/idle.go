@@ -251,7 +251,7 @@ func unique(list []string) []string {
 	var out []string
 	for _, item := range list {
 		if !slices.Contains(out, item) {
-			out = append(out, plain(item))
+			out = append(out, printable(item, 200))
 		}
 	}
 	return out

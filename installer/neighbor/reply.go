@@ -211,11 +211,14 @@ func (l *look) ask(method, path string, body []byte) reply {
 }
 
 // plain makes foreign text fit to print: only printable characters, on one line, at most 80 of them.
-func plain(s string) string {
+func plain(s string) string { return printable(s, 80) }
+
+// printable is plain for text of which most is ours, such as an error with a path in it.
+func printable(s string, most int) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range s {
-		if n == 80 {
+		if n == most {
 			b.WriteString("…")
 			break
 		}

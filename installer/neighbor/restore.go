@@ -53,7 +53,7 @@ func (s *System) Pending() ([]Outcome, error) {
 	for _, r := range records {
 		switch {
 		case r.State == record.StateFailed:
-			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try once more.", nameOf(r), plain(r.Why)))
+			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try once more.", nameOf(r), printable(r.Why, 400)))
 		case len(holders) > 0:
 			list = append(list, outcome(r, Held, "%s is stopped while slipway runs (pid %d).", nameOf(r), holders[0].PID))
 		default:
@@ -171,7 +171,7 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 func (s *System) failed(r record.Record, why string) Outcome {
 	r.State, r.Why, r.At = record.StateFailed, why, time.Now()
 	s.folder().Update(r)
-	return outcome(r, Failed, "%s was not started again: %s. Its record is kept; `slipway restore` tries once more.", nameOf(r), plain(why))
+	return outcome(r, Failed, "%s was not started again: %s. Its record is kept; `slipway restore` tries once more.", nameOf(r), printable(why, 400))
 }
 
 type situationState int

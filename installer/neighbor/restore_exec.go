@@ -27,7 +27,7 @@ func (s *System) RestoreExec(id string, keepEnvironment bool, report io.Writer) 
 	if errors.Is(err, record.ErrHeld) {
 		fmt.Fprint(report, lockHeld)
 	} else {
-		fmt.Fprint(report, plain(err.Error()))
+		fmt.Fprint(report, errText(err))
 	}
 	return err
 }
