@@ -142,6 +142,9 @@ func TestEveryFormOfTheSameModelGivesTheSameBits(t *testing.T) {
 	vision := maps.Clone(raw)
 	vision["visual.patch_embed.proj.weight"] = fixture.Tensor{DType: "BF16", Shape: []int{2, 3, 2, 2, 2}, Data: make([]byte, 96)}
 	vision["vision_tower.merger.norm.weight"] = fixture.BF16(make([]float32, 8), 8)
+	visionShard := shards(raw) // listed in the index, but its file was never fetched
+	visionIndex := map[string]fixture.File{"model-vision.safetensors": {"visual.norm.weight": fixture.BF16(make([]float32, 8), 8)}}
+	maps.Copy(visionIndex, visionShard)
 	trunk, head := fixture.File{}, fixture.File{}
 	for name, v := range mlx {
 		if strings.HasPrefix(name, "mtp.") {
@@ -191,6 +194,7 @@ func TestEveryFormOfTheSameModelGivesTheSameBits(t *testing.T) {
 		{"prefix model.language_model., text_config nested", single(rename(raw, "model.language_model.")), nested, false},
 		{"vision tensors beside it", single(vision), config, false},
 		{"two shards with an index", sharded(raw), config, true},
+		{"a shard of vision alone is missing", visionIndex, with(config, map[string]any{"quantization": map[string]any{"bits": 4, "group_size": 64, "visual.blocks.0": map[string]any{"bits": 7}}}), true},
 		{"two shards without an index", sharded(mlx), config, false},
 		{"MTP in a sidecar that config.json names, raw norms as the field says", map[string]fixture.File{"model.safetensors": trunk, "extra/head.safetensors": rawHead},
 			with(config, map[string]any{"mlx_lm_extra_tensors": map[string]any{"mtp_file": "extra/head.safetensors"}, "mtplx_mtp_norm_encoding": "delta",
@@ -205,6 +209,7 @@ func TestEveryFormOfTheSameModelGivesTheSameBits(t *testing.T) {
 			if err := fixture.Write(dir, form.config, form.files, form.index); err != nil {
 				t.Fatal(err)
 			}
+			os.Remove(filepath.Join(dir, "model-vision.safetensors")) // where there is one
 			logits, mtp := run(t, dir)
 			sameBits(t, "logits", logits, want)
 			sameBits(t, "MTP logits", [][]float32{mtp}, [][]float32{wantMTP})

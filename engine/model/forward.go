@@ -36,6 +36,9 @@ type Segment struct {
 func (n *Network) Forward(ctx context.Context, segments []Segment) ([][][]float32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if len(segments) == 0 {
+		return nil, ctx.Err()
+	}
 	if err := n.prepare(ctx, segments); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,9 @@ func (n *Network) MTP(ctx context.Context, segments []MTPSegment) ([][][]float32
 	if n.mtp == nil {
 		return nil, ErrNoMTP
 	}
+	if len(segments) == 0 {
+		return nil, ctx.Err()
+	}
 	if err := n.prepareMTP(ctx, segments); err != nil {
 		return nil, err
 	}

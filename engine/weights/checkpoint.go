@@ -118,8 +118,10 @@ func (c *Checkpoint) openIndexed(text []byte) error {
 		return misfit(indexName, "weight_map", "nothing", "an object from tensor name to file name")
 	}
 	shards := map[string]bool{}
-	for _, shard := range index.WeightMap {
-		shards[shard] = true
+	for tensor, shard := range index.WeightMap {
+		if !skipped(tensor) { // a shard of vision alone need not be there
+			shards[shard] = true
+		}
 	}
 	names := make([]string, 0, len(shards))
 	for name := range shards {

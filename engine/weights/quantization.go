@@ -49,7 +49,7 @@ func parseQuantization(config []byte) (quantization, error) {
 	}
 	for name, value := range fields {
 		switch {
-		case name == "group_size" || name == "bits" || name == "mode" || name == "quant_method":
+		case name == "group_size" || name == "bits" || name == "mode" || name == "quant_method" || skipped(name+"."):
 		case string(value) == "false":
 			q.modules[name] = override{off: true}
 		case len(value) > 0 && value[0] == '{':
