@@ -281,7 +281,7 @@ func spoil(r Reply, shape string) Reply {
 	return Reply{Status: r.Status, JSON: twist(value, shape)}
 }
 
-// twist changes every number of a reply: into text, into nothing, or below zero.
+// twist changes every number and flag of a reply: into text, into nothing, or below zero.
 func twist(value any, shape string) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -289,10 +289,13 @@ func twist(value any, shape string) any {
 		for key, item := range v {
 			_, isNumber := item.(float64)
 			_, isFlag := item.(bool)
+			telling := key == "ok" || key == "ready" || key == "model_loaded" || key == "lmstudio" // kept, so that the kind is still seen
 			switch {
-			case shape == "missing" && (isNumber || isFlag) && key != "pid" && key != "ok" && key != "ready" && key != "model_loaded" && key != "lmstudio":
-			case key == "pid":
+			case key == "pid" || telling:
 				out[key] = item
+			case shape == "missing" && (isNumber || isFlag):
+			case shape == "strings" && isFlag:
+				out[key] = fmt.Sprint(item)
 			default:
 				out[key] = twist(item, shape)
 			}
