@@ -22,7 +22,7 @@ type foundEngine struct {
 	toolchain *build.Toolchain
 	prebuilt  string
 	problem   string // why there is no way to get one
-	err       error
+	untrusted string // the prebuilt one is not the one that this program trusts
 }
 
 // findEngine decides where the server program comes from: built from the source at hand; else the prebuilt one beside
@@ -52,18 +52,15 @@ func findEngine(ctx context.Context, ask Ask, at Place, k known) foundEngine {
 			return f
 		}
 		if hashErr == nil {
-			f.err = &apply.PrebuiltError{Path: prebuilt, Want: at.PrebuiltDigest, Found: found}
-			f.problem = f.err.Error() + "."
+			f.untrusted = (&apply.PrebuiltError{Path: prebuilt, Want: at.PrebuiltDigest, Found: found}).Error() + "."
+			f.engine = plan.Engine{ID: "none"}
 			return f
 		}
 	}
 	if ask.Source == "" && keepEngine(&f, k) {
 		return f
 	}
-	f.err, f.problem = err, engineSentence(err)
-	if f.engine.ID == "" {
-		f.engine = plan.Engine{ID: "none"}
-	}
+	f.problem, f.engine = engineSentence(err), plan.Engine{ID: "none"}
 	return f
 }
 

@@ -14,7 +14,8 @@ import (
 
 // look observes what stands of a plan. It writes nothing.
 func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, k known, facts machine.Facts, c choice, e foundEngine) (plan.World, error) {
-	w := plan.World{HomeReady: k.view.Ours, NotFit: c.notFit, ModelProblem: c.problem, EngineProblem: e.problem, OpenDigest: k.journal,
+	w := plan.World{HomeReady: k.view.Ours, NotFit: c.notFit, ModelProblem: c.problem, EngineProblem: e.problem, EngineUntrusted: e.untrusted,
+		OpenDigest: k.journal, Warnings: warnings(facts),
 		FreeBytes: facts.DiskFree.Value, FreeKnown: facts.DiskFree.Known}
 	if k.damage != nil {
 		return w, k.damage

@@ -106,7 +106,7 @@ func doctorVerb(s *session) *cli.Command {
 				fmt.Fprintln(w)
 				for _, check := range p.Standing.Checks {
 					fmt.Fprintf(w, "%-8s %-9s %s\n", check.Status, check.ID, check.Observed)
-					if check.Status == "fail" && check.Fix != "" {
+					if (check.Status == "fail" || check.Status == "warn") && check.Fix != "" {
 						fmt.Fprintf(w, "%18s %s\n", "", check.Fix)
 					}
 				}

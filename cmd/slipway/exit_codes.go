@@ -97,7 +97,7 @@ func explain(err error) *failure {
 	case errors.As(err, &needed):
 		return say(exitConsent, needed.Error(), "Nothing was done.")
 	case errors.As(err, &locked):
-		return say(exitLocked, locked.Error(), "Wait for it to end, then run the same command again.", "wait")
+		return say(exitLocked, locked.Error(), "Wait for it to end, then run the same command again.", "status")
 	case errors.As(err, &journal):
 		return say(exitDamage, journal.Error(), "Nothing was done. The files themselves are checked by their hashes, so setting the journal aside loses nothing: add --set-aside-journal.",
 			"setup", "--set-aside-journal")
@@ -152,6 +152,8 @@ func blockerCode(kind plan.BlockerKind) int {
 		return exitHuman
 	case plan.FolderBlocked:
 		return exitStale
+	case plan.TrustBlocked:
+		return exitDamage
 	case plan.PortBlocked:
 		return exitRefused
 	case plan.SpaceBlocked:

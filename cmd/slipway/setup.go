@@ -97,6 +97,7 @@ func (s *session) consentTo(c *cli.Context, p installer.Prepared) error {
 
 // apply carries the plan out with progress.
 func (s *session) apply(p installer.Prepared) (apply.Result, error) {
+	stayAwake()
 	progress := s.newProgress()
 	defer progress.end()
 	return apply.Run(s.ctx, p.Plan, p.Workers, apply.Options{UserHome: s.place.UserHome, Command: "slipway " + s.verb,

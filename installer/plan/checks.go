@@ -2,8 +2,8 @@ package plan
 
 import "fmt"
 
-// docsURL is the page that explains what stops a set-up, inside the repository.
-const docsURL = "docs/troubleshooting.md"
+// DocsURL is the page that explains what stops a set-up, inside the repository.
+const DocsURL = "docs/troubleshooting.md"
 
 // checksOf gives one record per thing that a plan rests on.
 func checksOf(p Plan, w World, s Standing) []Check {
@@ -19,7 +19,7 @@ func checksOf(p Plan, w World, s Standing) []Check {
 		return "", []string{}
 	}
 	record := func(id string, ok, fail bool, observed, expected string, kinds ...BlockerKind) Check {
-		c := Check{ID: id, Observed: observed, Expected: expected, DocsURL: docsURL + "#" + id}
+		c := Check{ID: id, Observed: observed, Expected: expected, DocsURL: DocsURL + "#" + id}
 		c.Fix, c.Command = fixOf(kinds...)
 		switch {
 		case fail:
@@ -48,8 +48,8 @@ func checksOf(p Plan, w World, s Standing) []Check {
 	engine := "not built"
 	if w.EngineWhole {
 		engine = "built, hash checked"
-	} else if w.EngineProblem != "" {
-		engine = w.EngineProblem
+	} else if why := orWords(w.EngineProblem, w.EngineUntrusted); why != "" {
+		engine = why
 	}
 	space := "unknown"
 	if w.FreeKnown {
@@ -71,7 +71,7 @@ func checksOf(p Plan, w World, s Standing) []Check {
 		record("memory", w.NotFit == "", w.NotFit != "", memory, "the model, its state and a window fit", MemoryBlocked),
 		record("space", !spaceFails && w.FreeKnown, spaceFails, space, Bytes(needBytes(p, w))+" still needed", SpaceBlocked),
 		record("model", w.ModelWhole, !w.ModelWhole && w.ModelProblem != "", model, d.Model.ID+" in "+orWords(d.Model.Folder, "models"), ModelBlocked),
-		record("engine", w.EngineWhole, !w.EngineWhole && w.EngineProblem != "", engine, "slipway-server "+orWords(d.Engine.ID, "built from source or prebuilt"), EngineBlocked),
+		record("engine", w.EngineWhole, !w.EngineWhole && w.EngineProblem+w.EngineUntrusted != "", engine, "slipway-server, built from source or prebuilt", EngineBlocked, TrustBlocked),
 		record("settings", w.SettingsWhole, false, map[bool]string{true: "as planned", false: "not written or different"}[w.SettingsWhole], SettingsPath+" says what is planned"),
 	}
 	if d.Request.Launch {

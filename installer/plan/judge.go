@@ -24,8 +24,11 @@ type World struct {
 	ModelWhole        bool   // every file is there with its hash
 	ModelProblem      string // why the model cannot be fetched (no lock, refused file), empty when it can
 
-	EngineWhole   bool
-	EngineProblem string // why there is no way to get a server program
+	EngineWhole     bool
+	EngineProblem   string // why there is no way to get a server program
+	EngineUntrusted string // there is a prebuilt one, and it is not the one that this program trusts
+
+	Warnings []Check // what a person should know and what stops nothing
 
 	SettingsWhole bool
 
@@ -58,6 +61,7 @@ const (
 	FolderBlocked BlockerKind = "folder"
 	ModelBlocked  BlockerKind = "model"
 	EngineBlocked BlockerKind = "engine"
+	TrustBlocked  BlockerKind = "engine-not-trusted"
 	PortBlocked   BlockerKind = "port"
 	SpaceBlocked  BlockerKind = "space"
 	MemoryBlocked BlockerKind = "memory"
@@ -66,7 +70,7 @@ const (
 // Check is one record of a check, in the shape that every verb uses.
 type Check struct {
 	ID       string   `json:"id"`
-	Status   string   `json:"status"`   // "ok", "pending", "fail", "unknown"
+	Status   string   `json:"status"`   // "ok", "pending", "warn", "fail", "unknown"
 	Severity string   `json:"severity"` // "info", "warning", "error"
 	Observed string   `json:"observed"`
 	Expected string   `json:"expected"`
@@ -134,6 +138,9 @@ func Judge(p Plan, w World) Standing {
 		block(EngineAction, Blocker{Kind: EngineBlocked, Sentence: w.EngineProblem,
 			Fix: "Install Go 1.26 or newer (https://go.dev/dl/), then run the same command again."})
 	}
+	if !w.EngineWhole && w.EngineUntrusted != "" {
+		block(EngineAction, Blocker{Kind: TrustBlocked, Sentence: w.EngineUntrusted, Fix: "Fetch the release again, both programs together."})
+	}
 	if need := needBytes(p, w); w.FreeKnown && need > 0 && w.FreeBytes < need {
 		block(ModelAction, Blocker{Kind: SpaceBlocked,
 			Sentence: fmt.Sprintf("The volume of %s has %s free, and the plan needs %s.", d.Home, Bytes(w.FreeBytes), Bytes(need)),
@@ -156,7 +163,7 @@ func Judge(p Plan, w World) Standing {
 	}
 	s.CanApply = len(s.Blockers) == 0
 	s.Ready = s.CanApply && w.HomeReady && w.ModelWhole && w.EngineWhole && w.SettingsWhole
-	s.Checks = append(s.Checks, checksOf(p, w, s)...)
+	s.Checks = append(checksOf(p, w, s), w.Warnings...)
 	return s
 }
 

@@ -1,0 +1,6 @@
+//go:build !darwin
+
+package main
+
+// stayAwake is for Macs, which sleep while programs work.
+func stayAwake() {}
