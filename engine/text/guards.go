@@ -1,0 +1,122 @@
+package text
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A person may write "<|im_end|>" and mean the ten characters. Before a template sees a person's string, a marker (a
+// private-use character that occurs in no string of the conversation and not in the template) is put behind the first
+// character of every such literal. After rendering the markers are taken out again and their places become the guards of
+// the [Prompt]: no added token is recognised over one. A string without such a literal, the common case, is not touched.
+//
+// A literal cut off at a string's end is marked too, since a template goes on behind it ("<parameter=" + name + ">").
+//
+// One literal stays the template's business: <think> and </think> in the content of an assistant turn without
+// reasoning_content, which templates look for and split at.
+
+// marker finds and marks the literals of added tokens.
+type marker struct {
+	literals []string
+	rune     string // the marker; empty until choose found that one is needed
+}
+
+// needs reports whether s holds a literal, whole or cut off at its end.
+func (m *marker) needs(s string) bool {
+	return m.next(s, 0, nil) >= 0
+}
+
+// next gives the first place at or after from where a literal begins that is not in except; -1 for none.
+func (m *marker) next(s string, from int, except []string) int {
+	for i := from; i < len(s); i++ {
+		for _, literal := range m.literals {
+			if s[i] != literal[0] {
+				continue
+			}
+			rest := s[i:]
+			if strings.HasPrefix(rest, literal) && !slices.Contains(except, literal) || len(rest) < len(literal) && strings.HasPrefix(literal, rest) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// choose picks the marker, a character of plane 16 that is in no string of everywhere, where a string of people needs it.
+func (m *marker) choose(everywhere, people func(visit func(string))) {
+	needed := false
+	people(func(s string) { needed = needed || m.needs(s) })
+	if !needed {
+		return
+	}
+	taken := map[rune]bool{}
+	everywhere(func(s string) {
+		for i := 0; i < len(s); i++ {
+			if s[i] == 0xF4 { // first byte of every character of plane 16
+				r, _ := utf8.DecodeRuneInString(s[i:])
+				taken[r] = true
+			}
+		}
+	})
+	for r := rune(0x100000); r <= 0x10FFFD; r++ {
+		if !taken[r] {
+			m.rune = string(r)
+			return
+		}
+	}
+}
+
+// mark puts the marker into s.
+func (m *marker) mark(s string, except ...string) string {
+	if m.rune == "" {
+		return s
+	}
+	at := m.next(s, 0, except)
+	if at < 0 {
+		return s
+	}
+	var out strings.Builder
+	from := 0
+	for ; at >= 0; at = m.next(s, from, except) {
+		_, size := utf8.DecodeRuneInString(s[at:])
+		out.WriteString(s[from : at+size])
+		out.WriteString(m.rune)
+		from = at + size
+	}
+	out.WriteString(s[from:])
+	return out.String()
+}
+
+// prompt takes the markers out of what a template rendered. A guard is the first character of a marked literal: that is
+// enough to keep the literal from being a token, and no token ends in the middle of it.
+func (m *marker) prompt(rendered string) Prompt {
+	if m.rune == "" || !strings.Contains(rendered, m.rune) {
+		return Prompt{Text: rendered}
+	}
+	var p Prompt
+	out := make([]byte, 0, len(rendered))
+	for {
+		before, after, found := strings.Cut(rendered, m.rune)
+		out = append(out, before...)
+		if !found {
+			break
+		}
+		rendered = after
+		_, size := utf8.DecodeLastRune(out)
+		g := guard{len(out) - size, len(out)}
+		if size > 0 && (len(p.guards) == 0 || p.guards[len(p.guards)-1].end <= g.start) {
+			p.guards = append(p.guards, g)
+		}
+	}
+	p.Text = string(out)
+	return p
+}
+
+// clean takes the markers out of an error's words.
+func (m *marker) clean(s string) string {
+	if m.rune == "" {
+		return s
+	}
+	return strings.ReplaceAll(s, m.rune, "")
+}

@@ -1,0 +1,199 @@
+package text
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// EventKind says what a piece of a reply is.
+type EventKind int
+
+const (
+	ReasoningDelta    EventKind = iota // Text: more of the model's thinking
+	ContentDelta                       // Text: more of the answer
+	ToolCallStart                      // Index, Name: a call begins
+	ToolCallArguments                  // Index, Text: more of the arguments' JSON
+	ToolCallEnd                        // Index: the call is complete; the texts of its arguments joined are a JSON object
+)
+
+// Event is a piece of a reply that has become certain.
+type Event struct {
+	Kind  EventKind
+	Text  string // of deltas, never empty there
+	Index int    // of the call, from 0
+	Name  string // of the function, at ToolCallStart
+}
+
+// ParserOptions says how a reply begins and what its calls may be.
+type ParserOptions struct {
+	// ThinkingOpen: the prompt ended inside <think>, so that the reply begins with thinking.
+	ThinkingOpen bool
+
+	// Tools as in [Conversation]; their schemas give the types of arguments. Without tools the tags of calls are content.
+	Tools []json.RawMessage
+}
+
+// OutputParser splits a reply into thinking, content and tool calls as it streams:
+//
+//	thinking </think> content <tool_call> <function=NAME> <parameter=NAME> value </parameter> … </function> </tool_call> …
+//
+// It holds back only what may still become a tag, newlines that end a section, and arguments that are not strings until
+// they are whole. How the text is cut into pushes changes where events are cut, and nothing else.
+//
+// Taken leniently: a <think> where a section begins (repeated, or by a model that opens its thinking itself); a call inside
+// thinking, which ends it; a call without its closing tags. <tool_call> not followed by <function=NAME> stays text. A call
+// that the reply's end cuts off before its name is dropped; one cut off later has no ToolCallEnd. Newlines around thinking,
+// behind </think> and around calls belong to the form and are left out.
+//
+// A forced opening ("<tool_call>\n<function=") is pushed like any text of the reply.
+type OutputParser struct {
+	tools map[string]toolSchema
+
+	pending string // read, not yet certain
+	state   func(*OutputParser, bool) bool
+	events  []Event
+
+	section  EventKind // ReasoningDelta or ContentDelta
+	begun    bool      // the section has text
+	trim     bool      // newlines at the section's start are left out
+	newlines string    // that may end the section
+
+	calls int
+	call  callState
+}
+
+// NewOutputParser begins a reply. Tools whose JSON cannot be read have no schema: their arguments are strings.
+func NewOutputParser(opt ParserOptions) *OutputParser {
+	p := &OutputParser{tools: readToolSchemas(opt.Tools), state: (*OutputParser).inText, section: ContentDelta}
+	if opt.ThinkingOpen {
+		p.section, p.trim = ReasoningDelta, true
+	}
+	return p
+}
+
+// Push takes more of the reply and gives what became certain.
+func (p *OutputParser) Push(s string) []Event {
+	p.pending += s
+	return p.run(false)
+}
+
+// Close ends the reply and gives the rest. The parser cannot be used again.
+func (p *OutputParser) Close() []Event {
+	events := p.run(true)
+	if p.section == ContentDelta && p.newlines != "" {
+		p.event(Event{Kind: ContentDelta, Text: p.newlines})
+		events, p.events, p.newlines = append(events, p.events...), nil, ""
+	}
+	return events
+}
+
+// run steps through the states until one needs more text. A state takes from pending and reports whether to go on.
+func (p *OutputParser) run(final bool) []Event {
+	for p.state(p, final) {
+	}
+	events := p.events
+	p.events = nil
+	return events
+}
+
+const (
+	thinkTag     = "<think>"
+	thinkEnd     = "</think>"
+	callTag      = "<tool_call>"
+	callEnd      = "</tool_call>"
+	functionTag  = "<function="
+	functionEnd  = "</function>"
+	parameterTag = "<parameter="
+	parameterEnd = "</parameter>"
+
+	whiteSpace = " \t\r\n"
+)
+
+// inText reads thinking or content.
+func (p *OutputParser) inText(final bool) bool {
+	if !p.begun {
+		rest := strings.TrimLeft(p.pending, whiteSpace)
+		if after, found := strings.CutPrefix(rest, thinkTag); found {
+			p.enter(ReasoningDelta, true)
+			p.pending = after
+			return true
+		}
+		if !final && strings.HasPrefix(thinkTag, rest) {
+			return false
+		}
+	}
+	var tags []string
+	if p.section == ReasoningDelta {
+		tags = append(tags, thinkEnd)
+	}
+	if len(p.tools) > 0 {
+		tags = append(tags, callTag)
+	}
+	before, tag, after := cutTag(p.pending, final, tags...)
+	p.text(before)
+	switch p.pending = after; tag {
+	case thinkEnd:
+		p.enter(ContentDelta, true)
+	case callTag:
+		p.state = (*OutputParser).inOpening
+	}
+	return tag != ""
+}
+
+// enter begins a section; newlines that ended the one before are dropped.
+func (p *OutputParser) enter(section EventKind, trim bool) {
+	p.section, p.begun, p.trim, p.newlines = section, false, trim, ""
+	p.state = (*OutputParser).inText
+}
+
+// text gives out a piece of the section, less the newlines around it.
+func (p *OutputParser) text(s string) {
+	if p.trim && !p.begun {
+		s = strings.TrimLeft(s, "\n")
+	}
+	s = p.newlines + s
+	body := strings.TrimRight(s, "\n")
+	p.newlines = s[len(body):]
+	if body != "" {
+		p.begun = true
+		p.event(Event{Kind: p.section, Text: body})
+	}
+}
+
+// event appends e, joined to the event before where that is the same text going on.
+func (p *OutputParser) event(e Event) {
+	if n := len(p.events); n > 0 && e.Text != "" && p.events[n-1].Kind == e.Kind && p.events[n-1].Index == e.Index {
+		p.events[n-1].Text += e.Text
+		return
+	}
+	p.events = append(p.events, e)
+}
+
+// cutTag cuts s at the first of the tags. Where there is none, tag is empty and after is what may still become one: nothing
+// when the text is final.
+func cutTag(s string, final bool, tags ...string) (before, tag, after string) {
+	at := len(s)
+	for _, t := range tags {
+		if i := strings.Index(s[:min(len(s), at+len(t))], t); i >= 0 && i < at {
+			at, tag = i, t
+		}
+	}
+	if tag != "" {
+		return s[:at], tag, s[at+len(tag):]
+	}
+	if final {
+		return s, "", ""
+	}
+	longest := 0
+	for _, t := range tags {
+		longest = max(longest, len(t))
+	}
+	for i := max(0, len(s)-longest+1); i < len(s); i++ {
+		for _, t := range tags {
+			if strings.HasPrefix(t, s[i:]) {
+				return s[:i], "", s[i:]
+			}
+		}
+	}
+	return s, "", ""
+}

@@ -1,0 +1,281 @@
+package text
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/ardanlabs/jinja"
+)
+
+// Chat templates are written for Python's jinja2. What of Python's str, repr, float and json.dumps a template can meet is
+// here, since the template library's own forms differ (None, 1.0, -0.0, integers beyond 64 bits, U+2028).
+
+// bigInteger marks a callable that stands for an integer beyond int64: its name is this and the digits. The library has no
+// such integer; a callable is neither string nor mapping nor sequence to a template, as an integer is.
+const bigInteger = "integer "
+
+func bigIntegerText(v jinja.Value) (string, bool) {
+	if !v.IsCallable() {
+		return "", false
+	}
+	return strings.CutPrefix(v.AsCallable().Name, bigInteger)
+}
+
+// templateValue turns a decoded JSON value into a template's, every string through mark.
+func templateValue(v any, mark func(string) string) jinja.Value {
+	switch v := v.(type) {
+	case nil:
+		return jinja.None()
+	case bool:
+		return jinja.NewBool(v)
+	case json.Number:
+		return templateNumber(string(v))
+	case string:
+		return jinja.NewString(mark(v))
+	case []any:
+		items := make([]jinja.Value, len(v))
+		for i, item := range v {
+			items[i] = templateValue(item, mark)
+		}
+		return jinja.NewList(items)
+	case *object:
+		d := jinja.NewDict()
+		for _, key := range v.keys {
+			d.AsDict().Set(mark(key), templateValue(v.values[key], mark))
+		}
+		return d
+	}
+	panic("text: templateValue: not a decoded JSON value")
+}
+
+func templateNumber(text string) jinja.Value {
+	if strings.ContainsAny(text, ".eE") {
+		f, _ := strconv.ParseFloat(text, 64) // out of range gives an infinity, as in Python
+		return jinja.NewFloat(f)
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return jinja.NewCallable(bigInteger+text, func([]jinja.Value, map[string]jinja.Value) (jinja.Value, error) {
+			return jinja.Undefined(), errors.New("an integer is not callable")
+		})
+	}
+	return jinja.NewInt(n)
+}
+
+// pythonFloat is repr of a float: the shortest digits, a point or an exponent always.
+func pythonFloat(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	scientific := strconv.FormatFloat(f, 'e', -1, 64)
+	exponent, _ := strconv.Atoi(scientific[strings.IndexByte(scientific, 'e')+1:])
+	if exponent < -4 || exponent >= 16 {
+		return scientific
+	}
+	plain := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(plain, ".") {
+		plain += ".0"
+	}
+	return plain
+}
+
+// pythonString is str.
+func pythonString(v jinja.Value) string {
+	switch {
+	case v.IsString():
+		return v.AsString()
+	case v.IsUndefined():
+		return ""
+	}
+	return pythonRepr(v)
+}
+
+func pythonRepr(v jinja.Value) string {
+	switch {
+	case v.IsNone():
+		return "None"
+	case v.IsFloat():
+		return pythonFloat(v.AsFloat())
+	case v.IsString():
+		return pythonQuote(v.AsString())
+	case v.IsList():
+		items := make([]string, v.AsList().Len())
+		for i, item := range v.AsList().Items {
+			items[i] = pythonRepr(item)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case v.IsDict():
+		d := v.AsDict()
+		items := make([]string, 0, d.Len())
+		for _, key := range d.Keys {
+			items = append(items, pythonQuote(key)+": "+pythonRepr(d.Data[key]))
+		}
+		return "{" + strings.Join(items, ", ") + "}"
+	}
+	if digits, ok := bigIntegerText(v); ok {
+		return digits
+	}
+	return v.String()
+}
+
+func pythonQuote(s string) string {
+	quote := "'"
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = `"`
+	}
+	var out strings.Builder
+	out.WriteString(quote)
+	for _, r := range s {
+		switch {
+		case r == '\\' || string(r) == quote:
+			out.WriteString(`\` + string(r))
+		case r == '\n':
+			out.WriteString(`\n`)
+		case r == '\r':
+			out.WriteString(`\r`)
+		case r == '\t':
+			out.WriteString(`\t`)
+		case r < ' ' || r == 0x7F:
+			out.WriteString(`\x` + string("0123456789abcdef"[r>>4]) + string("0123456789abcdef"[r&15]))
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return out.String() + quote
+}
+
+// pythonSpace reports what str.strip takes away: Unicode's white space, and the four separators of ASCII.
+func pythonSpace(r rune) bool {
+	return r >= 0x1C && r <= 0x1F || strings.TrimSpace(string(r)) == ""
+}
+
+// jsonStyle is json.dumps' arguments.
+type jsonStyle struct {
+	between, colon string
+	indent         string // one level's; used where lines is true
+	lines          bool
+	sorted         bool
+}
+
+var errNoJSON = errors.New("tojson: the value has no JSON form")
+
+// writeJSON is json.dumps(v, ensure_ascii=False).
+func writeJSON(out *strings.Builder, v jinja.Value, style jsonStyle, level int) error {
+	newline := func(level int) {
+		if style.lines {
+			out.WriteByte('\n')
+			for range level {
+				out.WriteString(style.indent)
+			}
+		}
+	}
+	switch {
+	case v.IsNone():
+		out.WriteString("null")
+	case v.IsBool():
+		out.WriteString(strconv.FormatBool(v.AsBool()))
+	case v.IsInt():
+		out.WriteString(strconv.FormatInt(v.AsInt(), 10))
+	case v.IsFloat():
+		text := pythonFloat(v.AsFloat())
+		text = strings.Replace(strings.Replace(text, "inf", "Infinity", 1), "nan", "NaN", 1)
+		out.WriteString(text)
+	case v.IsString():
+		writeJSONString(out, v.AsString())
+	case v.IsList():
+		items := v.AsList().Items
+		out.WriteByte('[')
+		for i, item := range items {
+			if i > 0 {
+				out.WriteString(style.between)
+			}
+			newline(level + 1)
+			if err := writeJSON(out, item, style, level+1); err != nil {
+				return err
+			}
+		}
+		if len(items) > 0 {
+			newline(level)
+		}
+		out.WriteByte(']')
+	case v.IsDict():
+		d := v.AsDict()
+		keys := d.OrderedKeys()
+		if style.sorted {
+			sort.Strings(keys)
+		}
+		out.WriteByte('{')
+		for i, key := range keys {
+			if i > 0 {
+				out.WriteString(style.between)
+			}
+			newline(level + 1)
+			writeJSONString(out, key)
+			out.WriteString(style.colon)
+			if err := writeJSON(out, d.Data[key], style, level+1); err != nil {
+				return err
+			}
+		}
+		if len(keys) > 0 {
+			newline(level)
+		}
+		out.WriteByte('}')
+	default:
+		digits, ok := bigIntegerText(v)
+		if !ok {
+			return errNoJSON
+		}
+		out.WriteString(digits)
+	}
+	return nil
+}
+
+// writeJSONString escapes what JSON must have escaped, and nothing else.
+func writeJSONString(out *strings.Builder, s string) {
+	out.WriteByte('"')
+	appendJSONText(out, s)
+	out.WriteByte('"')
+}
+
+// appendJSONText writes s as the inside of a JSON string.
+func appendJSONText(out *strings.Builder, s string) {
+	const hex = "0123456789abcdef"
+	plain := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		out.WriteString(s[plain:i])
+		plain = i + 1
+		switch c {
+		case '"', '\\':
+			out.WriteByte('\\')
+			out.WriteByte(c)
+		case '\n':
+			out.WriteString(`\n`)
+		case '\r':
+			out.WriteString(`\r`)
+		case '\t':
+			out.WriteString(`\t`)
+		case '\b':
+			out.WriteString(`\b`)
+		case '\f':
+			out.WriteString(`\f`)
+		default:
+			out.WriteString(`\u00`)
+			out.WriteByte(hex[c>>4])
+			out.WriteByte(hex[c&15])
+		}
+	}
+	out.WriteString(s[plain:])
+}
