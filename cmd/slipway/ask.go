@@ -111,7 +111,7 @@ func answerQuestion(s *session, c *cli.Context, set launch.Settings, question st
 func askServer(ctx context.Context, port int, model, question string, maxTokens int, stream func(string)) (string, error) {
 	body, err := json.Marshal(map[string]any{"model": model, "stream": true, "temperature": 0, "max_tokens": maxTokens,
 		"chat_template_kwargs": map[string]any{"enable_thinking": false},
-		"messages":             []map[string]string{{"role": "user", "content": question}}})
+		"messages":             []map[string]string{{"role": "system", "content": "You are a helpful assistant."}, {"role": "user", "content": question}}})
 	if err != nil {
 		return "", err
 	}
