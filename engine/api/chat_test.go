@@ -166,8 +166,11 @@ func TestThinkingReachesTheContent(t *testing.T) {
 	if c := r.Choices[0]; c.FinishReason != "length" || *c.Message.Content != "" || !strings.Contains(r.Slipway.Notice, "3 tokens while still thinking") {
 		t.Errorf("cut while thinking: %+v, notice %q", c, r.Slipway.Notice)
 	}
-	// With thinking off the same words are content.
 	s.say("They greet me.")
+	if r = s.ask(t, ""); *r.Choices[0].Message.Content != "" || !strings.Contains(r.Slipway.Notice, "ended its reply while still thinking") {
+		t.Errorf("ended while thinking: %+v", r)
+	}
+	// With thinking off the same words are content.
 	if r = s.ask(t, thinkingOff+`,"max_tokens":3`); r.Slipway.Notice != "" || *r.Choices[0].Message.Content == "" {
 		t.Errorf("thinking off: %+v", r)
 	}

@@ -95,6 +95,8 @@ func notice(end *serve.End, thought, answered bool) string {
 	switch {
 	case end.Reason == serve.FinishLength && thought && !answered:
 		return fmt.Sprintf("The reply ran out of its %d tokens while still thinking, so there is no answer. Allow more tokens, or turn thinking off with chat_template_kwargs {\"enable_thinking\": false}.", end.LimitTokens)
+	case end.Reason == serve.FinishStop && thought && !answered:
+		return "The model ended its reply while still thinking, so there is no answer. Ask again, or turn thinking off with chat_template_kwargs {\"enable_thinking\": false}."
 	case end.Reason == serve.FinishLength && end.Windowed:
 		return fmt.Sprintf("The reply was cut after %d tokens because prompt and reply filled the window.", end.LimitTokens)
 	}

@@ -46,7 +46,6 @@ func TestRefusalNamesAnotherField(t *testing.T) {
 		{"image", chatPath, message(`{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:"}}]}`), 400, "messages[0].content[1].type"},
 		{"audio", chatPath, message(`{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}`), 400, "messages[0].content[0].type"},
 		{"unknown member of a message", chatPath, message(`{"role":"user","content":"Hi","mood":"glad"}`), 400, "messages[0].mood"},
-		{"only a system message", chatPath, message(`{"role":"system","content":"Hi"}`), 400, "messages"},
 		{"system message behind", chatPath, message(`{"role":"user","content":"Hi"},{"role":"system","content":"Hi"}`), 400, "messages"},
 		{"tool without id", chatPath, message(`{"role":"user","content":"Hi"},{"role":"tool","content":"x"}`), 400, "messages[1].tool_call_id"},
 		{"arguments are no object", chatPath, message(`{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"[1]"}}]}`), 400, "messages[1].tool_calls[0].function.arguments"},
