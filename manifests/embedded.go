@@ -16,7 +16,7 @@ var manifestFiles embed.FS
 
 // The training folder beside these files is history and stays out of the program.
 //
-//go:embed pocket/*.json pocket/*.safetensors
+//go:embed pocket/*.json pocket/*.jinja pocket/*.safetensors
 var pocketFiles embed.FS
 
 //go:embed locks/*.json
