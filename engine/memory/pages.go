@@ -71,11 +71,6 @@ func (p *Pages) MayWrite(page int32, offset int) bool {
 	return p.refs[page] == 1 || int(p.fill[page]) <= offset
 }
 
-// Wrote records that positions up to end (exclusive) have been written by someone who may.
-func (p *Pages) Wrote(page int32, from, end int) {
-	if p.refs[page] == 1 && int(p.fill[page]) > from {
-		p.fill[page] = int32(end) // alone: what lay beyond is gone
-		return
-	}
-	p.fill[page] = max(p.fill[page], int32(end))
-}
+// Wrote records that positions up to end were written by someone who may: either nobody had written beyond, or he is alone
+// and what lay beyond is gone.
+func (p *Pages) Wrote(page int32, end int) { p.fill[page] = int32(end) }

@@ -37,12 +37,12 @@ func TestSharedPageIsFreeOnlyWhenTheLastLeaves(t *testing.T) {
 func TestOnlyWhoStandsAtTheHighWaterMarkAppendsInPlace(t *testing.T) {
 	p := NewPages(4)
 	page := take(t, p)
-	p.Wrote(page, 0, 100)
+	p.Wrote(page, 100)
 	p.Share([]int32{page}) // a restore point at 100
 	if !p.MayWrite(page, 100) {
 		t.Fatal("the writer must go on in place: nobody has more than 100")
 	}
-	p.Wrote(page, 100, 150)
+	p.Wrote(page, 150)
 	if p.MayWrite(page, 100) {
 		t.Fatal("a branch at 100 would overwrite positions 100 to 150 of the other")
 	}
@@ -53,7 +53,7 @@ func TestOnlyWhoStandsAtTheHighWaterMarkAppendsInPlace(t *testing.T) {
 	if !p.MayWrite(page, 10) {
 		t.Fatal("who is alone may go back")
 	}
-	p.Wrote(page, 10, 20)
+	p.Wrote(page, 20)
 	p.Share([]int32{page})
 	if !p.MayWrite(page, 20) {
 		t.Fatal("what lay beyond was dropped when its owner went back alone")

@@ -102,7 +102,7 @@ func (t *table) wrote(from, end int) {
 	for p := from; p < end; {
 		at := p / device.PageTokens
 		stop := min(end, (at+1)*device.PageTokens)
-		t.book.Wrote(t.ids[at], p-at*device.PageTokens, stop-at*device.PageTokens)
+		t.book.Wrote(t.ids[at], stop-at*device.PageTokens)
 		p = stop
 	}
 }
