@@ -223,6 +223,18 @@ func TestSignalLosesAReplyOrHangs(t *testing.T) {
 			t.Errorf("exit %d: %s", code, p.said())
 		}
 	})
+	t.Run("an endless reply is cut after a while, and the client is told", func(t *testing.T) {
+		p := serving(t, "--window", "32768") // 30,000 tokens are far beyond what a stop waits for
+		response := p.post(t, strings.Replace(hello, `"temperature":0`, `"temperature":1,"seed":3,"logit_bias":{"4088":-100,"4086":-100}`, 1))
+		p.Process.Signal(syscall.SIGTERM)
+		rest, _ := io.ReadAll(response.Body)
+		if strings.Contains(string(rest), "[DONE]") || !strings.Contains(string(rest), `"code":"stopping"`) {
+			t.Errorf("a cut stream ends with %.300q", rest[max(0, len(rest)-300):])
+		}
+		if code := p.ended(t); code != 0 {
+			t.Errorf("exit %d: %s", code, p.said())
+		}
+	})
 	t.Run("a second signal cuts, and the client is told", func(t *testing.T) {
 		p := serving(t)
 		response := p.post(t, long(t))

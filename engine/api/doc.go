@@ -10,7 +10,7 @@
 // strict tools, logprobs without their chat or completion meaning, and every member that is not known at all. A member
 // that is null counts as absent.
 //
-// Ignored, because the reply would be the same with and without: user, metadata, store, safety_identifier,
+// Ignored, because the reply would be the same with and without: user, metadata, store false, safety_identifier,
 // prompt_cache_key, prompt_cache_retention, prediction, service_tier "auto" and "default", verbosity "medium", modalities
 // ["text"], stream_options.include_obfuscation; in messages name of non-tool turns is given to the template, and
 // annotations, refusal null, audio null, function_call null and cache_control are ignored.

@@ -61,7 +61,8 @@ func (s *Server) readGeneration(o *object) generation {
 			o.keep(sub.done())
 		}
 	}
-	o.ignore("user", "metadata", "store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prediction")
+	o.ignore("user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prediction")
+	o.only("store", "replies are not kept for later", "false")
 	o.only("service_tier", "there is one tier here", `"auto"`, `"default"`)
 	if o.err == nil {
 		if err := g.params.Check(s.opt.VocabTokens); err != nil {

@@ -45,8 +45,8 @@ func (g *guard) check(r *http.Request) *Error {
 	if g.key == nil || r.URL.Path == "/health" && isLoopback(r.RemoteAddr) {
 		return nil
 	}
-	sent, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !bearer {
+	scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
 		sent = r.Header.Get("X-Api-Key")
 	}
 	if !g.key.is(strings.TrimSpace(sent)) {

@@ -60,6 +60,7 @@ func TestRefusalNamesAnotherField(t *testing.T) {
 		{"audio settings", chatPath, chat(`,"audio":{"voice":"x"}`), 400, "audio"},
 		{"web search", chatPath, chat(`,"web_search_options":{}`), 400, "web_search_options"},
 		{"unknown member", chatPath, chat(`,"mirostat":2`), 400, "mirostat"},
+		{"store", chatPath, chat(`,"store":true`), 400, "store"},
 		{"service tier", chatPath, chat(`,"service_tier":"priority"`), 400, "service_tier"},
 		{"verbosity", chatPath, chat(`,"verbosity":"low"`), 400, "verbosity"},
 		{"temperature is a string", chatPath, chat(`,"temperature":"hot"`), 400, "temperature"},

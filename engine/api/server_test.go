@@ -100,6 +100,7 @@ func TestKeyCanBeGoneWithout(t *testing.T) {
 		{"empty", header("Authorization", "Bearer "), 401},
 		{"another scheme", header("Authorization", "Basic "+key), 401},
 		{"right", header("Authorization", "Bearer "+key), 200},
+		{"right, scheme in small letters", header("Authorization", "bearer "+key), 200},
 		{"right, as x-api-key", header("X-Api-Key", key), 200},
 	}
 	for _, test := range tests {
