@@ -126,3 +126,33 @@ func TestEndIdsComeFromBothFilesOnce(t *testing.T) {
 		}
 	}
 }
+
+// FuzzConfig: whatever the text, no panic, and a config that is taken has dimensions that the network can be built from.
+func FuzzConfig(f *testing.F) {
+	text, err := os.ReadFile(pocketQ4 + "/config.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text, []byte(`{"eos_token_id":[1,2]}`))
+	f.Add([]byte(`{"model_type":"qwen3_5","text_config":{}}`), []byte(nil))
+	f.Add([]byte(`{"model_type":"qwen3_5","text_config":null,"rope_parameters":{"rope_theta":1e999}}`), []byte(`[]`))
+	f.Fuzz(func(t *testing.T, config, generation []byte) {
+		c, err := ParseConfig(config, generation)
+		if err != nil {
+			var m *weights.MisfitError
+			if !errors.As(err, &m) {
+				t.Fatalf("%T, wanted a misfit: %v", err, err)
+			}
+			return
+		}
+		if c.Hidden <= 0 || c.Heads%c.KVHeads != 0 || c.ValueHeads%c.KeyHeads != 0 || c.RotaryDims <= 0 || c.RotaryDims > c.HeadDim || len(c.FullAttention) != c.Layers {
+			t.Fatalf("taken: %+v", c)
+		}
+		c.RotaryDims = min(c.RotaryDims, 512)
+		for _, v := range inverseFrequencies(c) {
+			if !(v > 0 && v <= 1) {
+				t.Fatalf("a frequency of %g", v)
+			}
+		}
+	})
+}

@@ -297,3 +297,22 @@ func TestNormsAreShiftedInRawFilesOnly(t *testing.T) {
 		}
 	}
 }
+
+// FuzzQuantization: whatever config.json says, no panic, and numbers that are taken are ones that can be read.
+func FuzzQuantization(f *testing.F) {
+	f.Add([]byte(`{"quantization":{"group_size":64,"bits":4,"mode":"affine","a":{"bits":8},"b":false,"c":null,"d":7}}`))
+	f.Add([]byte(`{"quantization":null,"quantization_config":{"quant_method":"mlx"}}`))
+	f.Fuzz(func(t *testing.T, config []byte) {
+		q, err := parseQuantization(config)
+		if err != nil {
+			var m *MisfitError
+			if !errors.As(err, &m) {
+				t.Fatalf("%T, wanted a misfit: %v", err, err)
+			}
+			return
+		}
+		if q.stated && !(validBits(q.bits) && validGroup(q.group)) {
+			t.Fatalf("taken: %+v", q)
+		}
+	})
+}
