@@ -55,7 +55,7 @@ func (s *System) start(ctx context.Context, r record.Record, env []string) (*att
 	if r.Channel == record.ChannelArgv {
 		return a, s.startArgv(r, env, a)
 	}
-	lock, err := s.folder().Lock(r.ID + ".lock")
+	lock, err := s.folder().Lock(record.LockName(r.ID))
 	if errors.Is(err, record.ErrHeld) {
 		a.end(lockHeld)
 		return a, nil
@@ -97,6 +97,19 @@ func (s *System) start(ctx context.Context, r record.Record, env []string) (*att
 	return a, nil
 }
 
+// again runs this program once more, on the same home. cmd.Dir is the root: no folder of the person is kept busy.
+func (s *System) again(verb string, args ...string) *exec.Cmd {
+	program := s.Program[0]
+	if _, err := os.Stat(program); err != nil || s.keepsRestorer() {
+		program = s.folder().Path(restorer)
+	}
+	cmd := exec.Command(program)
+	cmd.Args = append(append([]string{program}, s.Program[1:]...), append([]string{verb, "--home", s.Home}, args...)...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
 // startArgv runs `slipway restore-exec ID` in a session of its own; that program becomes the neighbour. The pipe tells
 // the two apart: it closes without a word when the exec has gone well, and carries the reason when it has not.
 func (s *System) startArgv(r record.Record, env []string, a *attempt) error {
@@ -110,17 +123,16 @@ func (s *System) startArgv(r record.Record, env []string, a *attempt) error {
 	if err != nil {
 		return err
 	}
-	args := append(s.Program[1:len(s.Program):len(s.Program)], "restore-exec")
-	cmd := exec.Command(s.Program[0])
+	var flags []string
 	if env != nil {
-		args = append(args, "--keep-environment")
+		flags = []string{"--keep-environment"}
+	}
+	cmd := s.again("restore-exec", append(flags, r.ID)...)
+	if env != nil {
 		cmd.Env = env
 	}
-	cmd.Args = append(append([]string{s.Program[0]}, args...), r.ID)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{say} // descriptor 3
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		said.Close()
 		say.Close()

@@ -117,30 +117,20 @@ func (s *System) countSockets(ctx context.Context, pid int, t *test) {
 // clients names everybody else with a connection to the port. Connections of the application that owns the server are
 // its own; ours are known by their port.
 func (s *System) clients(ctx context.Context, server Server, t *test) []string {
-	connections, err := process.Connections(ctx, server.Port)
-	if err != nil {
-		t.isUnknown("its connections cannot be read: %s", errText(err))
-		return nil
-	}
 	var names []string
-	for _, c := range connections {
-		if len(c.PIDs) > 0 && !slices.Contains(c.PIDs, server.PID) && !s.descendant(c.PIDs, server.PID) {
-			continue // another server's, bound to another address of the same port
+	for try := 0; ; try++ {
+		connections, err := process.Connections(ctx, server.Port)
+		if err != nil {
+			t.isUnknown("its connections cannot be read: %s", errText(err))
+			return nil
 		}
-		if s.ours.has(c.Remote.Port()) || s.ownApp(server, c.ClientPIDs) {
-			continue
+		var leaving bool
+		names, leaving = s.foreignClients(server, connections)
+		// A connection whose client has just ended stays for some milliseconds; that of an abandoned request stays.
+		if !leaving || try == 5 {
+			break
 		}
-		name := "a client at " + c.Remote.Addr().String()
-		if len(c.ClientPIDs) > 0 {
-			name = fmt.Sprintf("pid %d", c.ClientPIDs[0])
-			if id, err := process.Observe(c.ClientPIDs[0]); err == nil && id.Exe != "" {
-				name = fmt.Sprintf("%s (pid %d)", plain(filepath.Base(id.Exe)), id.PID)
-			}
-		}
-		name += ", " + c.State
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		time.Sleep(20 * time.Millisecond)
 	}
 	if len(names) > 0 {
 		t.isBusy("connected: %s", names[0])
@@ -149,6 +139,30 @@ func (s *System) clients(ctx context.Context, server Server, t *test) []string {
 		}
 	}
 	return names
+}
+
+// foreignClients names who is connected. leaving: all of them are on this machine and have no process any more.
+func (s *System) foreignClients(server Server, connections []process.Connection) (names []string, leaving bool) {
+	for _, c := range connections {
+		if len(c.PIDs) > 0 && !slices.Contains(c.PIDs, server.PID) && !s.descendant(c.PIDs, server.PID) {
+			continue // another server's, bound to another address of the same port
+		}
+		if s.ours.has(c.Remote.Port()) || s.ownApp(server, c.ClientPIDs) {
+			continue
+		}
+		name, gone := "a client at "+c.Remote.Addr().String(), c.Remote.Addr().IsLoopback()
+		if len(c.ClientPIDs) > 0 {
+			name, gone = fmt.Sprintf("pid %d", c.ClientPIDs[0]), false
+			if id, err := process.Observe(c.ClientPIDs[0]); err == nil && id.Exe != "" {
+				name = fmt.Sprintf("%s (pid %d)", plain(filepath.Base(id.Exe)), id.PID)
+			}
+		}
+		leaving = gone && (leaving || len(names) == 0)
+		if name += ", " + c.State; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, leaving
 }
 
 func (s *System) descendant(pids []int, ancestor int) bool {

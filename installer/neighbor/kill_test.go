@@ -22,7 +22,7 @@ var points = []string{
 func settle(t *testing.T, s *System, d *double, what string) {
 	t.Helper()
 	eventually(t, what+": nothing is pending", func() bool {
-		exec.Command(s.Program[0], append(s.Program[1:len(s.Program):len(s.Program)], "restore")...).Run()
+		exec.Command(s.Program[0], "slipway", "restore", "--home", s.Home).Run()
 		list, err := s.Pending()
 		return err == nil && len(list) == 0
 	})
@@ -101,7 +101,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			killWatchers(t, s)
 		}
 		if random.Intn(3) == 0 { // and so does that one
-			next := exec.Command(s.Program[0], append(s.Program[1:len(s.Program):len(s.Program)], "restore")...)
+			next := exec.Command(s.Program[0], "slipway", "restore", "--home", s.Home)
 			if err := next.Start(); err != nil {
 				t.Fatal(err)
 			}

@@ -26,10 +26,10 @@ var testTiming = Timing{Request: 3 * time.Second, Drain: 200 * time.Millisecond,
 	Respawn: 300 * time.Millisecond, Load: 30 * time.Second, Signal: 1500 * time.Millisecond, Poll: 20 * time.Millisecond, Services: 8 * time.Second}
 
 // The test binary is also the program that slipway is for restore-exec and watch-restore, and the launcher to be killed:
-// TEST slipway HOME VERB ARGS.
+// TEST slipway VERB --home HOME ARGS.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 3 && os.Args[1] == "slipway" {
-		os.Exit(helper(os.Args[2], os.Args[3], os.Args[4:]))
+	if len(os.Args) > 4 && os.Args[1] == "slipway" {
+		os.Exit(helper(os.Args[4], os.Args[2], os.Args[5:]))
 	}
 	code := m.Run()
 	if binaries.folder != "" {
@@ -44,12 +44,15 @@ func helper(home, verb string, args []string) int {
 	ctx := context.Background()
 	switch verb {
 	case "restore-exec":
-		keep := len(args) > 1 && args[0] == "--keep-environment"
+		var env []string
+		if len(args) > 1 && args[0] == "--keep-environment" {
+			env = os.Environ()
+		}
 		report := os.NewFile(3, "report")
 		if report == nil {
 			report = os.Stderr
 		}
-		s.RestoreExec(args[len(args)-1], keep, report)
+		s.RestoreExec(args[len(args)-1], env, report)
 		return 1
 	case "watch-restore":
 		if err := s.WatchRestore(ctx, args[0], os.Stdin, os.Stdout); err != nil {
@@ -104,7 +107,7 @@ func testSystem(home string) *System {
 	if err != nil {
 		panic(err)
 	}
-	s := &System{Home: home, UserHome: filepath.Join(home, "user"), UID: os.Getuid(), Program: []string{self, "slipway", home}, Timing: testTiming}
+	s := &System{Home: home, UserHome: filepath.Join(home, "user"), UID: os.Getuid(), Program: []string{self, "slipway"}, Timing: testTiming}
 	if b, err := os.ReadFile(filepath.Join(home, "launchctl")); err == nil {
 		s.Launchctl = string(b)
 	}
@@ -357,7 +360,7 @@ type launcher struct {
 
 func launch(t *testing.T, s *System, ports ...int) *launcher {
 	t.Helper()
-	args := append(s.Program[1:len(s.Program):len(s.Program)], "launch")
+	args := []string{"slipway", "launch", "--home", s.Home}
 	for _, p := range ports {
 		args = append(args, strconv.Itoa(p))
 	}

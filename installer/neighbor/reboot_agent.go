@@ -47,7 +47,7 @@ func (s *System) WriteRebootAgent() error {
 	if err := s.ownAgent(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	b, err := plist.MarshalIndent(agent{Label: s.agentLabel(), ProgramArguments: append(s.Program[:len(s.Program):len(s.Program)], "restore"),
+	b, err := plist.MarshalIndent(agent{Label: s.agentLabel(), ProgramArguments: s.again("restore").Args,
 		RunAtLoad: true, ProcessType: "Background"}, plist.XMLFormat, "\t")
 	if err != nil {
 		return err

@@ -100,9 +100,6 @@ func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
 	for _, err := range damaged {
 		list = append(list, damagedOutcome(err))
 	}
-	if len(list) > 0 && !slices.ContainsFunc(list, func(o Outcome) bool { return o.Result != Restored && o.Result != KeptRunning }) {
-		s.RemoveRebootAgent()
-	}
 	return list, nil
 }
 
@@ -128,7 +125,7 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 		s.at("situation")
 		switch now.state {
 		case backAgain, neverWent:
-			if err := s.folder().Delete(id); err != nil {
+			if err := s.forget(id); err != nil {
 				return outcome(r, Failed, "%s runs, but its record cannot be removed: %s.", nameOf(r), errText(err))
 			}
 			s.at("deleted")
@@ -252,7 +249,7 @@ func (s *System) oldProcess(ctx context.Context, r record.Record) situation {
 // starting tells whether a process that was started for this record, or just like it by its user, is on its way: it
 // holds the record's lock, or it has the very same arguments.
 func (s *System) starting(r record.Record, found []Server) bool {
-	if held, err := s.folder().Held(r.ID + ".lock"); err != nil || held {
+	if held, err := s.folder().Held(record.LockName(r.ID)); err != nil || held {
 		return true
 	}
 	if r.Channel != record.ChannelArgv {

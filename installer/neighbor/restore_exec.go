@@ -21,9 +21,9 @@ import (
 // listens nowhere yet: whoever finds it held knows that the neighbour is back. It returns only when it failed, after
 // writing the reason to report (descriptor 3 of the process that startArgv makes).
 //
-// keepEnvironment: the calling process's environment is the neighbour's own; else it is built from the record.
-func (s *System) RestoreExec(id string, keepEnvironment bool, report io.Writer) error {
-	err := s.restoreExec(id, keepEnvironment)
+// env is the neighbour's whole environment, where the caller was started with it; nil: it is built from the record.
+func (s *System) RestoreExec(id string, env []string, report io.Writer) error {
+	err := s.restoreExec(id, env)
 	if errors.Is(err, record.ErrHeld) {
 		fmt.Fprint(report, lockHeld)
 	} else {
@@ -32,8 +32,8 @@ func (s *System) RestoreExec(id string, keepEnvironment bool, report io.Writer) 
 	return err
 }
 
-func (s *System) restoreExec(id string, keepEnvironment bool) error {
-	lock, err := s.folder().Lock(id + ".lock")
+func (s *System) restoreExec(id string, env []string) error {
+	lock, err := s.folder().Lock(record.LockName(id))
 	if err != nil {
 		return err
 	}
@@ -62,9 +62,8 @@ func (s *System) restoreExec(id string, keepEnvironment bool) error {
 			return err
 		}
 	}
-	env := os.Environ()
-	if !keepEnvironment {
-		env = env[:0:0]
+	if env == nil {
+		env = []string{}
 		for name, value := range r.Env {
 			env = append(env, name+"="+value)
 		}

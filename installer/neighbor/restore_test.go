@@ -307,7 +307,7 @@ func TestServerOfOursTakesTheHoldOver(t *testing.T) {
 func TestRebootAgentIsAPlistForThisHomeOnly(t *testing.T) {
 	s := newSystem(t)
 	s.AgentFolder = filepath.Join(t.TempDir(), "Library", "LaunchAgents")
-	s.Program = []string{"/Applications/A & B/slipway", "--home", "/Users/я/<home>"}
+	s.Home, s.Program = filepath.Join(t.TempDir(), "я <home> & co"), []string{"/Applications/A & B/slipway"}
 	if err := s.WriteRebootAgent(); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestRebootAgentIsAPlistForThisHomeOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := got["ProgramArguments"].([]any)
-	if len(args) != 4 || args[0] != "/Applications/A & B/slipway" || args[2] != "/Users/я/<home>" || args[3] != "restore" || got["RunAtLoad"] != true || got["KeepAlive"] != false {
+	if len(args) != 4 || args[0] != s.folder().Path(restorer) || args[1] != "restore" || args[3] != s.Home || got["RunAtLoad"] != true || got["KeepAlive"] != false {
 		t.Errorf("%+v", got)
 	}
 	if err := s.WriteRebootAgent(); err != nil {

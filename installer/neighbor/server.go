@@ -109,7 +109,7 @@ type System struct {
 	Home     string   // slipway's home; records lie in state/neighbors
 	UserHome string   // the user's home, for control sockets and lms
 	UID      int      // whose servers may be stopped
-	Program  []string // how to run slipway again with "restore-exec" or "watch-restore" behind it, absolute
+	Program  []string // how to run slipway again: absolute path, then what stands before the verb
 	// Launchctl and Systemctl are absolute paths, empty where the machine has none.
 	Launchctl, Systemctl string
 	// AgentFolder is where the one-shot LaunchAgent goes, empty off macOS.

@@ -15,9 +15,9 @@ import (
 // StopOptions say for whom and by what right something is stopped.
 type StopOptions struct {
 	PlanDigest string // the plan that named the servers
-	// ForUser, where set, is for whom neighbours stay stopped beside the calling process.
+	// Holder, where set, is for whom neighbours stay stopped beside the calling process.
 	Holder process.Identity
-	// RebootAgent lets a file be written to Timing's AgentFolder that restores once after a reboot. It lies outside
+	// RebootAgent lets a file be written to AgentFolder that restores once after a reboot. It lies outside
 	// slipway's home, so it needs a consent of its own.
 	RebootAgent bool
 }
@@ -37,11 +37,6 @@ func (s *System) Stop(ctx context.Context, servers []Server, opt StopOptions) ([
 	last, err := s.proveAll(ctx, servers)
 	if err != nil {
 		return nil, err
-	}
-	if opt.RebootAgent && s.AgentFolder != "" {
-		if err := s.WriteRebootAgent(); err != nil {
-			return nil, err
-		}
 	}
 	var stopped []record.Record
 	for i, server := range servers {
@@ -107,26 +102,35 @@ func (s *System) stopOne(ctx context.Context, server Server, before proof, opt S
 		return failed("writing the restore record", err)
 	}
 	s.at("recorded")
+	if err := s.installRestorer(); err != nil {
+		s.forget(r.ID)
+		return failed("keeping a copy of slipway for the restore", err)
+	}
 	if err := s.startWatcher(r.ID, server.details.Env); err != nil {
-		folder.Delete(r.ID)
+		s.forget(r.ID)
 		return failed("starting the watcher", err)
 	}
 	s.at("watched")
-
+	if opt.RebootAgent && s.AgentFolder != "" {
+		if err := s.WriteRebootAgent(); err != nil {
+			s.forget(r.ID)
+			return failed("writing the file that restores after a reboot", err)
+		}
+	}
 	handle, err := process.Open(server.identity)
 	if err != nil {
-		folder.Delete(r.ID)
+		s.forget(r.ID)
 		return record.Record{}, &NotIdleError{Server: server, Idle: Idle{State: StateUnknown, Reasons: []string{errText(err)}}}
 	}
 	defer handle.Close()
 	if idle := s.recheck(ctx, server, before.last); idle.State != StateIdle {
-		folder.Delete(r.ID)
+		s.forget(r.ID)
 		return record.Record{}, &NotIdleError{Server: server, Idle: idle}
 	}
 	s.at("checked")
 	r.State, r.At = record.StateSignalled, time.Now()
 	if err := folder.Update(r); err != nil {
-		folder.Delete(r.ID)
+		s.forget(r.ID)
 		return failed("writing the restore record", err)
 	}
 	s.at("marked")
@@ -188,7 +192,7 @@ func (s *System) exited(ctx context.Context, server Server, r record.Record, han
 		}
 		for _, now := range found {
 			if now.PID != server.PID && now.Kind == server.Kind {
-				s.folder().Delete(r.ID) // it runs: nothing is left to restore
+				s.forget(r.ID) // it runs: nothing is left to restore
 				return record.Record{}, &RespawnedError{Server: server, PID: now.PID}
 			}
 		}

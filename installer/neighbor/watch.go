@@ -9,8 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
-	"syscall"
 	"time"
 
 	"slipway/installer/neighbor/record"
@@ -19,9 +17,7 @@ import (
 // startWatcher runs `slipway watch-restore ID` in a session of its own and waits until it says that it watches. The
 // neighbour's full environment goes to it through a pipe: it stays in memory.
 func (s *System) startWatcher(id string, env []string) error {
-	cmd := exec.Command(s.Program[0], append(s.Program[1:len(s.Program):len(s.Program)], "watch-restore", id)...)
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd := s.again("watch-restore", id)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -50,7 +46,7 @@ const watching = "watching\n"
 // WatchRestore is the watcher of one record. It outlives a killed launcher: as long as a holder runs it waits; when the
 // last has ended it restores, and ends. It ends by itself when the record is gone. in carries the environment as JSON.
 func (s *System) WatchRestore(ctx context.Context, id string, in io.Reader, out io.Writer) error {
-	lock, err := s.folder().Lock(id + ".watch")
+	lock, err := s.folder().Lock(record.WatchName(id))
 	if err != nil {
 		return err
 	}

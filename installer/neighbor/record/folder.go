@@ -200,7 +200,7 @@ func (f Folder) Delete(id string) error {
 	if err := syncFolder(root); err != nil {
 		return err
 	}
-	for _, lock := range []string{id + ".lock", id + ".watch"} {
+	for _, lock := range []string{LockName(id), WatchName(id)} {
 		if err := root.Remove(lock); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -208,7 +208,12 @@ func (f Folder) Delete(id string) error {
 	return nil
 }
 
-// Lock takes the exclusive lock of the given name (ID + ".lock" or ".watch") without waiting. The lock lives in the open
+// LockName and WatchName are the lock files of a record: the first is held by the restored neighbour, the second by the
+// record's watcher.
+func LockName(id string) string  { return "lock-" + id }
+func WatchName(id string) string { return "watch-" + id }
+
+// Lock takes the exclusive lock of the given name (LockName or WatchName) without waiting. The lock lives in the open
 // file: it is inherited by whatever the holder executes, and free when the last of them has ended. Errors: ErrHeld.
 func (f Folder) Lock(name string) (*os.File, error) {
 	root, err := f.open(true)

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"slipway/installer/process"
 )
@@ -52,9 +55,45 @@ func (f Folder) Release(id process.Identity) error {
 	return nil
 }
 
-// Holders are the registered processes that run now. Files of ended ones are removed, unless readOnly. A file that
-// cannot be read counts as no holder: the worst that follows is a neighbour that comes back early.
+// Holders are the processes that run now and for whose sake neighbours are stopped: the registered ones, and the server
+// of this home, which holds a lock of its own from its first moment to its last. Files of ended ones are removed, unless
+// readOnly. A file that cannot be read counts as no holder: the worst that follows is a neighbour that comes back early.
 func (f Folder) Holders(readOnly bool) ([]process.Identity, error) {
+	alive, err := f.registered(readOnly)
+	if err != nil {
+		return nil, err
+	}
+	server, runs := f.server()
+	if runs && !slices.Contains(alive, server) {
+		alive = append(alive, server)
+	}
+	return alive, nil
+}
+
+// server finds the running server of this home by the lock that it inherited (installer/launch). Its pid is 0 where the
+// launcher had no time to write it down.
+func (f Folder) server() (process.Identity, bool) {
+	home, err := os.OpenRoot(f.Home)
+	if err != nil {
+		return process.Identity{}, false
+	}
+	defer home.Close()
+	lock, err := home.Open("run/server.lock")
+	if err != nil {
+		return process.Identity{}, false
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+		return process.Identity{}, false
+	}
+	var note struct{ Process process.Identity }
+	if b, err := home.ReadFile("run/server.json"); err == nil {
+		json.Unmarshal(b, &note)
+	}
+	return note.Process, true
+}
+
+func (f Folder) registered(readOnly bool) ([]process.Identity, error) {
 	root, err := f.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
