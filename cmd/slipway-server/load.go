@@ -47,6 +47,9 @@ func load(s settings) (l *loaded, err error) {
 	if err != nil {
 		return l, err
 	}
+	if !s.windowSet {
+		s.window = min(s.window, config.MaxPositions)
+	}
 	if s.window > config.MaxPositions {
 		return l, usage("--window %d: the model's own window is %d", s.window, config.MaxPositions)
 	}

@@ -21,6 +21,7 @@ type settings struct {
 	device     string // "cpu"
 	addr       netip.AddrPort
 	window     int
+	windowSet  bool // by the user; the default gives way to a smaller model
 	parallel   int
 	queue      int
 	key        *api.Key // nil: none
@@ -68,7 +69,7 @@ func serveFlags() []cli.Flag {
 
 // readSettings checks the flags, each with the sentence that says what would work.
 func readSettings(c *cli.Context) (settings, error) {
-	s := settings{bodyBytes: bodyBytes, launchID: c.String("launch-id"), revision: c.String("revision")}
+	s := settings{windowSet: c.IsSet("window"), bodyBytes: bodyBytes, launchID: c.String("launch-id"), revision: c.String("revision")}
 	var err error
 	if s.modelDir, s.modelID, err = modelOf(c.String("model"), c.String("model-id")); err != nil {
 		return s, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -399,5 +400,27 @@ func TestClientThatLeftIsWorkedFor(t *testing.T) {
 		if s.net.Open() != 0 {
 			t.Errorf("stream %s: %d sequences open", stream, s.net.Open())
 		}
+	}
+}
+
+func TestClientThatDoesNotReadHoldsOthersUp(t *testing.T) {
+	s := start(t, setup{window: 5_000})
+	s.say("Hello!")
+	body := chat(`,"stream":true,"logprobs":true,"top_logprobs":20,"logit_bias":{"4088":-100}` + thinkingOff) // no end token: fills the window
+	stuck, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stuck.Close()
+	fmt.Fprintf(stuck, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	for s.engine.Status().Active == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	s.ask(t, thinkingOff)
+	for tries := 0; s.engine.Status().Active > 0; tries++ { // some 10 MB of events: more than the sockets hold
+		if tries > 30_000 {
+			t.Fatal("the engine waits for a client that does not read")
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
