@@ -25,6 +25,7 @@ type Ask struct {
 	Launch      bool
 	AcceptTold  bool
 	Source      string // folder of slipway's source
+	Deep        bool   // hash every byte of the model, however large
 	KeepEngine  bool   // use the engine that is set up, whatever the source at hand is
 }
 
@@ -43,6 +44,7 @@ type Place struct {
 	Executable     string
 	PrebuiltDigest manifests.Digest // of the server that this program trusts; empty: none
 	Sources        machine.Sources
+	Getenv         func(string) string // for the hub's settings and token
 }
 
 // Prepared is the outcome of looking and deciding.
@@ -87,7 +89,7 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 		Model: choice.model, Profile: choice.sized, Engine: engine.engine,
 	}
 	made := plan.Make(decisions)
-	tools := apply.Tools{UserHome: at.UserHome, Lock: choice.lock, Download: download,
+	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: download(at.Getenv),
 		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt}
 	if choice.manifest.Embedded {
 		tools.Embedded = manifests.Pocket()

@@ -2,14 +2,11 @@ package installer
 
 import (
 	"context"
-	"errors"
-	"os"
 
 	"slipway/installer/apply"
 	"slipway/installer/launch"
 	"slipway/installer/machine"
 	"slipway/installer/plan"
-	"slipway/manifests"
 )
 
 // look observes what stands of a plan. It writes nothing.
@@ -75,11 +72,4 @@ func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known) error 
 	use := launch.LookPort(ctx, port)
 	w.PortTaken, w.PortOwner = use.Taken, use.Owner
 	return nil
-}
-
-// errNoDownload says that this program cannot download.
-var errNoDownload = errors.New("downloading models is not part of this program")
-
-func download(context.Context, *os.Root, string, manifests.Lock, func(string, int64, int64)) error {
-	return errNoDownload
 }

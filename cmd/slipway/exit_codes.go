@@ -11,6 +11,7 @@ import (
 	"slipway/installer/apply"
 	"slipway/installer/build"
 	"slipway/installer/consent"
+	"slipway/installer/hub"
 	"slipway/installer/launch"
 	"slipway/installer/plan"
 	"slipway/installer/store"
@@ -81,6 +82,15 @@ func explain(err error) *failure {
 		busy     *store.BusyError
 		foreign  *store.ForeignError
 		refused  *serverError
+		network  *hub.NetworkError
+		limited  *hub.LimitedError
+		notAHub  *hub.NotAHubError
+		access   *hub.AccessError
+		upstream *hub.UpstreamDiffersError
+		wrong    *hub.WrongBytesError
+		hostile  *hub.HostileError
+		large    *hub.TooLargeError
+		conflict *store.LockConflictError
 	)
 	say := func(code int, what, then string, next ...string) *failure {
 		return &failure{code: code, what: sentence(what), then: then, next: next}
@@ -113,6 +123,18 @@ func explain(err error) *failure {
 		return say(exitStale, stale.Error(), "Look at what is there and make the plan again.", "setup", "--dry-run")
 	case errors.As(err, &space), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return say(exitNoSpace, "There is no space left on the volume of the home: "+err.Error(), "What is whole is kept. Free some space and run the same command again.")
+	case errors.As(err, &access):
+		return say(accessCode(access.Kind), access.Error(), "What arrived is kept. Then run the same command again.")
+	case errors.As(err, &network), errors.As(err, &limited):
+		return say(exitNetwork, err.Error(), "What arrived is kept. Run the same command again to go on.")
+	case errors.As(err, &notAHub), errors.Is(err, hub.ErrOffline):
+		return say(exitNetwork, err.Error(), "Look at HF_ENDPOINT and HF_HUB_OFFLINE, then run the same command again.")
+	case errors.As(err, &upstream), errors.As(err, &conflict):
+		return say(exitStale, err.Error(), "A revision never changes, so one of them is wrong. Lock the model again: slipway models lock.", "models", "lock")
+	case errors.As(err, &wrong), errors.As(err, &hostile):
+		return say(exitDamage, err.Error(), "Nothing wrong stands under a final name. Try later or from another mirror (HF_ENDPOINT).")
+	case errors.As(err, &large):
+		return say(exitHuman, large.Error(), "Fetch that file with the hub's own tools, or choose another model.")
 	case errors.As(err, &busy):
 		return say(exitLocked, busy.Error(), "Wait for it to end, then run the same command again.")
 	case errors.As(err, &foreign):
@@ -143,6 +165,15 @@ func explain(err error) *failure {
 		return say(exitTimeout, err.Error(), "Run the same command again.")
 	}
 	return say(exitInternal, err.Error(), "This is a fault of slipway or of the system; slipway doctor may tell more.", "doctor")
+}
+
+// accessCode tells a refusal that a token or an agreement mends from one that says the thing is not there.
+func accessCode(kind hub.AccessKind) int {
+	switch kind {
+	case hub.NoRepo, hub.NoRevision, hub.NoEntry, hub.Disabled:
+		return exitStale
+	}
+	return exitAuth
 }
 
 // blockerCode is the exit code of a set-up that is blocked.

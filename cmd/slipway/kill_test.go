@@ -266,6 +266,40 @@ func TestTwoRunsAtOnceOneIsLockedOut(t *testing.T) {
 	}
 }
 
+// Two first runs at the same moment: nobody is hurt, whoever makes the home.
+func TestTwoFirstRunsAtTheSameMoment(t *testing.T) {
+	r := newRig(t)
+	want := r.undisturbed()
+	for round := range 5 {
+		var commands [2]*exec.Cmd
+		var outs [2]bytes.Buffer
+		for i := range commands {
+			commands[i] = r.command(nil, r.setupArgs("--yes")...)
+			commands[i].Stderr = &outs[i]
+		}
+		for _, cmd := range commands {
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done := 0
+		for i, cmd := range commands {
+			cmd.Wait()
+			switch code := cmd.ProcessState.ExitCode(); code {
+			case exitOK:
+				done++
+			case exitLocked:
+			default:
+				t.Fatalf("round %d: %d\n%s", round, code, outs[i].String())
+			}
+		}
+		if done == 0 || r.tree() != want || r.servers() != 1 {
+			t.Fatalf("round %d: %d done, %d servers\n%s%s", round, done, r.servers(), outs[0].String(), outs[1].String())
+		}
+		r.clean()
+	}
+}
+
 // hangAgain stops the server and hangs once more.
 func (r *rig) hangAgain() (*exec.Cmd, *bytes.Buffer) {
 	r.t.Helper()

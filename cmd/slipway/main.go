@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string) int {
 // place collects what the environment says, and then puts the system's folders first on PATH: an app's or an
 // assistant's PATH may lack them, and libraries run ps and lsof by name.
 func place() installer.Place {
-	at := installer.Place{ToolPath: os.Getenv("PATH"), PrebuiltDigest: installer.Digest(prebuiltServer), Sources: machine.System()}
+	at := installer.Place{ToolPath: os.Getenv("PATH"), PrebuiltDigest: installer.Digest(prebuiltServer), Sources: machine.System(), Getenv: os.Getenv}
 	at.UserHome, _ = os.UserHomeDir()
 	at.WorkingDir, _ = os.Getwd()
 	at.Executable, _ = os.Executable()

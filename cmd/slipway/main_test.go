@@ -158,15 +158,38 @@ func flip(ts *testscript.TestScript, _ bool, args []string) {
 	if len(matches) != 1 {
 		ts.Fatalf("%d files match %s", len(matches), args[0])
 	}
-	info, err := os.Stat(matches[0])
-	ts.Check(err)
-	data, err := os.ReadFile(matches[0])
-	ts.Check(err)
+	ts.Check(flipBit(matches[0]))
+}
+
+func flipByte(t *testing.T, file string) {
+	t.Helper()
+	if err := flipBit(file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flipBit changes one bit in the middle in place: inode, size, mode and modification time stay.
+func flipBit(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
 	data[len(data)/2] ^= 1
-	ts.Check(os.Chmod(matches[0], 0o600))
-	ts.Check(os.WriteFile(matches[0], data, info.Mode()))
-	ts.Check(os.Chmod(matches[0], info.Mode()))
-	ts.Check(os.Chtimes(matches[0], info.ModTime(), info.ModTime()))
+	for _, step := range []func() error{
+		func() error { return os.Chmod(file, 0o600) },
+		func() error { return os.WriteFile(file, data, info.Mode()) },
+		func() error { return os.Chmod(file, info.Mode()) },
+		func() error { return os.Chtimes(file, info.ModTime(), info.ModTime()) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // digest NAME FILE: the variable becomes the file's SHA-256.

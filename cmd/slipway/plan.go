@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -72,12 +70,19 @@ func answerPlan(s *session, c *cli.Context, p installer.Prepared) error {
 
 // writePlanFile writes through a new inode, readable by the person only: the plan names paths of this machine.
 func writePlanFile(file string, data []byte) error {
-	temporary := file + ".new"
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*") // mode 0600
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(temporary, data, 0o600); err != nil {
-		return err
+	_, err = temporary.Write(data)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
 	}
-	return os.Rename(temporary, file)
+	if err == nil {
+		err = os.Rename(temporary.Name(), file)
+	}
+	if err != nil {
+		os.Remove(temporary.Name())
+	}
+	return err
 }

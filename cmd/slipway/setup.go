@@ -20,6 +20,7 @@ func setupVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "yes", Usage: "allow downloading, writing in the home, building and launching without a question"},
 			&cli.BoolFlag{Name: "no-input", Usage: "never ask; without consent end with exit code 5"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be done and change nothing"},
+			&cli.BoolFlag{Name: "deep", Usage: "hash every byte of what is installed instead of looking at sizes and times"},
 			&cli.BoolFlag{Name: "set-aside-journal", Usage: "move a damaged journal out of the way first"},
 			eventsFlag()),
 		Action: func(c *cli.Context) error { return setup(s, c) },
@@ -32,6 +33,7 @@ func setup(s *session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	ask.Deep = c.Bool("deep")
 	if c.Bool("set-aside-journal") {
 		if err := setAsideJournal(s, ask.Home); err != nil {
 			return err

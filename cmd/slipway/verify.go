@@ -56,7 +56,7 @@ func verifyVerb(s *session) *cli.Command {
 				if answer.OK {
 					fmt.Fprintf(w, "%d files are as they should be.\n", answer.Files)
 				} else {
-					fmt.Fprintln(w, "slipway setup mends this.")
+					fmt.Fprintln(w, "slipway setup --deep mends this.")
 				}
 			})
 		},

@@ -43,7 +43,7 @@ func TestApplyOnAVolumeThatFillsUpKeepsWhatIsWholeAndGoesOn(t *testing.T) {
 	r := newRig(t)
 	small := mount(t, "size=4m,mode=755")
 	r.home = filepath.Join(small, "home")
-	at := installer.Place{UserHome: r.dir, WorkingDir: r.dir, Executable: r.slip, PrebuiltDigest: installer.Digest(r.digest), Sources: machine.System()}
+	at := installer.Place{UserHome: r.dir, WorkingDir: r.dir, Executable: r.slip, PrebuiltDigest: installer.Digest(r.digest), Sources: machine.System(), Getenv: os.Getenv}
 	prepared, err := installer.Prepare(t.Context(), installer.Ask{Home: r.home, Port: r.port}, at)
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,10 @@ import (
 // Tools is what the workers need beside the plan: where bytes come from and what builds.
 type Tools struct {
 	UserHome  string
+	Deep      bool            // hash every byte of the model instead of believing recorded identities
 	Lock      *manifests.Lock // of the model; nil when none is known
 	Embedded  fs.FS           // the embedded model's files, nil for a hub model
-	Download  func(ctx context.Context, home *os.Root, homePath string, lock manifests.Lock, report func(path string, done, all int64)) error
+	Download  func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(Event)) error
 	Source    *build.Source // nil when none is at hand
 	Toolchain *build.Toolchain
 	Prebuilt  string // path of the prebuilt server, "" without one

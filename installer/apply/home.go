@@ -173,7 +173,11 @@ func MakeHome(path, userHome string) (*Home, error) {
 		return nil, view.Err
 	}
 	if !view.Exists {
-		if err := makeNew(path); err != nil {
+		err := makeNew(path)
+		if err != nil && LookHome(path, userHome).Exists {
+			err = nil // another run made it at the same moment; the lock tells the two apart
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -20,12 +20,13 @@ type modelWorker struct {
 	tools     Tools
 }
 
-// Check hashes an embedded model in full (a few megabytes) and looks at the recorded identities of a large one.
+// Check hashes an embedded model in full (a few megabytes) and looks at the recorded identities of a large one, unless
+// every byte was asked for.
 func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
 	if home == nil || w.tools.Lock == nil {
 		return Condition{}, nil
 	}
-	report, err := w.verify(ctx, home, w.decisions.Model.Embedded)
+	report, err := w.verify(ctx, home)
 	if err != nil {
 		return Condition{}, err
 	}
@@ -38,8 +39,8 @@ func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
 	return Condition{Done: report.OK()}, nil
 }
 
-func (w modelWorker) verify(ctx context.Context, home *Home, deep bool) (store.Report, error) {
-	return store.Verify(ctx, home.Root, *w.tools.Lock, deep)
+func (w modelWorker) verify(ctx context.Context, home *Home) (store.Report, error) {
+	return store.Verify(ctx, home.Root, *w.tools.Lock, w.decisions.Model.Embedded || w.tools.Deep)
 }
 
 func (w modelWorker) Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
@@ -47,7 +48,7 @@ func (w modelWorker) Do(ctx context.Context, home *Home, report func(Event)) (Ou
 		return Outcome{}, ErrNoLock
 	}
 	lock := *w.tools.Lock
-	found, err := w.verify(ctx, home, w.decisions.Model.Embedded)
+	found, err := w.verify(ctx, home)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -60,21 +61,22 @@ func (w modelWorker) Do(ctx context.Context, home *Home, report func(Event)) (Ou
 }
 
 func (w modelWorker) bring(ctx context.Context, home *Home, lock manifests.Lock, found store.Report, report func(Event)) error {
+	for _, f := range found.Bad() {
+		if f.State != store.WrongHash {
+			continue
+		}
+		// The fast check believes the recorded identity of such a file, and installing asks it: the name must be free.
+		if err := home.Root.Remove(path.Join(w.decisions.Model.Folder, f.Path)); err != nil {
+			return err
+		}
+	}
 	if !w.decisions.Model.Embedded {
 		if w.tools.Download == nil {
 			return ErrNoLock
 		}
-		return w.tools.Download(ctx, home.Root, home.Path, lock, func(path string, done, all int64) {
-			report(Event{Kind: "progress", Action: "model", Path: path, DoneBytes: done, AllBytes: all})
-		})
+		return w.tools.Download(ctx, home.Root, lock, report)
 	}
 	for _, f := range found.Bad() {
-		if f.State == store.WrongHash {
-			// The fast check believes the recorded identity of a changed file, and Install asks it: the name must be free.
-			if err := home.Root.Remove(path.Join(w.decisions.Model.Folder, f.Path)); err != nil {
-				return err
-			}
-		}
 		if err := w.install(ctx, home, lock, f.Path); err != nil {
 			return err
 		}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"slipway/installer"
+	"slipway/installer/launch"
+	"slipway/profiles"
+)
+
+// What set-up offers before a server is built must be what the server then says of itself.
+func TestCapabilitiesAreThoseOfTheRealServersProbe(t *testing.T) {
+	cmd := exec.Command("go", "run", "./cmd/slipway-server", "probe")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var p launch.Probe
+	if err := json.Unmarshal(out, &p); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := profiles.Capabilities(p.Capabilities), installer.Capabilities(); !reflect.DeepEqual(got, want) {
+		t.Fatalf("the server says %+v, set-up offers %+v", got, want)
+	}
+}
+
+// The whole way with the real server: built from this repository, it answers the first question.
+func TestSetupOfTheRealServerAnswers(t *testing.T) {
+	r := newRig(t)
+	source, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	caches := goEnv(t, "GOCACHE", "GOMODCACHE", "GOPROXY")
+	env := []string{"SLIPWAY_SOURCE=" + source, "PATH=" + filepath.Dir(r.slip) + ":" + filepath.Dir(goCommand), "GOCACHE=" + caches[0], "GOMODCACHE=" + caches[1], "GOPROXY=" + caches[2]}
+	code, out, errOut := r.run(env, r.setupArgs("--yes")...)
+	if code != 0 {
+		t.Fatalf("%d\n%s%s", code, out, errOut)
+	}
+	if !strings.Contains(out, "It says: Hello") {
+		t.Fatalf("it does not greet back:\n%s", out)
+	}
+	if code, out, _ := r.run(env, "ask", "Hello"); code != 0 || !strings.Contains(out, "Hello") {
+		t.Fatalf("%d\n%s", code, out)
+	}
+	if code, out, errOut := r.run(env, "down"); code != 0 || !strings.Contains(out, "has stopped") {
+		t.Fatalf("%d\n%s%s", code, out, errOut)
+	}
+}
