@@ -101,6 +101,7 @@ func misfit(field, found, wanted string) error {
 // fields is the text part of config.json.
 type fields struct {
 	ModelType    string          `json:"model_type"`
+	Vocab        int             `json:"vocab_size"`
 	Hidden       int             `json:"hidden_size"`
 	Intermediate int             `json:"intermediate_size"`
 	Layers       int             `json:"num_hidden_layers"`
@@ -142,7 +143,7 @@ func (f *fields) config() (*Config, error) {
 		name  string
 		value int
 	}{
-		{"hidden_size", f.Hidden}, {"intermediate_size", f.Intermediate}, {"num_hidden_layers", f.Layers},
+		{"vocab_size", f.Vocab}, {"hidden_size", f.Hidden}, {"intermediate_size", f.Intermediate}, {"num_hidden_layers", f.Layers},
 		{"num_attention_heads", f.Heads}, {"num_key_value_heads", f.KVHeads}, {"head_dim", f.HeadDim},
 		{"max_position_embeddings", f.MaxPositions}, {"linear_num_key_heads", f.KeyHeads}, {"linear_num_value_heads", f.ValueHeads},
 		{"linear_key_head_dim", f.KeyDim}, {"linear_value_head_dim", f.ValueDim},
@@ -151,7 +152,7 @@ func (f *fields) config() (*Config, error) {
 			return nil, misfit(d.name, fmt.Sprint(d.value), "a positive number")
 		}
 	}
-	c := &Config{ModelType: f.ModelType, MaxPositions: f.MaxPositions, Tied: f.Tied != nil && *f.Tied, Hidden: f.Hidden, Intermediate: f.Intermediate,
+	c := &Config{ModelType: f.ModelType, VocabSize: f.Vocab, MaxPositions: f.MaxPositions, Tied: f.Tied != nil && *f.Tied, Hidden: f.Hidden, Intermediate: f.Intermediate,
 		Layers: f.Layers, Heads: f.Heads, KVHeads: f.KVHeads, HeadDim: f.HeadDim, KeyHeads: f.KeyHeads, ValueHeads: f.ValueHeads,
 		KeyDim: f.KeyDim, ValueDim: f.ValueDim, ConvTaps: f.ConvTaps, MTPLayers: f.MTPLayers, Eps: 1e-6}
 	if f.Eps != nil {

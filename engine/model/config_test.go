@@ -49,6 +49,7 @@ func TestConfigsOfOtherModelsAreRefusedByField(t *testing.T) {
 		{"the mixture of experts", map[string]any{"model_type": "qwen3_5_moe"}, "model_type", "qwen3_5_moe"},
 		{"experts inside", map[string]any{"num_experts": 128}, "num_experts", "128"},
 		{"no hidden size", map[string]any{"hidden_size": nil}, "hidden_size", "0"},
+		{"no vocabulary", map[string]any{"vocab_size": nil}, "vocab_size", "0"},
 		{"negative layers", map[string]any{"num_hidden_layers": -1}, "num_hidden_layers", "-1"},
 		{"a billion layers", map[string]any{"num_hidden_layers": 1 << 30}, "num_hidden_layers", "1073741824"},
 		{"text in place of a number", map[string]any{"head_dim": "64"}, "text_config", "head_dim"},
@@ -88,7 +89,7 @@ func TestConfigsOfOtherModelsAreRefusedByField(t *testing.T) {
 
 func TestConfigOfThe27BIsRead(t *testing.T) {
 	text := `{"architectures":["Qwen3_5ForConditionalGeneration"],"model_type":"qwen3_5","tie_word_embeddings":false,"image_token_id":248056,
-	"text_config":{"model_type":"qwen3_5_text","hidden_size":5120,"intermediate_size":17408,"num_hidden_layers":64,"num_attention_heads":24,
+	"text_config":{"model_type":"qwen3_5_text","vocab_size":248320,"hidden_size":5120,"intermediate_size":17408,"num_hidden_layers":64,"num_attention_heads":24,
 	"num_key_value_heads":4,"head_dim":256,"hidden_act":"silu","attention_bias":false,"attn_output_gate":true,"output_gate_type":"swish",
 	"full_attention_interval":4,"linear_num_key_heads":16,"linear_num_value_heads":48,"linear_key_head_dim":128,"linear_value_head_dim":128,
 	"linear_conv_kernel_dim":4,"rms_norm_eps":1e-06,"max_position_embeddings":262144,"eos_token_id":248044,"mtp_num_hidden_layers":1,

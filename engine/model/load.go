@@ -68,10 +68,11 @@ func (l *loader) network(n *Network) {
 	if l.err != nil {
 		return
 	}
-	c.VocabSize = n.head.Out()
-	if n.embed.Out() < c.VocabSize {
-		l.err = misfit("tie_word_embeddings", "an embedding with fewer rows than lm_head", "as many")
-		return
+	for _, rows := range []int{n.embed.Out(), n.head.Out()} {
+		if rows != c.VocabSize {
+			l.err = misfit("vocab_size", strconv.Itoa(c.VocabSize), strconv.Itoa(rows)+", the rows of the embedding and of lm_head")
+			return
+		}
 	}
 	n.norm = l.vector(l.ckpt.Norm("norm", c.Hidden))
 	attention, recurrent := 0, 0

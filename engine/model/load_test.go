@@ -72,3 +72,22 @@ func TestLoadNamesEachTensorThatDoesNotFit(t *testing.T) {
 		t.Errorf("only %d tensors were tried", kinds)
 	}
 }
+
+func TestVocabularyOfAnotherSizeIsRefused(t *testing.T) {
+	raw, config := pocketTensors(t)
+	dir := t.TempDir()
+	if err := fixture.Write(dir, with(config, map[string]any{"vocab_size": 4095}), map[string]fixture.File{"model.safetensors": raw}, false); err != nil {
+		t.Fatal(err)
+	}
+	ckpt, err := weights.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ckpt.Close()
+	dev := cpu.New(1)
+	defer dev.Close()
+	var m *weights.MisfitError
+	if _, err := Load(dev, ckpt, Options{}); !errors.As(err, &m) || m.Tensor != "vocab_size" || m.Found != "4095" {
+		t.Errorf("error %v", err)
+	}
+}
