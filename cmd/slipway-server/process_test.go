@@ -382,6 +382,29 @@ func TestModelThatCannotBeLoaded(t *testing.T) {
 	}
 }
 
+func TestDefaultWindowIsMoreThanTheModelHas(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja", "model.safetensors"} {
+		content, err := os.ReadFile(filepath.Join(pocketDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = bytes.Replace(content, []byte(`"max_position_embeddings": 32768`), []byte(`"max_position_embeddings": 4096`), 1)
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := serving(t, "--model", dir, "--model-id", "small")
+	response, err := http.Get(p.url + "/v1/models/small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, _ := io.ReadAll(response.Body); !strings.Contains(string(body), `"context_window":4096`) {
+		t.Errorf("%s", body)
+	}
+}
+
 func TestProbeOffersWhatServeRefuses(t *testing.T) {
 	code, out, errOut := finished(t, "probe")
 	var p map[string]any
