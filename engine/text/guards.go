@@ -19,7 +19,16 @@ import (
 // marker finds and marks the literals of added tokens.
 type marker struct {
 	literals []string
-	rune     string // the marker; empty until choose found that one is needed
+	first    [256]bool // bytes that literals begin with
+	rune     string    // the marker; empty until choose found that one is needed
+}
+
+func newMarker(literals []string) *marker {
+	m := &marker{literals: literals}
+	for _, literal := range literals {
+		m.first[literal[0]] = true
+	}
+	return m
 }
 
 // needs reports whether s holds a literal, whole or cut off at its end.
@@ -30,11 +39,11 @@ func (m *marker) needs(s string) bool {
 // next gives the first place at or after from where a literal begins that is not in except; -1 for none.
 func (m *marker) next(s string, from int, except []string) int {
 	for i := from; i < len(s); i++ {
+		if !m.first[s[i]] {
+			continue
+		}
+		rest := s[i:]
 		for _, literal := range m.literals {
-			if s[i] != literal[0] {
-				continue
-			}
-			rest := s[i:]
 			if strings.HasPrefix(rest, literal) && !slices.Contains(except, literal) || len(rest) < len(literal) && strings.HasPrefix(literal, rest) {
 				return i
 			}

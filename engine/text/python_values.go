@@ -3,10 +3,12 @@ package text
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"sort"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/ardanlabs/jinja"
 )
@@ -144,10 +146,14 @@ func pythonQuote(s string) string {
 			out.WriteString(`\r`)
 		case r == '\t':
 			out.WriteString(`\t`)
-		case r < ' ' || r == 0x7F:
-			out.WriteString(`\x` + string("0123456789abcdef"[r>>4]) + string("0123456789abcdef"[r&15]))
-		default:
+		case unicode.IsPrint(r) || r >= 0x100000: // plane 16: a marker of guards.go must come through
 			out.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&out, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&out, `\U%08x`, r)
 		}
 	}
 	return out.String() + quote

@@ -24,6 +24,8 @@ func NewTemplate(source string, addedTokens []string) (t *Template, err error) {
 	if nestedTooDeep(source) {
 		return nil, &TemplateError{Message: "its brackets are nested too deep"}
 	}
+	// jinja2 reads every line end as \n and leaves out one at the end.
+	source = strings.TrimSuffix(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(source), "\n")
 	compiled, err := jinja.Compile(renameFilters(source))
 	if err != nil {
 		return nil, &TemplateError{Message: err.Error()}
@@ -39,7 +41,7 @@ func (t *Template) Render(c Conversation) (p Prompt, err error) {
 	if err != nil {
 		return Prompt{}, err
 	}
-	m := &marker{literals: t.literals}
+	m := newMarker(t.literals)
 	m.choose(func(visit func(string)) {
 		visit(t.source)
 		in.eachString(visit)

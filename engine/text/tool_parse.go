@@ -32,7 +32,7 @@ func (p *OutputParser) inOpening(final bool) bool {
 	switch {
 	case end < 0 && len(after) <= maxNameBytes:
 		if final {
-			p.pending = "" // cut off before its name
+			p.pending, p.newlines = "", "" // cut off before its name
 		}
 		return false
 	case end <= 0 || end > maxNameBytes || after[end] == '\n':
