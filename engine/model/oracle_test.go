@@ -13,7 +13,7 @@ import (
 	"slipway/engine/weights"
 )
 
-// The oracle's numbers come from transformers in float32 (see testdata/oracle and shared notes on Pocket). Where its gap to
+// The oracle's numbers come from transformers in float32 (testdata/README.md). Where its gap to
 // the second-best token is under gapFloor, another order of summation may honestly answer otherwise.
 const gapFloor = 0.005
 

@@ -56,7 +56,7 @@ func (p *pass) convTail(o *op, segment int) {
 
 // DeltaRule is recorded as two operations: norms and gates per row, then the recurrence per segment and value head.
 // QKV, A and B are overwritten with the normed q and k, α and β.
-// Fields: a = QKV, b = A, c = B, d = ALog, e = DTBias.
+// Fields: a = QKV, b = A, c = B, d = ALog, e = DTBias, headDim = Dk, column = Hk.
 func (p *pass) DeltaRule(r device.DeltaRule) {
 	o := op{kind: opDeltaPrepare, rows: p.rows, layer: r.Layer, dst: own(r.Dst, p.rows), a: own(r.QKV, p.rows), b: own(r.A, p.rows), c: own(r.B, p.rows), d: own(r.ALog, 1), e: own(r.DTBias, 1)}
 	g := p.segments[0].State.Geometry()
