@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ardanlabs/jinja"
@@ -30,7 +31,7 @@ func NewTemplate(source string, addedTokens []string) (t *Template, err error) {
 	if err != nil {
 		return nil, &TemplateError{Message: err.Error()}
 	}
-	return &Template{source: source, compiled: compiled, literals: addedTokens}, nil
+	return &Template{source: source, compiled: compiled, literals: slices.DeleteFunc(slices.Clone(addedTokens), func(s string) bool { return s == "" })}, nil
 }
 
 // Render gives the prompt of a conversation. Errors: *ConversationError when the conversation cannot be given to any

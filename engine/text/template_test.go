@@ -203,6 +203,30 @@ func TestReasoningEffortInTheTemplatesWords(t *testing.T) {
 	}
 }
 
+// The forms in which the 3.8 generation judges the effort and the history.
+func TestEffortThatTheTemplateJudges(t *testing.T) {
+	template, err := NewTemplate(`{%- set effort = reasoning_effort|default('xhigh') %}
+{%- if effort not in ('xhigh', 'medium', 'low') %}
+    {{- raise_exception('No effort ' ~ effort ~ '.') }}
+{%- endif %}
+{%- if not(messages|length > 1) and (preserve_thinking is undefined or preserve_thinking is true) %}
+    {{- effort }}
+{%- endif %}
+`, []string{""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for effort, want := range map[string]string{"": "xhigh", "high": "xhigh", "minimal": "low", "medium": "medium"} {
+		if p, err := template.Render(Conversation{ReasoningEffort: effort}); err != nil || p.Text != want {
+			t.Errorf("%q: %v, %q, want %q", effort, err, p.Text, want)
+		}
+	}
+	var refused *TemplateError
+	if _, err := template.Render(Conversation{ReasoningEffort: "huge"}); !errors.As(err, &refused) || !refused.Raised || refused.Message != "No effort huge." {
+		t.Errorf("huge: %v", err)
+	}
+}
+
 func TestArgumentsOfCallsInHistory(t *testing.T) {
 	template, err := NewTemplate(`{{ messages[0].tool_calls[0].function.arguments|tojson }}`, nil)
 	if err != nil {
