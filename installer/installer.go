@@ -95,7 +95,7 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 		tools.Embedded = manifests.Pocket()
 	}
 	workers := apply.Workers(made, tools)
-	world, err := look(ctx, made, workers, known, facts, choice, engine)
+	world, err := look(ctx, made, workers, known, facts, choice, engine, at.UserHome)
 	if err != nil {
 		return Prepared{}, err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // look observes what stands of a plan. It writes nothing.
-func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, k known, facts machine.Facts, c choice, e foundEngine) (plan.World, error) {
+func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, k known, facts machine.Facts, c choice, e foundEngine, userHome string) (plan.World, error) {
 	w := plan.World{HomeReady: k.view.Ours, NotFit: c.notFit, ModelProblem: c.problem, EngineProblem: e.problem, EngineUntrusted: e.untrusted,
 		OpenDigest: k.journal, Warnings: warnings(facts),
 		FreeBytes: facts.DiskFree.Value, FreeKnown: facts.DiskFree.Known}
@@ -47,10 +47,10 @@ func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, 
 	if !w.ModelWhole {
 		w.ModelMissingBytes = c.model.Bytes
 	}
-	return w, lookServer(ctx, &w, p, k)
+	return w, lookServer(ctx, &w, p, k, userHome)
 }
 
-func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known) error {
+func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known, userHome string) error {
 	port := p.Decisions.Request.Port
 	if k.home != nil {
 		status, err := launch.Look(ctx, k.home.Root, k.home.Path)
@@ -70,6 +70,6 @@ func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known) error 
 		}
 	}
 	use := launch.LookPort(ctx, port)
-	w.PortTaken, w.PortOwner = use.Taken, use.Owner
+	w.PortTaken, w.PortOwner = use.Taken && !apply.OurServerHolds(ctx, p.Decisions.Home, userHome, port), use.Owner
 	return nil
 }

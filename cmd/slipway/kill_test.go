@@ -213,6 +213,35 @@ func TestSetupKilledAtRandomMoments(t *testing.T) {
 	}
 }
 
+// An uninstall that was killed is finished by the next one; nothing of ours stays, and no server runs on.
+func TestUninstallKilledAtRandomMoments(t *testing.T) {
+	r := newRig(t)
+	random := rand.New(rand.NewSource(2))
+	kills := 0
+	for round := 0; round < 16; round++ {
+		if code, _, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {
+			t.Fatalf("round %d: %d\n%s", round, code, errOut)
+		}
+		cmd := r.command(nil, "uninstall", "--yes")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(random.Intn(40)) * time.Millisecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+		if cmd.ProcessState.ExitCode() == -1 {
+			kills++
+		}
+		r.clean()
+		if n := r.servers(); n != 0 {
+			t.Fatalf("round %d: %d servers run on", round, n)
+		}
+	}
+	if kills == 0 {
+		t.Fatal("no run was killed")
+	}
+}
+
 // hang starts a set-up whose server does not become ready, and returns when it waits for it.
 func (r *rig) hang() (*exec.Cmd, *bytes.Buffer) {
 	r.t.Helper()

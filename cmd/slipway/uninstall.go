@@ -24,7 +24,15 @@ func uninstallVerb(s *session) *cli.Command {
 }
 
 func uninstall(s *session, c *cli.Context) error {
-	home, err := s.openHome(c.String("home"))
+	resolved, err := apply.ResolveHome(c.String("home"), s.place.UserHome)
+	if err != nil {
+		return err
+	}
+	open := apply.OpenMarkedHome
+	if c.Bool("dry-run") {
+		open = apply.OpenHome // writes nothing at all
+	}
+	home, err := open(resolved, s.place.UserHome)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,6 @@ func Workers(p plan.Plan, t Tools) map[plan.Kind]Worker {
 		plan.ModelAction:    modelWorker{p.Decisions, t},
 		plan.EngineAction:   engineWorker{p.Decisions, t},
 		plan.SettingsAction: settingsWorker{p.Decisions},
-		plan.LaunchAction:   launchWorker{p.Decisions},
+		plan.LaunchAction:   launchWorker{p.Decisions, t.UserHome},
 	}
 }

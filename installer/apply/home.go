@@ -49,6 +49,7 @@ var ErrNoHome = errors.New("no home was made there yet")
 type HomeView struct {
 	Path   string // resolved
 	Exists bool
+	Marked bool // our marker is there
 	Ours   bool // marker and all folders are there
 	Err    *HomeError
 }
@@ -144,7 +145,7 @@ func LookHome(path, userHome string) HomeView {
 	if err != nil {
 		return refuse(err.Error())
 	}
-	view.Ours = true
+	view.Marked, view.Ours = true, true
 	for _, name := range plan.Folders {
 		info, err := root.Lstat(name)
 		switch {
@@ -204,22 +205,41 @@ func MakeHome(path, userHome string) (*Home, error) {
 // OpenHome opens a home that is ours. Errors: ErrNoHome, *HomeError.
 func OpenHome(path, userHome string) (*Home, error) {
 	view := LookHome(path, userHome)
+	return openLooked(view, view.Ours)
+}
+
+// OpenMarkedHome opens a home that carries our marker, even if folders are missing: an uninstall that was killed leaves
+// such a home, and the next one finishes it. The state folder is made, because the lock lies in it.
+func OpenMarkedHome(path, userHome string) (*Home, error) {
+	view := LookHome(path, userHome)
+	home, err := openLooked(view, view.Marked)
+	if err != nil {
+		return nil, err
+	}
+	if err := home.Root.Mkdir("state", 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		home.Close()
+		return nil, err
+	}
+	return home, nil
+}
+
+func openLooked(view HomeView, enough bool) (*Home, error) {
 	if view.Err != nil {
 		return nil, view.Err
 	}
-	if !view.Ours {
-		return nil, fmt.Errorf("%s: %w", path, ErrNoHome)
+	if !enough {
+		return nil, fmt.Errorf("%s: %w", view.Path, ErrNoHome)
 	}
-	root, err := os.OpenRoot(path)
+	root, err := os.OpenRoot(view.Path)
 	if err != nil {
 		return nil, err
 	}
 	m, err := readMarker(root)
 	if err != nil {
 		root.Close()
-		return nil, &HomeError{Path: path, Why: err.Error()}
+		return nil, &HomeError{Path: view.Path, Why: err.Error()}
 	}
-	return &Home{Path: path, Root: root, Marker: m}, nil
+	return &Home{Path: view.Path, Root: root, Marker: m}, nil
 }
 
 // Close lets go of the folder.

@@ -7,7 +7,10 @@ import (
 	"slipway/installer/plan"
 )
 
-type launchWorker struct{ decisions plan.Decisions }
+type launchWorker struct {
+	decisions plan.Decisions
+	userHome  string
+}
 
 // ServerSettings is what our server is started with under these decisions. The engine must be there.
 func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
@@ -39,10 +42,22 @@ func (w launchWorker) Check(ctx context.Context, home *Home) (Condition, error) 
 			}
 		}
 	}
-	if use := launch.LookPort(ctx, w.decisions.Request.Port); use.Taken {
+	if use := launch.LookPort(ctx, w.decisions.Request.Port); use.Taken && !OurServerHolds(ctx, w.decisions.Home, w.userHome, w.decisions.Request.Port) {
 		return Condition{}, &launch.PortError{Port: w.decisions.Request.Port, Use: use}
 	}
 	return Condition{}, nil
+}
+
+// OurServerHolds looks once more whether it is a server of this home that has a port: another run may have made the home
+// and started the server since the first look, and then the lock decides between the two, not the port.
+func OurServerHolds(ctx context.Context, homePath, userHome string, port int) bool {
+	home, err := OpenHome(homePath, userHome)
+	if err != nil {
+		return false
+	}
+	defer home.Close()
+	status, err := launch.Look(ctx, home.Root, home.Path)
+	return err == nil && (status.State == launch.Running || status.State == launch.Starting) && status.Record.Settings.Port == port
 }
 
 func (w launchWorker) Do(ctx context.Context, home *Home, _ func(Event)) (Outcome, error) {
