@@ -95,6 +95,9 @@ func explain(err error) *failure {
 	say := func(code int, what, then string, next ...string) *failure {
 		return &failure{code: code, what: sentence(what), then: then, next: next}
 	}
+	if f := explainNeighbor(err); f != nil {
+		return f
+	}
 	switch {
 	case errors.As(err, &f):
 		return f
@@ -159,12 +162,30 @@ func explain(err error) *failure {
 		return say(exitNotReady, err.Error(), "Set it up first: slipway setup.", "setup")
 	case errors.Is(err, apply.ErrNoLock):
 		return say(exitHuman, err.Error(), "Lock it first: slipway models lock.", "models", "lock")
+	case inTheWay(err) != "":
+		return say(exitStale, "Something that slipway did not put there stands in the way: "+inTheWay(err), "Move it away and run the same command again; slipway does not overwrite what it did not make.")
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return say(exitHuman, "The system does not allow it: "+err.Error(), "Choose another folder with --home, or mend its permissions.")
 	case errors.Is(err, context.DeadlineExceeded):
 		return say(exitTimeout, err.Error(), "Run the same command again.")
 	}
 	return say(exitInternal, err.Error(), "This is a fault of slipway or of the system; slipway doctor may tell more.", "doctor")
+}
+
+// inTheWay names the path below the home at which a link that leads out, a folder or a file of another kind stands, ""
+// when the error is another one. os has no value for the first: its words are compared, and a script holds them.
+func inTheWay(err error) string {
+	var at *fs.PathError
+	if !errors.As(err, &at) {
+		return ""
+	}
+	switch {
+	case at.Err.Error() == "path escapes from parent":
+		return at.Path + " is or lies behind a link that leads out of the home"
+	case errors.Is(at.Err, syscall.EISDIR), errors.Is(at.Err, syscall.ENOTDIR), errors.Is(at.Err, syscall.ELOOP):
+		return at.Path + ": " + at.Err.Error()
+	}
+	return ""
 }
 
 // accessCode tells a refusal that a token or an agreement mends from one that says the thing is not there.
@@ -185,7 +206,7 @@ func blockerCode(kind plan.BlockerKind) int {
 		return exitStale
 	case plan.TrustBlocked:
 		return exitDamage
-	case plan.PortBlocked:
+	case plan.PortBlocked, plan.StopBlocked:
 		return exitRefused
 	case plan.SpaceBlocked:
 		return exitNoSpace

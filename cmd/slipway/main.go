@@ -30,6 +30,11 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == machine.MetalVerb {
 		os.Exit(machine.MetalMain(os.Stdout, os.Stderr))
 	}
+	for _, name := range []string{"SLIPWAY_HOME", "SLIPWAY_SOURCE"} {
+		if os.Getenv(name) == "" {
+			os.Unsetenv(name) // set to nothing is not set: a forgotten value must not mean this folder
+		}
+	}
 	ctx, signals := watchSignals(context.Background())
 	code := run(ctx, os.Args)
 	os.Exit(signals.code(code))

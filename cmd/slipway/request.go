@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -12,7 +13,7 @@ import (
 func askOf(c *cli.Context) (installer.Ask, error) {
 	ask := installer.Ask{
 		Home: c.String("home"), Model: c.String("model"), Profile: c.String("profile"), Source: c.String("source"),
-		Port: c.Int("port"), MonitorPort: c.Int("monitor-port"), Launch: !c.Bool("no-launch"), AcceptTold: c.Bool("accept-told"),
+		Port: c.Int("port"), MonitorPort: c.Int("monitor-port"), Launch: !c.Bool("no-launch"), AcceptTold: c.Bool("accept-told"), AllowStop: c.StringSlice("allow-stop"),
 	}
 	if c.IsSet("port") && ask.Port == 0 {
 		ask.Port = -1
@@ -25,8 +26,8 @@ func askOf(c *cli.Context) (installer.Ask, error) {
 			return ask, err
 		}
 	}
-	if ask.Home == "" {
-		return ask, usage("--home is empty")
+	if ask.Port != 0 && ask.Port == ask.MonitorPort {
+		return ask, usage(fmt.Sprintf("--port and --monitor-port are both %d", ask.Port))
 	}
 	return ask, nil
 }
@@ -43,6 +44,9 @@ func choiceArgs(c *cli.Context) []string {
 		if c.IsSet(name) {
 			args = append(args, "--"+name, strconv.Itoa(c.Int(name)))
 		}
+	}
+	for _, kind := range c.StringSlice("allow-stop") {
+		args = append(args, "--allow-stop", kind)
 	}
 	for _, name := range []string{"no-launch", "accept-told"} {
 		if c.Bool(name) {

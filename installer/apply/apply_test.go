@@ -162,7 +162,7 @@ func TestResolveHome(t *testing.T) {
 			t.Errorf("%s: %s %v, want %s", path, got, err, want)
 		}
 	}
-	for _, path := range []string{"dangling", "dangling/x", "loop"} {
+	for _, path := range []string{"dangling", "dangling/x", "loop", "", "~", "~/x"} {
 		if got, err := ResolveHome(path, ""); err == nil {
 			t.Errorf("%s: %s", path, got)
 		}

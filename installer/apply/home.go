@@ -57,7 +57,13 @@ type HomeView struct {
 // ResolveHome makes a home path absolute and resolves symbolic links as far as the path exists. "~" and "~/..." mean
 // the user's own folder, for shells that pass them on. userHome may be empty.
 func ResolveHome(path, userHome string) (string, error) {
+	if path == "" {
+		return "", &HomeError{Path: "an empty path", Why: "names no home"}
+	}
 	if path == "~" || strings.HasPrefix(path, "~/") {
+		if userHome == "" {
+			return "", &HomeError{Path: path, Why: "cannot be found: HOME is not set"}
+		}
 		path = filepath.Join(userHome, strings.TrimPrefix(path, "~"))
 	}
 	abs, err := filepath.Abs(path)
