@@ -24,9 +24,10 @@ type Ask struct {
 	MonitorPort int // 0: 8010
 	Launch      bool
 	AcceptTold  bool
-	Source      string // folder of slipway's source
-	Deep        bool   // hash every byte of the model, however large
-	KeepEngine  bool   // use the engine that is set up, whatever the source at hand is
+	AllowStop   []string // kinds of other servers that may be stopped for the launch
+	Source      string   // folder of slipway's source
+	Deep        bool     // hash every byte of the model, however large
+	KeepEngine  bool     // use the engine that is set up, whatever the source at hand is
 }
 
 // The ports when nobody asked for others.
@@ -57,6 +58,8 @@ type Prepared struct {
 	Workers  map[plan.Kind]apply.Worker
 	Open     bool // this plan was begun and not finished: going on needs no new consent
 	Recorded bool // a receipt of this plan is there
+	// StopLines say who is going to be stopped, as a person has to see it before agreeing.
+	StopLines string
 }
 
 // ChoiceError: what was asked for does not exist or does not go together.
@@ -80,17 +83,22 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 		return Prepared{}, err
 	}
 	engine := findEngine(ctx, ask, at, known)
+	neighbors, err := lookNeighbors(ctx, ask, at, home, known, choice, facts)
+	if err != nil {
+		return Prepared{}, err
+	}
 
 	decisions := plan.Decisions{
 		Home: home, Target: runtime.GOOS + "/" + runtime.GOARCH,
 		Request: plan.Request{Model: choice.manifest.ID, Profile: choice.profile.ID,
 			Port: orDefault(ask.Port, DefaultPort), MonitorPort: orDefault(ask.MonitorPort, DefaultMonitorPort),
-			Launch: ask.Launch, AcceptTold: ask.AcceptTold},
+			Launch: ask.Launch, AcceptTold: ask.AcceptTold, AllowStop: allowed(ask.AllowStop)},
 		Model: choice.model, Profile: choice.sized, Engine: engine.engine,
+		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
 	}
 	made := plan.Make(decisions)
 	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: download(at.Getenv),
-		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt}
+		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt, Neighbors: neighbors.system}
 	if choice.manifest.Embedded {
 		tools.Embedded = manifests.Pocket()
 	}
@@ -99,8 +107,9 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
+	neighbors.into(&world)
 	p := Prepared{Facts: facts, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
-		Standing: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest}
+		Standing: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest, StopLines: world.StopLines}
 	if known.home != nil {
 		receipt, err := known.home.Receipt(made.Digest)
 		p.Recorded = err == nil && receipt.Complete

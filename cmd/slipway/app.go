@@ -118,6 +118,7 @@ func choiceFlags() []cli.Flag {
 		&cli.IntFlag{Name: "monitor-port", Usage: "port of the monitor page; left out: 8010"},
 		sourceFlag(),
 		&cli.BoolFlag{Name: "no-launch", Usage: "set everything up and do not start the server"},
+		allowStopFlag(),
 		&cli.BoolFlag{Name: "accept-told", Usage: "also install files whose hashes only the hub vouches for"},
 	}
 }

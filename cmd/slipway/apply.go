@@ -96,7 +96,7 @@ func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
 		return installer.Prepared{}, &plan.ErrFile{Why: fmt.Sprintf("it was made for the home %q, and this command means %q; give the same --home", home, asked)}
 	}
 	prepared, err := installer.Prepare(s.ctx, installer.Ask{Home: c.String("home"), Model: request.Model, Profile: request.Profile,
-		Port: request.Port, MonitorPort: request.MonitorPort, Launch: request.Launch, AcceptTold: request.AcceptTold,
+		Port: request.Port, MonitorPort: request.MonitorPort, Launch: request.Launch, AcceptTold: request.AcceptTold, AllowStop: stopKinds(request.AllowStop),
 		Source: c.String("source")}, s.place)
 	var choice *installer.ChoiceError
 	if errors.As(err, &choice) {

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/installer"
+	"slipway/installer/apply"
 	"slipway/installer/launch"
 	"slipway/installer/neighbor"
 )
@@ -138,4 +141,89 @@ func watchRestoreVerb(s *session) *cli.Command {
 			return system.WatchRestore(s.ctx, c.Args().First(), os.Stdin, os.Stdout)
 		},
 	}
+}
+
+func allowStopFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "allow-stop", Usage: "KIND of another model server (slipway neighbors) that may be stopped while ours runs, once it is idle"}
+}
+
+// restoreLeftBehind starts what an earlier slipway has stopped and did not live to start again, unless this command
+// names it to be stopped anyway. What cannot come back is said, and is no reason to stop here.
+func (s *session) restoreLeftBehind(ask installer.Ask) {
+	if len(ask.AllowStop) > 0 {
+		return
+	}
+	system, err := s.neighborhood(ask.Home)
+	if err != nil {
+		return
+	}
+	list, err := system.Restore(s.ctx, false)
+	if err != nil {
+		s.talk("What slipway stopped earlier could not be looked at: %v", err)
+	}
+	for _, o := range list {
+		if o.Result != neighbor.Held {
+			s.talk("%s", o.Sentence)
+		}
+	}
+}
+
+// restoreAfter starts the neighbours again once our server has ended. The watchers do the same; each starts once.
+func (s *session) restoreAfter(home string) ([]neighbor.Outcome, error) {
+	system, err := s.neighborhood(home)
+	if err != nil {
+		return nil, err
+	}
+	return system.Restore(s.ctx, false)
+}
+
+// restoreBeforeRemoval stops our server and starts the neighbours again while their records are still there.
+func (s *session) restoreBeforeRemoval(home *apply.Home) error {
+	system, err := s.neighborhood(home.Path)
+	if err != nil {
+		return err
+	}
+	pending, err := system.Pending()
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	lock, err := home.Lock("slipway uninstall")
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if _, err := launch.Stop(s.ctx, home.Root, home.Path); err != nil {
+		return err
+	}
+	list, err := system.Restore(s.ctx, false)
+	if err != nil {
+		return err
+	}
+	for _, o := range list {
+		s.talk("%s", o.Sentence)
+	}
+	if restoreCode(list, false) != exitOK {
+		return &failure{code: exitRefused, what: "A server that slipway stopped could not be started again, and its record lies in the home.",
+			then: "Nothing was removed. Start it by hand or free its port, run slipway restore, then uninstall again.", next: []string{"restore"}}
+	}
+	return nil
+}
+
+// stopKinds reads the kinds of a request.
+func stopKinds(request string) []string {
+	if request == "" {
+		return nil
+	}
+	return strings.Split(request, ",")
+}
+
+// otherThanNamed ends the sentence on what is stopped, and gives the lines that a person has to see before.
+func otherThanNamed(p installer.Prepared) string {
+	if len(p.Plan.Decisions.Stops) == 0 {
+		return ""
+	}
+	if p.StopLines == "" {
+		return " but what is named above"
+	}
+	return " but what is named above.\n  " + strings.TrimSuffix(p.StopLines, ".")
 }

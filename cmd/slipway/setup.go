@@ -39,6 +39,9 @@ func setup(s *session, c *cli.Context) error {
 			return err
 		}
 	}
+	if !c.Bool("dry-run") {
+		s.restoreLeftBehind(ask)
+	}
 	prepared, err := installer.Prepare(s.ctx, ask, s.place)
 	if err != nil {
 		return err
@@ -73,6 +76,9 @@ func (s *session) consentTo(c *cli.Context, p installer.Prepared) error {
 	grants := consent.Of()
 	if c.Bool("yes") {
 		grants = consent.Yes()
+	}
+	if len(c.StringSlice("allow-stop")) > 0 {
+		grants = grants.With(plan.Stop) // a plan stops only the kinds that were named
 	}
 	if c.Bool("accept-told") {
 		grants = grants.With(plan.Told)

@@ -49,7 +49,7 @@ func printPlan(w io.Writer, p installer.Prepared) {
 		}
 		fmt.Fprintf(w, "  %d. %s%s\n", i+1, a.Sentence, done)
 	}
-	fmt.Fprintln(w, "  Undo: slipway uninstall. Nothing needs sudo, and nobody else's program is stopped.")
+	fmt.Fprintf(w, "  Undo: slipway uninstall. Nothing needs sudo, and nobody else's program is stopped%s.\n", otherThanNamed(p))
 	fmt.Fprintln(w)
 }
 

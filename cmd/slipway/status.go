@@ -23,6 +23,7 @@ type statusAnswer struct {
 	OpenPlan string        `json:"open_plan"` // digest of a plan that was begun and not finished, or empty
 	Worker   *workerStatus `json:"worker"`    // a slipway that works on this home now
 	Job      *jobAnswer    `json:"job"`       // the newest detached apply
+	Stopped  []restoreView `json:"stopped_neighbors"`
 }
 
 type serverStatus struct {
@@ -49,7 +50,7 @@ func statusVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			answer := statusAnswer{Home: resolved, Server: serverStatus{State: launch.Stopped}}
+			answer := statusAnswer{Home: resolved, Server: serverStatus{State: launch.Stopped}, Stopped: []restoreView{}}
 			home, err := apply.OpenHome(resolved, s.place.UserHome)
 			if errors.Is(err, apply.ErrNoHome) {
 				return s.result(exitNotReady, answer, words("Nothing is set up in "+resolved+".", "Set it up: "+shellWords(s.argv("setup"))))
@@ -98,6 +99,11 @@ func (s *session) fillStatus(c *cli.Context, home *apply.Home, a *statusAnswer) 
 		j := s.jobAnswer(c, job)
 		a.Job = &j
 	}
+	if system, err := s.neighborhood(home.Path); err == nil {
+		if pending, err := system.Pending(); err == nil {
+			a.Stopped = restoreViews(pending)
+		}
+	}
 	if status.State == launch.Running {
 		return exitOK, nil
 	}
@@ -105,6 +111,7 @@ func (s *session) fillStatus(c *cli.Context, home *apply.Home, a *statusAnswer) 
 }
 
 func printStatus(w io.Writer, a statusAnswer) {
+	defer printRestored(w, a.Stopped)
 	if !a.SetUp {
 		fmt.Fprintf(w, "Set-up in %s is not finished.\n", a.Home)
 	} else {

@@ -49,6 +49,9 @@ func uninstall(s *session, c *cli.Context) error {
 			return err
 		}
 	}
+	if err := s.restoreBeforeRemoval(home); err != nil {
+		return err
+	}
 	removal, err = apply.Uninstall(s.ctx, home, c.Bool("keep-models"))
 	if err != nil {
 		return s.stopped(err, append([]string{"uninstall"}, homeArgs(c)...))

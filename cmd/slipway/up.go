@@ -25,6 +25,7 @@ func upVerb(s *session) *cli.Command {
 		Flags: []cli.Flag{homeFlag(),
 			&cli.StringFlag{Name: "profile", Usage: "run with another profile from now on"},
 			&cli.IntFlag{Name: "port", Usage: "use another port from now on"},
+			allowStopFlag(),
 			&cli.BoolFlag{Name: "attach", Usage: "stay, show the log, and stop the server at Ctrl-C"},
 			eventsFlag()},
 		Action: func(c *cli.Context) error { return up(s, c) },
@@ -37,6 +38,7 @@ func up(s *session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	s.restoreLeftBehind(ask)
 	prepared, err := installer.Prepare(s.ctx, ask, s.place)
 	if err != nil {
 		return err
@@ -45,7 +47,7 @@ func up(s *session, c *cli.Context) error {
 		return blocked(prepared.Standing)
 	}
 	for _, a := range prepared.Plan.Actions {
-		if a.Kind != plan.SettingsAction && a.Kind != plan.LaunchAction && prepared.Standing.States[a.ID] != plan.Done {
+		if a.Kind != plan.SettingsAction && a.Kind != plan.StopsAction && a.Kind != plan.LaunchAction && prepared.Standing.States[a.ID] != plan.Done {
 			return &failure{code: exitNotReady, what: fmt.Sprintf("The %s is not as it was set up.", a.ID), then: "Mend it first: slipway setup.",
 				next: append([]string{"setup"}, homeArgs(c)...)}
 		}
@@ -75,7 +77,7 @@ func (s *session) upRequest(c *cli.Context) (installer.Ask, error) {
 	}
 	r := set.Decisions.Request
 	ask := installer.Ask{Home: c.String("home"), Model: r.Model, Profile: r.Profile, Port: r.Port, MonitorPort: r.MonitorPort,
-		Launch: true, AcceptTold: r.AcceptTold, KeepEngine: true}
+		Launch: true, AcceptTold: r.AcceptTold, AllowStop: c.StringSlice("allow-stop"), KeepEngine: true}
 	if c.IsSet("profile") {
 		ask.Profile = c.String("profile")
 	}
@@ -128,6 +130,8 @@ type downAnswer struct {
 	WasRunning bool `json:"was_running"`
 	PID        int  `json:"pid"`
 	Killed     bool `json:"killed"` // our server did not end by itself within its time
+	// Neighbors are the servers that were stopped for ours, and how starting them again went.
+	Neighbors []restoreView `json:"neighbors"`
 }
 
 func downVerb(s *session) *cli.Command {
@@ -148,7 +152,13 @@ func downVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			return s.result(exitOK, downAnswer{stopped.WasRunning, stopped.PID, stopped.Killed}, func(w io.Writer) {
+			back, err := s.restoreAfter(home.Path)
+			if err != nil {
+				return err
+			}
+			views := restoreViews(back)
+			return s.result(restoreCode(back, false), downAnswer{stopped.WasRunning, stopped.PID, stopped.Killed, views}, func(w io.Writer) {
+				defer printRestored(w, views)
 				switch {
 				case !stopped.WasRunning:
 					fmt.Fprintln(w, "The server was not running.")

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"slipway/installer/build"
+	"slipway/installer/neighbor"
 	"slipway/installer/plan"
 	"slipway/manifests"
 )
@@ -19,7 +20,8 @@ type Tools struct {
 	Download  func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(Event)) error
 	Source    *build.Source // nil when none is at hand
 	Toolchain *build.Toolchain
-	Prebuilt  string // path of the prebuilt server, "" without one
+	Prebuilt  string           // path of the prebuilt server, "" without one
+	Neighbors *neighbor.System // for plans that stop somebody else's server
 }
 
 // Workers makes the worker of every kind of action for a plan.
@@ -29,6 +31,7 @@ func Workers(p plan.Plan, t Tools) map[plan.Kind]Worker {
 		plan.ModelAction:    modelWorker{p.Decisions, t},
 		plan.EngineAction:   engineWorker{p.Decisions, t},
 		plan.SettingsAction: settingsWorker{p.Decisions},
+		plan.StopsAction:    neighborsWorker{p.Decisions, p.Digest, t.Neighbors},
 		plan.LaunchAction:   launchWorker{p.Decisions, t.UserHome},
 	}
 }

@@ -42,7 +42,7 @@ func (w launchWorker) Check(ctx context.Context, home *Home) (Condition, error) 
 			}
 		}
 	}
-	if use := launch.LookPort(ctx, w.decisions.Request.Port); use.Taken && !OurServerHolds(ctx, w.decisions.Home, w.userHome, w.decisions.Request.Port) {
+	if use := launch.LookPort(ctx, w.decisions.Request.Port); use.Taken && !w.decisions.StopsHolderOf(w.decisions.Request.Port, use.PID) && !OurServerHolds(ctx, w.decisions.Home, w.userHome, w.decisions.Request.Port) {
 		return Condition{}, &launch.PortError{Port: w.decisions.Request.Port, Use: use}
 	}
 	return Condition{}, nil

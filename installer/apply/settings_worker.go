@@ -35,10 +35,11 @@ func ReadSettings(home *Home) (Settings, error) {
 
 type settingsWorker struct{ decisions plan.Decisions }
 
-// bytes leaves the wish to launch out: whether the server runs is not a setting.
+// bytes leaves out the wish to launch and the servers that are stopped for it: neither is a setting.
 func (w settingsWorker) bytes() []byte {
 	d := w.decisions
 	d.Request.Launch = true
+	d.Request.AllowStop, d.Stops, d.RebootAgent = "", nil, ""
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)

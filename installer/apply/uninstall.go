@@ -34,6 +34,7 @@ type Left struct {
 var ownState = []string{
 	"state/lock", "state/lock-holder.json", "state/.lock-holder.json.new", "state/journal.ndjson", "state/journal.damaged-*", "state/.settings.json.new",
 	"state/receipts/*", "state/receipts/.*", "state/jobs/*", "state/jobs/.*", "run/server.json", "run/.server.json.new", "run/server.lock",
+	"state/neighbors/hold-*", "state/neighbors/lock-*", "state/neighbors/watch-*", "state/neighbors/restorer", "state/neighbors/.*", "logs/restored-*",
 	"logs/server.log*", "logs/apply-*", "." + plan.MarkerPath + ".new",
 }
 
@@ -46,7 +47,7 @@ func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, err
 	}
 	r := Removal{Files: []string{}, Folders: []string{}, Left: []Left{}}
 	folders := slices.Clone(plan.Folders)
-	folders = append(folders, ReceiptsDir, JobsDir)
+	folders = append(folders, ReceiptsDir, JobsDir, "state/neighbors")
 	for _, item := range items {
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)

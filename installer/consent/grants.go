@@ -96,7 +96,7 @@ func Words(c plan.Class) string {
 	case plan.Told:
 		return "install files that only the hub vouches for (--accept-told)"
 	case plan.Stop:
-		return "stop another server"
+		return "stop another server (--allow-stop KIND)"
 	case plan.OpenLAN:
 		return "listen beyond this machine"
 	}

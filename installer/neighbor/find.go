@@ -299,3 +299,11 @@ func (s *System) decideChannel(ctx context.Context, server *Server) {
 
 // errText is an error on one line, fit to print.
 func errText(err error) string { return strings.TrimSpace(printable(err.Error(), 400)) }
+
+// Quick is the same system for a first glance: a listener that does not answer is not waited for.
+func (s *System) Quick() *System {
+	q := &System{Home: s.Home, UserHome: s.UserHome, UID: s.UID, Program: s.Program, Launchctl: s.Launchctl, Systemctl: s.Systemctl,
+		AgentFolder: s.AgentFolder, ExtraPorts: s.ExtraPorts, Timing: s.Timing}
+	q.Timing.Drain = 0
+	return q
+}

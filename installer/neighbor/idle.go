@@ -276,3 +276,10 @@ func (s *System) recheck(ctx context.Context, server Server, before sample) Idle
 	now := s.sample(ctx, server, true)
 	return judge([]sample{before, now})
 }
+
+// ProveIdleToStop is ProveIdle for a server that a person has named to be stopped: where a kind tells only its own
+// tool, that tool is run, if the server has just answered.
+func (s *System) ProveIdleToStop(ctx context.Context, server Server, timing Timing) Idle {
+	idle, _ := s.prove(ctx, server, timing, true)
+	return idle
+}

@@ -51,7 +51,10 @@ func (s *System) Pending() ([]Outcome, error) {
 	}
 	var list []Outcome
 	for _, r := range records {
+		starting, _ := s.folder().Held(record.LockName(r.ID))
 		switch {
+		case starting:
+			list = append(list, outcome(r, Waiting, "%s is being started again.", nameOf(r)))
 		case r.State == record.StateFailed:
 			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try once more.", nameOf(r), printable(r.Why, 400)))
 		case len(holders) > 0:

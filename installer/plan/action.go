@@ -11,7 +11,7 @@ const (
 	Build    Class = "build"  // runs the Go toolchain
 	Launch   Class = "launch" // starts our own server
 	Told     Class = "told"   // installs files that only the hub vouches for
-	Stop     Class = "stop"   // stops somebody else's server
+	Stop     Class = "stop"   // stops somebody else's server: granted by name or by the plan's digest only
 	OpenLAN  Class = "lan"    // listens beyond this machine
 )
 
@@ -24,6 +24,7 @@ const (
 	ModelAction    Kind = "model"
 	EngineAction   Kind = "engine"
 	SettingsAction Kind = "settings"
+	StopsAction    Kind = "neighbors" // only in a plan that stops somebody else's server
 	LaunchAction   Kind = "launch"
 )
 

@@ -78,6 +78,10 @@ func checksOf(p Plan, w World, s Standing) []Check {
 		checks = append(checks, record("server", w.ServerRunning, hasBlocker(s, PortBlocked), server,
 			fmt.Sprintf("our server answers on 127.0.0.1:%d", d.Request.Port), PortBlocked))
 	}
+	if len(d.Stops) > 0 {
+		checks = append(checks, record("neighbors", w.StopsDone, hasBlocker(s, StopBlocked), orWords(orWords(w.StopsProblem, w.StopLines), "stopped, and started again when slipway stops"),
+			"the servers in the way are stopped while ours runs", StopBlocked))
+	}
 	if !w.FreeKnown {
 		for i := range checks {
 			if checks[i].ID == "space" {

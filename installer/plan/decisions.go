@@ -16,6 +16,8 @@ type Request struct {
 	MonitorPort int    `json:"monitor_port"` // monitor page, 1..65535
 	Launch      bool   `json:"launch"`
 	AcceptTold  bool   `json:"accept_told"` // files that only the hub vouches for may be installed
+	// AllowStop names the kinds of other servers that may be stopped, sorted, with commas between.
+	AllowStop string `json:"allow_stop,omitempty"`
 }
 
 // Decisions is everything that a plan rests on and its digest covers.
@@ -26,6 +28,10 @@ type Decisions struct {
 	Model   Model   `json:"model"`
 	Profile Profile `json:"profile"`
 	Engine  Engine  `json:"engine"`
+	// Stops are the servers of others that are stopped for the launch, by port.
+	Stops []StoppedServer `json:"stops,omitempty"`
+	// RebootAgent is the file outside the home that restores them after a reboot; only where Stops are, and on macOS.
+	RebootAgent string `json:"reboot_agent,omitempty"`
 }
 
 // Model is the pinned model.

@@ -37,6 +37,11 @@ type World struct {
 	PortOwner     string // who holds the port when it is not us; empty when it is free
 	PortTaken     bool
 
+	StopsDone    bool   // every server that the plan stops is stopped, or gone
+	StopsProblem string // why one of them cannot be stopped now; empty when it can
+	StopLines    string // who is stopped, in words that a person has to see
+	PortWays     string // ways around the owner of the port, where it is a server that slipway knows
+
 	FreeBytes int64 // on the volume of the home
 	FreeKnown bool
 
@@ -63,6 +68,7 @@ const (
 	EngineBlocked BlockerKind = "engine"
 	TrustBlocked  BlockerKind = "engine-not-trusted"
 	PortBlocked   BlockerKind = "port"
+	StopBlocked   BlockerKind = "neighbor"
 	SpaceBlocked  BlockerKind = "space"
 	MemoryBlocked BlockerKind = "memory"
 )
@@ -107,7 +113,7 @@ func Judge(p Plan, w World) Standing {
 	s := Standing{States: map[string]State{}, Blockers: []Blocker{}, Checks: []Check{}}
 	done := map[Kind]bool{
 		HomeAction: w.HomeReady, ModelAction: w.ModelWhole, EngineAction: w.EngineWhole,
-		SettingsAction: w.SettingsWhole, LaunchAction: w.ServerRunning,
+		SettingsAction: w.SettingsWhole, LaunchAction: w.ServerRunning, StopsAction: w.StopsDone,
 	}
 	blocked := map[Kind]bool{}
 	block := func(kind Kind, b Blocker) {
@@ -146,10 +152,15 @@ func Judge(p Plan, w World) Standing {
 			Sentence: fmt.Sprintf("The volume of %s has %s free, and the plan needs %s.", d.Home, Bytes(w.FreeBytes), Bytes(need)),
 			Fix:      "Free some space or choose another volume with --home."})
 	}
-	if d.Request.Launch && !w.ServerRunning && w.PortTaken {
+	if len(d.Stops) > 0 && !w.StopsDone && w.StopsProblem != "" {
+		block(StopsAction, Blocker{Kind: StopBlocked, Sentence: w.StopsProblem,
+			Fix: "Wait until it is idle, use another port, or stop it yourself; slipway leaves it alone.", Command: []string{"slipway", "neighbors"}})
+	}
+	leaves := !w.StopsDone && d.StopsHolderOf(d.Request.Port, 0)
+	if d.Request.Launch && !w.ServerRunning && w.PortTaken && !leaves {
 		block(LaunchAction, Blocker{Kind: PortBlocked,
 			Sentence: fmt.Sprintf("Port %d is in use by %s.", d.Request.Port, orWords(w.PortOwner, "another program")),
-			Fix:      "Choose another port with --port, or stop that program yourself; slipway never moves to another port by itself."})
+			Fix:      orWords(w.PortWays, "Choose another port with --port, or stop that program yourself; slipway never moves to another port by itself.")})
 	}
 	for _, a := range p.Actions {
 		switch {

@@ -25,6 +25,9 @@ func Make(d Decisions) Plan {
 	p := Plan{SchemaVersion: SchemaVersion, Decisions: d, Actions: []Action{
 		homeAction(d), modelAction(d), engineAction(d), settingsAction(d),
 	}}
+	if len(d.Stops) > 0 {
+		p.Actions = append(p.Actions, stopsAction(d))
+	}
 	if d.Request.Launch {
 		p.Actions = append(p.Actions, launchAction(d))
 	}

@@ -177,11 +177,7 @@ func StopLine(n Neighbor) string {
 	if models != "" {
 		about = append(about, "model "+models)
 	}
-	line := fmt.Sprintf("Will stop %s (%s) and start it again when slipway stops.", n.Title, strings.Join(about, ", "))
-	if len(n.Missing) > 0 {
-		line += " Not as before: " + strings.Join(n.Missing, ", ") + "."
-	}
-	return line
+	return fmt.Sprintf("Will stop %s (%s) and start it again when slipway stops.", n.Title, strings.Join(about, ", "))
 }
 
 // Choose splits conflicts by what was allowed (kinds by --allow-stop, or all by a plan's digest): those to stop, and the

@@ -1,0 +1,165 @@
+package installer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/installer/apply"
+	"slipway/installer/launch"
+	"slipway/installer/machine"
+	"slipway/installer/neighbor"
+	"slipway/installer/neighbor/contention"
+	"slipway/installer/plan"
+	"slipway/installer/process"
+)
+
+// neighborhood is what other servers mean for a plan.
+type neighborhood struct {
+	system      *neighbor.System
+	stops       []plan.StoppedServer
+	rebootAgent string
+	lines       []string // of those that still run, for a person to see
+	problem     string
+	ways        string
+}
+
+// allowed writes the kinds that may be stopped as a request does.
+func allowed(kinds []string) string {
+	sorted := slices.Clone(kinds)
+	slices.Sort(sorted)
+	return strings.Join(slices.Compact(sorted), ",")
+}
+
+// lookNeighbors finds the servers that a launch would meet: whose port or memory it wants, and those that may be stopped
+// because they were named. Servers that slipway has stopped already stay part of the plan until they are back.
+func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known, c choice, facts machine.Facts) (neighborhood, error) {
+	names := neighbor.Known()
+	for _, kind := range ask.AllowStop {
+		if _, ok := names[kind]; !ok {
+			return neighborhood{}, &ChoiceError{fmt.Sprintf("--allow-stop is %q, and slipway knows %s", kind, strings.Join(slices.Sorted(maps.Keys(names)), ", "))}
+		}
+	}
+	var n neighborhood
+	if !ask.Launch {
+		return n, nil
+	}
+	system, err := neighbor.New(home, []string{at.Executable})
+	if err != nil {
+		return n, err
+	}
+	n.system = system
+	port := orDefault(ask.Port, DefaultPort)
+	system.ExtraPorts = []int{port}
+	quick := system.Quick()
+	var own []process.Identity
+	if k.home != nil {
+		if status, err := launch.Look(ctx, k.home.Root, k.home.Path); err == nil {
+			own = append(own, status.Record.Process)
+		}
+	}
+	servers, err := quick.Find(ctx, own...)
+	if err != nil {
+		return n, err
+	}
+	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool { return s.PID == 0 || s.Kind == "unknown" && s.Port != port })
+	n.prove(ctx, ask, servers)
+	n.weigh(ask, servers, c, facts, port)
+	n.already(ask)
+	slices.SortFunc(n.stops, func(a, b plan.StoppedServer) int { return a.Port - b.Port })
+	if len(n.stops) > 0 {
+		n.rebootAgent = system.RebootAgentPath()
+	}
+	return n, nil
+}
+
+// prove looks for some seconds whether those that were named work. The long proof comes directly before the signal.
+func (n *neighborhood) prove(ctx context.Context, ask Ask, servers []neighbor.Server) {
+	var all sync.WaitGroup
+	for i := range servers {
+		if slices.Contains(ask.AllowStop, servers[i].Kind) && servers[i].Stoppable() {
+			all.Go(func() {
+				servers[i].Idle = n.system.ProveIdleToStop(ctx, servers[i], neighbor.LookTiming(n.system.Timing))
+			})
+		}
+	}
+	all.Wait()
+}
+
+func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts machine.Facts, port int) {
+	need := contention.Need{Port: port}
+	ceiling := MachineOf(facts).RAMBytes
+	if facts.WorkingSet.Known {
+		ceiling = facts.WorkingSet.Value
+	}
+	var contenders []contention.Neighbor
+	for _, s := range servers {
+		contenders = append(contenders, s.Contender(time.Now()))
+		ceiling -= s.FootprintBytes
+	}
+	if c.sized.BudgetBytes > 0 && ceiling > 0 {
+		need.BudgetBytes, need.AvailableBytes = c.sized.BudgetBytes, ceiling
+	}
+	for _, conflict := range contention.Weigh(contenders, need) {
+		if slices.Contains(conflict.Resources, contention.ResourcePort) {
+			n.ways = waysOf(conflict)
+		}
+	}
+	for i, s := range servers {
+		switch {
+		case !slices.Contains(ask.AllowStop, s.Kind):
+			continue
+		case !s.Stoppable() && len(s.Models) == 0 && s.Kind != "unknown" && s.Port != port:
+			continue // it holds nothing: there is nothing to stop
+		case !s.Stoppable():
+			n.problem = (&neighbor.RefusedError{Server: s, Why: s.Refusal}).Error() + "."
+		case s.Idle.State != neighbor.StateIdle:
+			n.problem = (&neighbor.NotIdleError{Server: s, Idle: s.Idle}).Error() + "."
+		}
+		id := s.Identity()
+		n.stops = append(n.stops, plan.StoppedServer{Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID, StartUS: id.StartUS, BootID: id.BootID, Exe: s.Exe,
+			Channel: string(s.Channel), Models: contenders[i].Models})
+		n.lines = append(n.lines, contention.StopLine(contenders[i]))
+	}
+}
+
+// waysOf says why a server is in the way and what can be done, gentlest first.
+func waysOf(c contention.Conflict) string {
+	words := []string{c.Why + "."}
+	for _, way := range c.Ways {
+		line := way.Sentence
+		if len(way.Flags) > 0 {
+			line += " (" + strings.Join(way.Flags, " ") + ")"
+		}
+		words = append(words, line)
+	}
+	return strings.Join(words, " ") + " Or choose another port with --port."
+}
+
+// already adds the named servers that slipway has stopped before and that are not back yet.
+func (n *neighborhood) already(ask Ask) {
+	records, _ := n.system.Folder().List()
+	for _, r := range records {
+		if !slices.Contains(ask.AllowStop, r.Server) || slices.ContainsFunc(n.stops, func(s plan.StoppedServer) bool { return s.Port == r.Port && s.PID == r.PID }) {
+			continue
+		}
+		stop := plan.StoppedServer{Kind: r.Server, Title: r.Title, Port: r.Port, PID: r.PID, StartUS: r.StartUS, BootID: r.BootID, Exe: r.Exe, Channel: string(r.Channel)}
+		for _, m := range r.Models {
+			stop.Models = append(stop.Models, launch.Printable(m.ID))
+		}
+		n.stops = append(n.stops, stop)
+	}
+}
+
+// into tells a look at the world about the neighbours.
+func (n neighborhood) into(w *plan.World) {
+	w.StopsDone = true
+	for _, stop := range n.stops {
+		w.StopsDone = w.StopsDone && apply.IsStopped(n.system, stop)
+	}
+	w.StopsProblem, w.StopLines, w.PortWays = n.problem, strings.Join(n.lines, " "), n.ways
+}

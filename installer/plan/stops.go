@@ -1,0 +1,60 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// StoppedServer is somebody else's server that a plan stops and that comes back when our server ends. It is named by its
+// identity: the action is carried out on this very process or on none. What was observed of it (how long it has been
+// idle) is not part of the decision.
+type StoppedServer struct {
+	Kind    string   `json:"kind"`
+	Title   string   `json:"title"`
+	Port    int      `json:"port"`
+	PID     int      `json:"pid"`
+	StartUS int64    `json:"start_us"` // see installer/process
+	BootID  string   `json:"boot_id"`
+	Exe     string   `json:"exe"`
+	Channel string   `json:"channel"` // how it is stopped and comes back: argv, launchd, brew, systemd, app, unload
+	Models  []string `json:"models"`
+}
+
+// StopsHolderOf tells whether the plan stops the process that holds a port.
+func (d Decisions) StopsHolderOf(port, pid int) bool {
+	for _, s := range d.Stops {
+		if s.Port == port && s.Channel != "unload" && (pid == 0 || s.PID == pid) {
+			return true
+		}
+	}
+	return false
+}
+
+func stopsAction(d Decisions) Action {
+	a := Action{
+		ID: "neighbors", Kind: StopsAction, Consent: []Class{Stop},
+		Touches:      Touches{Paths: []string{"state/neighbors"}, Ports: []int{}, Processes: []string{}},
+		Precondition: "each is the very process named here, and idle over several samples up to the moment of the signal",
+		Undo:         "start them again: slipway down, slipway restore, or by itself when our server ends",
+	}
+	var sentences []string
+	for _, s := range d.Stops {
+		name := fmt.Sprintf("%s (pid %d, port %d)", s.Title, s.PID, s.Port)
+		a.Touches.Processes = append(a.Touches.Processes, name)
+		models := strings.Join(s.Models, ", ")
+		if s.Channel == "unload" {
+			sentences = append(sentences, fmt.Sprintf("Ask %s to unload %s, and load it again when slipway stops.", name, models))
+			continue
+		}
+		with := ""
+		if models != "" {
+			with = " with " + models
+		}
+		sentences = append(sentences, fmt.Sprintf("Stop %s%s, and start it again when slipway stops.", name, with))
+	}
+	if d.RebootAgent != "" {
+		sentences = append(sentences, fmt.Sprintf("Outside the home, %s is written until then: it restores once after a reboot.", d.RebootAgent))
+	}
+	a.Sentence = strings.Join(sentences, " ")
+	return a
+}
