@@ -104,6 +104,14 @@ func TestTopPSeesTheDistributionBeforeTopK(t *testing.T) {
 	}
 }
 
+func TestTopPKeepsMoreThanItsMassNeeds(t *testing.T) {
+	p := sample.Neutral()
+	p.TopP = 0.5
+	if d, err := sample.NewSampler(2).Distribution([]float32{1, 1}, p, nil, nil); err != nil || len(d.IDs) != 1 || d.IDs[0] != 0 {
+		t.Errorf("kept %v, %v; the first has the half that was asked for", d.IDs, err)
+	}
+}
+
 func TestPenaltiesAndBias(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -116,6 +124,7 @@ func TestPenaltiesAndBias(t *testing.T) {
 		{"presence does not count twice", func(p *sample.Params) { p.PresencePenalty = 0.9 }, []int32{0, 0, 0}, 0},
 		{"frequency counts twice", func(p *sample.Params) { p.FrequencyPenalty = 0.6 }, []int32{0, 0}, 1},
 		{"frequency does not see the prompt", func(p *sample.Params) { p.FrequencyPenalty = 2 }, nil, 0},
+		{"repetition counts prompt and reply once", func(p *sample.Params) { p.RepetitionPenalty = 1.3 }, []int32{0, 0}, 0},
 		{"repetition sees the prompt", func(p *sample.Params) { p.RepetitionPenalty = 2 }, nil, 1},
 		{"repetition lowers a negative logit", func(p *sample.Params) {
 			p.RepetitionPenalty = 10

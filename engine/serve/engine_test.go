@@ -285,6 +285,43 @@ func TestCancelCostsMoreThanOnePass(t *testing.T) {
 	}
 }
 
+func TestCancelDuringAnothersTokenCostsAChunk(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var chunks, late atomic.Int64
+	var h *harness
+	net := &servetest.Network{Chunk: 10}
+	net.Pass = func(segments []serve.Segment) error {
+		switch n := len(segments[0].Tokens); {
+		case n == 10:
+			chunks.Add(1)
+			if ctx.Err() != nil {
+				late.Add(1)
+			}
+		case n == 1 && chunks.Load() == 3:
+			cancel() // while the other reply's token is computed
+		case n == 5:
+			for h.Status().Queued == 0 { // the long prompt is there before the short one's reply begins
+				runtime.Gosched()
+			}
+		}
+		return nil
+	}
+	h = start(t, net, serve.Options{Queue: 4})
+	streaming := submit(t, h, request("streaming", 5, 50))
+	long, err := h.Submit(ctx, request("long", 1000, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, end := read(t, long); end.Reason != serve.FinishCancelled || end.Usage.ComputedTokens != 30 {
+		t.Errorf("ended as %+v", end)
+	}
+	read(t, streaming)
+	if chunks.Load() != 3 || late.Load() != 0 {
+		t.Errorf("%d chunks, %d of them for nobody", chunks.Load(), late.Load())
+	}
+}
+
 // hold makes the first pass wait until the returned function is called.
 func hold(net *servetest.Network) (entered chan struct{}, release func()) {
 	entered, open := make(chan struct{}), make(chan struct{})
