@@ -154,6 +154,8 @@ func explain(err error) *failure {
 		return say(exitNotReady, crash.Error(), "The whole log: slipway logs.", "logs")
 	case errors.As(err, &slow):
 		return say(exitTimeout, slow.Error(), "The whole log: slipway logs.", "logs")
+	case errors.Is(err, launch.ErrUnknownServer):
+		return say(exitLocked, err.Error(), "It is probably still loading.", "status")
 	case errors.As(err, &unfit):
 		return say(exitNotReady, unfit.Why, "Choose another profile or model.", "models", "list")
 	case errors.As(err, &refused):

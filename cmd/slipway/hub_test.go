@@ -76,7 +76,12 @@ func TestSetupOfAHubModel(t *testing.T) {
 	small := &smallHub{revision: m.Revision, files: map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("weights "), 100_000)}}
 	hub := httptest.NewServer(small)
 	defer hub.Close()
-	r.lock(m, small.files)
+	// Hashes that only the hub vouches for are not covered by --yes.
+	r.lock(m, small.files, manifests.Told)
+	if code, _, errOut := r.run(nil, args...); code != exitConsent || !strings.Contains(errOut, "--accept-told") {
+		t.Fatalf("told: %d\n%s", code, errOut)
+	}
+	r.lock(m, small.files, manifests.Proven)
 	env := []string{"HF_ENDPOINT=" + hub.URL, "HF_TOKEN=hf_canary1234567890"}
 	if code, out, errOut := r.run(env, args...); code != 0 {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
@@ -106,11 +111,11 @@ func TestSetupOfAHubModel(t *testing.T) {
 }
 
 // lock puts a model's lock where `slipway models lock` leaves it.
-func (r *rig) lock(m manifests.Manifest, files map[string][]byte) {
+func (r *rig) lock(m manifests.Manifest, files map[string][]byte, proof manifests.Proof) {
 	r.t.Helper()
 	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: m.Repo, Revision: m.Revision, Source: "a test"}
 	for name, data := range files {
-		lock.Files = append(lock.Files, manifests.File{Path: name, Size: int64(len(data)), SHA256: manifests.DigestOf(sha256.Sum256(data)), Proof: manifests.Proven})
+		lock.Files = append(lock.Files, manifests.File{Path: name, Size: int64(len(data)), SHA256: manifests.DigestOf(sha256.Sum256(data)), Proof: proof})
 	}
 	data, err := lock.Marshal()
 	if err != nil {

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +17,8 @@ import (
 
 	"slipway/installer/apply"
 	"slipway/installer/build"
+	"slipway/installer/launch"
+	"slipway/installer/process"
 )
 
 // rig runs slipway on a machine without Go, with the test double as the trusted prebuilt server, so that a set-up takes
@@ -30,7 +34,11 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir(), port: freePort(t)}
+	dir, err := filepath.EvalSymlinks(t.TempDir()) // macOS keeps temporary folders behind a link
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, dir: dir, port: freePort(t)}
 	r.home = filepath.Join(r.dir, "home")
 	found, err := exec.LookPath("slipway")
 	if err != nil {
@@ -119,14 +127,59 @@ func (r *rig) clean() {
 
 // servers counts the living servers that were started from this home.
 func (r *rig) servers() int {
+	var programs []string
+	if runtime.GOOS == "linux" {
+		exes, _ := filepath.Glob("/proc/[0-9]*/exe")
+		for _, exe := range exes {
+			if target, err := os.Readlink(exe); err == nil {
+				programs = append(programs, target)
+			}
+		}
+	} else if out, err := exec.Command("ps", "-axo", "comm=").Output(); err == nil {
+		programs = strings.Split(string(out), "\n")
+	}
 	n := 0
-	exes, _ := filepath.Glob("/proc/[0-9]*/exe")
-	for _, exe := range exes {
-		if target, err := os.Readlink(exe); err == nil && strings.HasPrefix(target, r.home+"/") {
+	for _, program := range programs {
+		if strings.HasPrefix(program, r.home+"/") {
 			n++
 		}
 	}
 	return n
+}
+
+// A launcher that was killed between starting the server and noting its pid: the server holds its lock, says its launch
+// id, and is found, used and stopped all the same.
+func TestServerWhosePidWasNeverNotedIsFoundByItsLock(t *testing.T) {
+	r := newRig(t)
+	if code, _, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {
+		t.Fatalf("%d\n%s", code, errOut)
+	}
+	forget := func() {
+		file := filepath.Join(r.home, launch.RecordPath)
+		var record launch.Record
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(data, &record)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		record.Process = process.Identity{}
+		if data, err = json.Marshal(record); err == nil {
+			err = os.WriteFile(file, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget()
+	if code, _, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 || r.servers() != 1 {
+		t.Fatalf("set-up again: %d, %d servers\n%s", code, r.servers(), errOut)
+	}
+	forget()
+	if code, out, errOut := r.run(nil, "down"); code != 0 || r.servers() != 0 {
+		t.Fatalf("down: %d, %d servers\n%s%s", code, r.servers(), out, errOut)
+	}
 }
 
 func (r *rig) undisturbed() string {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -119,8 +120,8 @@ func TestTerminalNoAndCtrlCDoNothing(t *testing.T) {
 // script gives a pseudo-terminal with no emulator behind it: nobody answers the cursor query, and survey would wait for
 // ever. The plain question must come instead, and take an answer.
 func TestTerminalThatNeverAnswersTheCursorQuery(t *testing.T) {
-	if _, err := exec.LookPath("script"); err != nil {
-		t.Skip("script is not installed (apt-get install bsdutils): the bare terminal is not driven here")
+	if _, err := exec.LookPath("script"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("script of util-linux is not here (apt-get install bsdutils): the bare terminal is not driven")
 	}
 	for _, row := range []struct {
 		name, typed string

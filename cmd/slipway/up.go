@@ -101,6 +101,9 @@ func attach(s *session, c *cli.Context) error {
 	follow := newFollower(home.Root, s.out, 10)
 	for {
 		follow.more()
+		if err := launch.RotateLog(home.Root, launch.LogLimitBytes); err != nil {
+			return err
+		}
 		status, err := launch.Look(context.WithoutCancel(s.ctx), home.Root, home.Path)
 		if err != nil {
 			return err

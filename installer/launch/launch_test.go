@@ -58,7 +58,7 @@ func TestLookPortNamesTheOwnerOnEveryAddress(t *testing.T) {
 			defer l.Close()
 			port := l.Addr().(*net.TCPAddr).Port
 			use := LookPort(t.Context(), port)
-			if !use.Taken || use.PID != os.Getpid() || !strings.Contains(use.Owner, "launch.test") {
+			if !use.Taken || use.PID != os.Getpid() || !strings.Contains(use.Owner, "launch") {
 				t.Fatalf("%+v", use)
 			}
 			l.Close()
@@ -201,6 +201,20 @@ func TestStopOfARunningServer(t *testing.T) {
 	again, err := Stop(t.Context(), root, dir)
 	if err != nil || again.WasRunning {
 		t.Fatalf("%+v %v", again, err)
+	}
+}
+
+// Ours and only ours may be killed, and only after it was asked and given its time.
+func TestStopOfAServerThatIgnoresItsSignal(t *testing.T) {
+	root, dir := openRoot(t)
+	id := startSleeper(t, "trap '' TERM; echo; while :; do sleep 0.05; done")
+	record(t, root, id)
+	stopped, err := stopWithin(t.Context(), root, dir, 200*time.Millisecond)
+	if err != nil || !stopped.Killed {
+		t.Fatalf("%+v %v", stopped, err)
+	}
+	if running, err := id.Running(); err != nil || running {
+		t.Fatalf("it runs on: %v", err)
 	}
 }
 

@@ -9,16 +9,18 @@ import (
 	"strings"
 )
 
+// LogLimitBytes is when a log is rotated: at every start, and all the time while a terminal is attached.
+//
 // The server's log is opened for appending and handed to the server as its standard output. Rotation copies and cuts
 // it, because the server keeps the file open; a line that is written in between may be lost, the file never grows
 // without bound.
 const (
-	logLimitBytes = 10 << 20
+	LogLimitBytes = 10 << 20
 	logsKept      = 3 // server.log.1 is the newest
 )
 
 func openLog(root *os.Root) (*os.File, error) {
-	if err := RotateLog(root, logLimitBytes); err != nil {
+	if err := RotateLog(root, LogLimitBytes); err != nil {
 		return nil, err
 	}
 	return root.OpenFile(LogPath, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)

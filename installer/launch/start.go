@@ -73,7 +73,7 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 		return Record{}, err
 	}
 	if !free {
-		return Record{}, fmt.Errorf("a server that this home started lives and does not answer; slipway down stops it")
+		return Record{}, ErrUnknownServer
 	}
 	defer alive.Close()
 	log, err := openLog(root)

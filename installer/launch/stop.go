@@ -30,6 +30,10 @@ var ErrUnknownServer = errors.New("a server of this home lives and cannot be ide
 
 // Stop ends our server and returns when it has ended. It is done already when none runs.
 func Stop(ctx context.Context, root *os.Root, homePath string) (Stopping, error) {
+	return stopWithin(ctx, root, homePath, stopLimit)
+}
+
+func stopWithin(ctx context.Context, root *os.Root, homePath string, limit time.Duration) (Stopping, error) {
 	status, err := Look(ctx, root, homePath)
 	if err != nil {
 		return Stopping{}, err
@@ -53,7 +57,7 @@ func Stop(ctx context.Context, root *os.Root, homePath string) (Stopping, error)
 		return result, err
 	}
 	defer handle.Close()
-	if ended, err := signalAndWait(ctx, handle, syscall.SIGTERM, stopLimit); err != nil || ended {
+	if ended, err := signalAndWait(ctx, handle, syscall.SIGTERM, limit); err != nil || ended {
 		if err == nil {
 			err = removeRecord(root)
 		}
