@@ -224,8 +224,12 @@ func TestSignalLosesAReplyOrHangs(t *testing.T) {
 		}
 	})
 	t.Run("an endless reply is cut after a while, and the client is told", func(t *testing.T) {
-		p := serving(t, "--window", "32768") // 30,000 tokens are far beyond what a stop waits for
-		response := p.post(t, strings.Replace(hello, `"temperature":0`, `"temperature":1,"seed":3,"logit_bias":{"4088":-100,"4086":-100}`, 1))
+		p := serving(t, "--window", "32768")
+		endless := strings.Replace(hello, `"temperature":0`, `"temperature":1,"seed":3,"logit_bias":{"4088":-100,"4086":-100}`, 1)
+		var response *http.Response
+		for range 8 { // 260,000 tokens, two replies at once: far beyond what a stop waits for
+			response = p.post(t, endless)
+		}
 		p.Process.Signal(syscall.SIGTERM)
 		rest, _ := io.ReadAll(response.Body)
 		if strings.Contains(string(rest), "[DONE]") || !strings.Contains(string(rest), `"code":"stopping"`) {

@@ -6,14 +6,14 @@
 // # What is refused, what is ignored
 //
 // A member that changes what the client gets and is not done here is refused with 400 and its name: response_format other
-// than text, n above 1, images, audio, files, functions, function_call, prediction of another kind, web_search_options,
-// strict tools, logprobs without their chat or completion meaning, and every member that is not known at all. A member
-// that is null counts as absent.
+// than text, n above 1, images, audio, files, functions, function_call, web_search_options, strict tools, store true,
+// top_logprobs without logprobs, echo, suffix, best_of above 1, and every member that is not known at all. A member that is
+// null counts as absent.
 //
 // Ignored, because the reply would be the same with and without: user, metadata, store false, safety_identifier,
 // prompt_cache_key, prompt_cache_retention, prediction, service_tier "auto" and "default", verbosity "medium", modalities
-// ["text"], stream_options.include_obfuscation; in messages name of non-tool turns is given to the template, and
-// annotations, refusal null, audio null, function_call null and cache_control are ignored.
+// ["text"], stream_options.include_obfuscation; in messages annotations of an assistant's turn, cache_control, and index of
+// a tool call.
 //
 // # Stop texts and seeds
 //

@@ -45,6 +45,9 @@ type Engine struct {
 	active []*job
 	turn   uint64
 	panics int // passes in a row that panicked
+
+	jobs     []*job // of the decode step under way, with their segments
+	segments []Segment
 }
 
 // status is read without any lock.

@@ -35,3 +35,14 @@ const (
 	LogitsLast                     // the row after the last token
 	LogitsAll                      // a row after each token
 )
+
+// rows is how many rows of logits the segment asks for.
+func (s Segment) rows() int {
+	switch s.Logits {
+	case LogitsLast:
+		return 1
+	case LogitsAll:
+		return len(s.Tokens)
+	}
+	return 0
+}

@@ -13,14 +13,14 @@ const panicsToGiveUp = 3
 
 // decodeStep advances every reply under way by one token, all in one pass.
 func (e *Engine) decodeStep(ctx context.Context) error {
-	var jobs []*job
-	var segments []Segment
+	jobs, segments := e.jobs[:0], e.segments[:0]
 	for _, j := range e.active {
 		if !j.prefilling() {
 			jobs = append(jobs, j)
 			segments = append(segments, Segment{j.seq, j.out[len(j.out)-1:], LogitsLast})
 		}
 	}
+	e.jobs, e.segments = jobs, segments
 	if len(jobs) == 0 {
 		return nil
 	}
@@ -103,8 +103,7 @@ func (e *Engine) forward(ctx context.Context, segments []Segment) (rows [][][]fl
 		return nil, err
 	}
 	for i, s := range segments {
-		want := map[LogitsWanted]int{LogitsNone: 0, LogitsLast: 1, LogitsAll: len(s.Tokens)}[s.Logits]
-		if len(rows) != len(segments) || len(rows[i]) != want {
+		if len(rows) != len(segments) || len(rows[i]) != s.rows() {
 			panic("the network gave another number of rows than asked for")
 		}
 	}
