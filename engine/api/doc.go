@@ -15,7 +15,10 @@
 // ["text"], stream_options.include_obfuscation; in messages annotations of an assistant's turn, cache_control, and index of
 // a tool call.
 //
-// # Stop texts and seeds
+// # Forced calls, stop texts and seeds
+//
+// tool_choice "required" or a function's name begins the call at once, without thinking; where the name is open, only the
+// tools' names can be written. The opening tokens count as the reply's.
 //
 // Stop texts are looked for in all that the model writes, thinking and tool calls included. A seed gives the same reply
 // again for the same request and system_fingerprint. logprobs are the network's own, before penalties, temperature and
