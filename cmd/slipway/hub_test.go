@@ -24,10 +24,16 @@ type smallHub struct {
 	files    map[string][]byte
 	revision manifests.Revision
 	requests atomic.Int32
+	gated    atomic.Bool
 }
 
 func (h *smallHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.requests.Add(1)
+	if h.gated.Load() {
+		w.Header().Set("X-Error-Code", "GatedRepo")
+		http.Error(w, "gated", http.StatusForbidden)
+		return
+	}
 	if strings.HasPrefix(r.URL.Path, "/api/models/") {
 		var entries []map[string]any
 		for name, data := range h.files {
@@ -83,7 +89,16 @@ func TestSetupOfAHubModel(t *testing.T) {
 	}
 	r.lock(m, small.files, manifests.Proven)
 	env := []string{"HF_ENDPOINT=" + hub.URL, "HF_TOKEN=hf_canary1234567890"}
-	if code, out, errOut := r.run(env, args...); code != 0 {
+	if code, _, errOut := r.run(append([]string{"HF_HUB_OFFLINE=1"}, env...), args...); code != exitNetwork {
+		t.Fatalf("offline: %d\n%s", code, errOut)
+	}
+	small.gated.Store(true)
+	if code, _, errOut := r.run(env, args...); code != exitAuth || !strings.Contains(errOut, "asks for a token") {
+		t.Fatalf("gated: %d\n%s", code, errOut)
+	}
+	small.gated.Store(false)
+	// The plan is open since, so that it goes on without a new yes.
+	if code, out, errOut := r.run(env, "setup", "--no-launch", "--model", id); code != 0 || !strings.Contains(errOut, "Continuing") {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
 	}
 	installed, err := os.ReadFile(filepath.Join(r.home, store.ModelDir(m.Repo, m.Revision), "model.safetensors"))

@@ -329,9 +329,11 @@ func TestTwoRunsAtOnceOneIsLockedOut(t *testing.T) {
 	r := newRig(t)
 	first, firstOut := r.hang()
 	holder := fmt.Sprintf("pid %d", first.Process.Pid)
-	code, _, errOut := r.run(nil, "down")
-	if code != exitLocked || !strings.Contains(errOut, holder) {
-		t.Fatalf("second run: %d, want %d and %q\n%s", code, exitLocked, holder, errOut)
+	for _, args := range [][]string{{"down"}, r.setupArgs("--yes"), {"up"}, {"uninstall", "--yes"}} {
+		code, _, errOut := r.run(nil, args...)
+		if code != exitLocked || !strings.Contains(errOut, holder) {
+			t.Fatalf("%v at the same time: %d, want %d and %q\n%s", args, code, exitLocked, holder, errOut)
+		}
 	}
 	if err := os.Remove(filepath.Join(r.home, "fault")); err != nil {
 		t.Fatal(err)
