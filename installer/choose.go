@@ -51,8 +51,17 @@ func choose(ask Ask, facts machine.Facts, k known) (choice, error) {
 	var c choice
 	capabilities := Capabilities()
 	host := MachineOf(facts)
+	offered := profiles.All()
+	if ask.Profile != "" {
+		asked, err := askedProfile(ask.Profile, capabilities)
+		if err != nil {
+			return c, err
+		}
+		asked.Experimental = false // it was asked for by name
+		offered = []profiles.Profile{asked}
+	}
 	if ask.Model == "" {
-		proposal, err := profiles.Propose(host, installable(k), wanted(ask.Profile), &capabilities)
+		proposal, err := profiles.Propose(host, installable(k), offered, &capabilities)
 		if err != nil {
 			return c, &ChoiceError{err.Error()}
 		}
@@ -69,11 +78,9 @@ func choose(ask Ask, facts machine.Facts, k known) (choice, error) {
 	if ask.Profile == "" {
 		ask.Profile = "exact"
 	}
-	if c.profile, ok = profiles.ByID(ask.Profile); !ok {
-		return c, &ChoiceError{fmt.Sprintf("there is no profile %q; there are %s", ask.Profile, strings.Join(profileIDs(), ", "))}
-	}
-	if missing := c.profile.Unhonoured(capabilities); len(missing) > 0 {
-		return c, &ChoiceError{strings.Join(missing, "; ")}
+	var err error
+	if c.profile, err = askedProfile(ask.Profile, capabilities); err != nil {
+		return c, err
 	}
 	device := "cpu"
 	if host.CapBytes > 0 && slices.Contains(capabilities.Devices, "metal") {
@@ -86,11 +93,16 @@ func choose(ask Ask, facts machine.Facts, k known) (choice, error) {
 	return c, nil
 }
 
-func wanted(profile string) []profiles.Profile {
-	if p, ok := profiles.ByID(profile); ok {
-		return []profiles.Profile{p}
+// askedProfile finds a profile that the server can honour.
+func askedProfile(id string, capabilities profiles.Capabilities) (profiles.Profile, error) {
+	p, ok := profiles.ByID(id)
+	if !ok {
+		return p, &ChoiceError{fmt.Sprintf("there is no profile %q; there are %s", id, strings.Join(profileIDs(), ", "))}
 	}
-	return profiles.All()
+	if missing := p.Unhonoured(capabilities); len(missing) > 0 {
+		return p, &ChoiceError{strings.Join(missing, "; ")}
+	}
+	return p, nil
 }
 
 func profileIDs() []string {

@@ -96,6 +96,13 @@ func (s *session) finish(err error) int {
 			Retryable: f.code == exitNetwork || f.code == exitTimeout || f.code == exitLocked}})
 		return f.code
 	}
+	if s.events {
+		line, err := json.Marshal(map[string]any{"event": "error", "code": codeNames[f.code], "text": f.Error(), "next": s.argv(f.next...)})
+		if err == nil {
+			fmt.Fprintln(s.errOut, string(line))
+		}
+		return f.code
+	}
 	fmt.Fprintf(s.errOut, "slipway: %s\n", printableText(f.what))
 	if f.then != "" {
 		fmt.Fprintf(s.errOut, "%s\n", printableText(f.then))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -183,7 +184,9 @@ func finishSetup(s *session, c *cli.Context, p installer.Prepared, done apply.Re
 	}
 	answer.Server = addresses(d.Request.Port)
 	answer.Question = firstQuestion
-	text, err := askServer(s.ctx, d.Request.Port, d.Model.ID, firstQuestion, 48, nil)
+	ctx, cancel := context.WithTimeout(s.ctx, firstAnswerLimit)
+	defer cancel()
+	text, err := askServer(ctx, d.Request.Port, d.Model.ID, firstQuestion, 48, nil)
 	if err != nil {
 		return err
 	}
@@ -198,6 +201,9 @@ func finishSetup(s *session, c *cli.Context, p installer.Prepared, done apply.Re
 		}
 	})
 }
+
+// firstAnswerLimit is how long the first short answer may take: ten minutes, far more than a cold 27B model needs.
+const firstAnswerLimit = 10 * time.Minute
 
 func shortDigest(digest string) string {
 	if len(digest) > 19 {
