@@ -1,0 +1,75 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"slipway/manifests"
+)
+
+// Client talks to one hub and its mirrors. It is safe for several goroutines.
+type Client struct {
+	config    Config
+	endpoints []string // Endpoint, then the mirrors
+	http      *http.Client
+	anonymous atomic.Bool // the token was refused where no token is needed
+	gate      gate
+	pace      pace
+
+	firstRefusal atomic.Pointer[AccessError]
+}
+
+// New makes a client. An endpoint that is no http or https URL is an error.
+func New(config Config) (*Client, error) {
+	c := &Client{config: config.withDefaults()}
+	c.endpoints = append([]string{c.config.Endpoint}, c.config.Mirrors...)
+	for i, e := range c.endpoints {
+		c.endpoints[i] = strings.TrimRight(e, "/")
+		if u, err := url.Parse(e); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" {
+			return nil, fmt.Errorf("the hub's address %q is not http://HOST or https://HOST", redactURL(e))
+		}
+	}
+	c.pace.perSecond = c.config.LimitBytesPerSec
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true) // HTTP/2 would put every segment on one TCP connection, where one loss stops them all
+	transport := &http.Transport{
+		Proxy:                  c.config.Proxy,
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ResponseHeaderTimeout:  c.config.StallTimeout,
+		MaxIdleConnsPerHost:    c.config.Connections,
+		IdleConnTimeout:        60 * time.Second,
+		DisableCompression:     true,
+		Protocols:              protocols,
+		MaxResponseHeaderBytes: 256 << 10,
+		ReadBufferSize:         64 << 10,
+	}
+	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return c, nil
+}
+
+// Close lets idle connections go.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// fromOrigin tells whether endpoint is the manifest's own hub.
+func (c *Client) fromOrigin(endpoint string) bool { return endpoint == c.config.Origin }
+
+func resolveURL(endpoint, repo string, revision manifests.Revision, file string) string {
+	parts := strings.Split(file, "/")
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return endpoint + "/" + repo + "/resolve/" + string(revision) + "/" + strings.Join(parts, "/")
+}
+
+// get sends one GET and follows redirects by the rules of redirect.go. The answer's status is not judged. The caller
+// closes the body. chain holds the answers of the redirects that were passed, bodies closed.
+func (c *Client) get(ctx context.Context, address string, header http.Header) (answer *http.Response, chain []*http.Response, err error) {
+	return c.follow(ctx, http.MethodGet, address, header)
+}

@@ -1,0 +1,118 @@
+// Package hub is a client of a Hugging Face-compatible model hub. It lists a revision's files, brings the git objects
+// that prove them, and downloads files into the store so that an interruption at any point costs at most one segment a
+// connection. It trusts nothing: sizes and hashes come from the lock, and the hash of the file decides.
+package hub
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// DefaultOrigin is the hub that the manifests speak of.
+const DefaultOrigin = "https://huggingface.co"
+
+// Config is everything that a client depends on. The zero value of a field is its default.
+type Config struct {
+	Origin   string   // the manifest's hub; the only place that ever sees the token; DefaultOrigin
+	Endpoint string   // where to ask instead of Origin (HF_ENDPOINT); Origin
+	Mirrors  []string // asked in order after Endpoint failed or brought wrong bytes
+	Token    string   // "" is anonymous
+	Proxy    func(*http.Request) (*url.URL, error)
+
+	Connections      int           // at most this many requests at once; 8
+	SegmentBytes     int64         // unit of resuming; by file size when 0 (segmentBytes)
+	LimitBytesPerSec int64         // over all connections; 0 is no limit
+	StallTimeout     time.Duration // no byte for this long ends a request; 30 s
+	Sleep            func(ctx context.Context, d time.Duration) error
+	Jitter           func() float64 // in [0,1)
+	Now              func() time.Time
+	Offline          bool // HF_HUB_OFFLINE: every request is refused
+	UserAgent        string
+}
+
+// ConfigFromEnv reads what the hub's own tools read: HF_ENDPOINT, HF_TOKEN, HUGGING_FACE_HUB_TOKEN, HF_TOKEN_PATH,
+// HF_HOME, HF_HUB_DISABLE_IMPLICIT_TOKEN, HF_HUB_OFFLINE, the proxy variables; and SLIPWAY_MIRRORS, a list of endpoints.
+func ConfigFromEnv(getenv func(string) string) Config {
+	c := Config{Endpoint: getenv("HF_ENDPOINT"), Mirrors: strings.Fields(getenv("SLIPWAY_MIRRORS")), Offline: truth(getenv("HF_HUB_OFFLINE"))}
+	proxies := (&httpproxy.Config{
+		HTTPProxy: first(getenv("HTTP_PROXY"), getenv("http_proxy")), HTTPSProxy: first(getenv("HTTPS_PROXY"), getenv("https_proxy")),
+		NoProxy: first(getenv("NO_PROXY"), getenv("no_proxy")),
+	}).ProxyFunc()
+	c.Proxy = func(r *http.Request) (*url.URL, error) { return proxies(r.URL) }
+	if truth(getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
+		return c
+	}
+	c.Token = strings.TrimSpace(first(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN")))
+	if c.Token == "" {
+		file := getenv("HF_TOKEN_PATH")
+		if file == "" {
+			home := getenv("HF_HOME")
+			if home == "" {
+				home = filepath.Join(first(getenv("XDG_CACHE_HOME"), filepath.Join(getenv("HOME"), ".cache")), "huggingface")
+			}
+			file = filepath.Join(home, "token")
+		}
+		if data, err := os.ReadFile(file); err == nil && len(data) < 4096 {
+			c.Token = strings.TrimSpace(string(data))
+		}
+	}
+	return c
+}
+
+func (c Config) withDefaults() Config {
+	c.Origin = strings.TrimRight(first(c.Origin, DefaultOrigin), "/")
+	c.Endpoint = strings.TrimRight(first(c.Endpoint, c.Origin), "/")
+	if c.Connections <= 0 {
+		c.Connections = 8
+	}
+	if c.StallTimeout <= 0 {
+		c.StallTimeout = 30 * time.Second
+	}
+	if c.Sleep == nil {
+		c.Sleep = sleep
+	}
+	if c.Jitter == nil {
+		c.Jitter = rand.Float64
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.UserAgent = first(c.UserAgent, "slipway")
+	return c
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func truth(v string) bool {
+	switch strings.ToLower(v) {
+	case "1", "true", "yes", "on":
+		return true
+	}
+	return false
+}

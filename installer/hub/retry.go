@@ -1,0 +1,105 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+const (
+	maxTries   = 5               // without a byte in between
+	baseWait   = time.Second     // doubled each time
+	longWait   = 8 * time.Second //
+	maxLimited = 12              // 429 answers in a row; their own budget
+)
+
+// backoff is the wait after the nth failure in a row, n from 1: between half and all of 1, 2, 4, 8, 8 ... seconds.
+func (c *Client) backoff(n int) time.Duration {
+	wait := baseWait << min(n-1, 6)
+	wait = min(wait, longWait)
+	return wait/2 + time.Duration(c.config.Jitter()*float64(wait/2))
+}
+
+func retryableStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// askHub gets a whole small answer of status 200, with the hub's retries; limit bounds its bytes.
+func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, header http.Header, limit int64) (*http.Response, []byte, error) {
+	failures, limited := 0, 0
+	for {
+		if err := c.gate.wait(ctx, &c.config); err != nil {
+			return nil, nil, err
+		}
+		answer, body, err := c.askOnce(ctx, address, header, limit)
+		if err == nil {
+			switch {
+			case answer.StatusCode == http.StatusOK:
+				return answer, body, nil
+			case c.dropToken(answer, endpoint, repo):
+				continue
+			case answer.StatusCode == http.StatusTooManyRequests:
+				wait := rateWait(answer.Header, c.config.Now())
+				if limited++; limited > maxLimited {
+					return nil, nil, &LimitedError{redactURL(address), wait}
+				}
+				c.gate.close(c.config.Now().Add(wait))
+				if err := c.config.Sleep(ctx, wait); err != nil {
+					return nil, nil, err
+				}
+				continue
+			}
+			if refused := c.firstOr(c.refusal(answer, endpoint, repo, repo)); refused != nil {
+				return nil, nil, refused
+			}
+			err = &AnswerError{answer.StatusCode, "not an answer to what was asked"}
+			if !retryableStatus(answer.StatusCode) {
+				return nil, nil, &NetworkError{URL: redactURL(address), Attempts: 1, Err: err}
+			}
+		}
+		var redirect *RedirectError
+		if ctx.Err() != nil || errors.As(err, &redirect) || errors.Is(err, ErrOffline) {
+			return nil, nil, errors.Join(ctx.Err(), err)
+		}
+		if failures++; failures >= maxTries {
+			return nil, nil, &NetworkError{URL: redactURL(address), Attempts: failures, Err: bareNetwork(err)}
+		}
+		if err := c.config.Sleep(ctx, c.backoff(failures)); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+func (c *Client) askOnce(ctx context.Context, address string, header http.Header, limit int64) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answer, _, err := c.get(ctx, address, header)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer answer.Body.Close()
+	watch := newStallWatch(c.config.StallTimeout, cancel)
+	defer watch.stop()
+	body, err := io.ReadAll(watch.reader(io.LimitReader(answer.Body, limit+1)))
+	if err != nil {
+		return nil, nil, watch.explain(err)
+	}
+	if int64(len(body)) > limit {
+		return nil, nil, &HostileError{"an answer is larger than any honest one"}
+	}
+	return answer, body, nil
+}
+
+func bareNetwork(err error) error {
+	var inner *NetworkError
+	if errors.As(err, &inner) {
+		return inner.Err
+	}
+	return err
+}
