@@ -29,6 +29,9 @@ func upgradeVerb(s *session) *cli.Command {
 // upgrade plans with what is set up and the source at hand, carries that out, and removes the old engine once the new
 // one answers. When the new one does not, the old settings come back and the old server runs again.
 func upgrade(s *session, c *cli.Context) error {
+	if err := s.migrate(c.String("home")); err != nil {
+		return err
+	}
 	ask, err := s.upRequest(c)
 	if err != nil {
 		return err
@@ -71,6 +74,19 @@ func upgrade(s *session, c *cli.Context) error {
 		}
 	}
 	return finishSetup(s, c, prepared, done)
+}
+
+// migrate brings the home's layout up to date before anything is read from it.
+func (s *session) migrate(path string) error {
+	resolved, err := apply.ResolveHome(path, s.place.UserHome)
+	if err != nil {
+		return err
+	}
+	done, err := apply.Migrate(resolved, s.place.UserHome)
+	for _, what := range done {
+		s.talk("%s", what)
+	}
+	return err
 }
 
 // rollBack puts the old settings and, if it was running, the old server back after the new one failed to start.

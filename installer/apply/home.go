@@ -50,6 +50,7 @@ type HomeView struct {
 	Path   string // resolved
 	Exists bool
 	Marked bool // our marker is there
+	Old    bool // its layout is older than this program's: upgrade migrates it
 	Ours   bool // marker and all folders are there
 	Err    *HomeError
 }
@@ -137,7 +138,7 @@ func LookHome(path, userHome string) HomeView {
 		return refuse("cannot be opened: " + reason(err))
 	}
 	defer root.Close()
-	_, err = readMarker(root)
+	marker, err := readMarker(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		names, err := readNames(root, ".")
 		if err != nil {
@@ -151,7 +152,13 @@ func LookHome(path, userHome string) HomeView {
 	if err != nil {
 		return refuse(err.Error())
 	}
-	view.Marked, view.Ours = true, true
+	view.Marked = true
+	if marker.HomeVersion < HomeVersion {
+		view.Old = true
+		return refuse(fmt.Sprintf("was made by an older slipway (layout %d, this program works with %d): slipway upgrade brings it up to date",
+			marker.HomeVersion, HomeVersion))
+	}
+	view.Ours = true
 	for _, name := range plan.Folders {
 		info, err := root.Lstat(name)
 		switch {
