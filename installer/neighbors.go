@@ -67,8 +67,9 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 		return n, err
 	}
 	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool { return s.PID == 0 || s.Kind == "unknown" && s.Port != port })
-	n.prove(ctx, ask, servers)
-	n.weigh(ask, servers, c, facts, port)
+	needed := n.weigh(ask, servers, c, facts, port)
+	n.prove(ctx, needed)
+	n.decide(needed)
 	n.already(ask)
 	slices.SortFunc(n.stops, func(a, b plan.StoppedServer) int { return a.Port - b.Port })
 	if len(n.stops) > 0 {
@@ -77,20 +78,15 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 	return n, nil
 }
 
-// prove looks for some seconds whether those that were named work. The long proof comes directly before the signal.
-func (n *neighborhood) prove(ctx context.Context, ask Ask, servers []neighbor.Server) {
-	var all sync.WaitGroup
-	for i := range servers {
-		if slices.Contains(ask.AllowStop, servers[i].Kind) && servers[i].Stoppable() {
-			all.Go(func() {
-				servers[i].Idle = n.system.ProveIdleToStop(ctx, servers[i], neighbor.LookTiming(n.system.Timing))
-			})
-		}
-	}
-	all.Wait()
+// needed is a server that was named to be stopped, and why.
+type needed struct {
+	neighbor.Server
+	why string
 }
 
-func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts machine.Facts, port int) {
+// weigh picks, among the servers whose kind was named, those whose port or memory the launch needs. Where none is in the
+// way, all that were named are meant, as far as they hold a model.
+func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts machine.Facts, port int) []needed {
 	need := contention.Need{Port: port}
 	ceiling := MachineOf(facts).RAMBytes
 	if facts.WorkingSet.Known {
@@ -104,26 +100,53 @@ func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts
 	if c.sized.BudgetBytes > 0 && ceiling > 0 {
 		need.BudgetBytes, need.AvailableBytes = c.sized.BudgetBytes, ceiling
 	}
-	for _, conflict := range contention.Weigh(contenders, need) {
-		if slices.Contains(conflict.Resources, contention.ResourcePort) {
-			n.ways = waysOf(conflict)
+	conflicts := contention.Weigh(contenders, need)
+	var inTheWay, named []needed
+	for _, s := range servers {
+		at := slices.IndexFunc(conflicts, func(c contention.Conflict) bool { return c.Neighbor.PID == s.PID && c.Neighbor.Port == s.Port })
+		if at >= 0 && slices.Contains(conflicts[at].Resources, contention.ResourcePort) {
+			n.ways = waysOf(conflicts[at])
 		}
-	}
-	for i, s := range servers {
 		switch {
 		case !slices.Contains(ask.AllowStop, s.Kind):
-			continue
-		case !s.Stoppable() && len(s.Models) == 0 && s.Kind != "unknown" && s.Port != port:
-			continue // it holds nothing: there is nothing to stop
-		case !s.Stoppable():
-			n.problem = (&neighbor.RefusedError{Server: s, Why: s.Refusal}).Error() + "."
-		case s.Idle.State != neighbor.StateIdle:
-			n.problem = (&neighbor.NotIdleError{Server: s, Idle: s.Idle}).Error() + "."
+		case at >= 0:
+			inTheWay = append(inTheWay, needed{s, conflicts[at].Why + "."})
+		case len(s.Models) > 0 || s.Stoppable():
+			named = append(named, needed{s, s.Title + " was named to be stopped."})
 		}
-		id := s.Identity()
-		n.stops = append(n.stops, plan.StoppedServer{Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID, StartUS: id.StartUS, BootID: id.BootID, Exe: s.Exe,
-			Channel: string(s.Channel), Models: contenders[i].Models})
-		n.lines = append(n.lines, contention.StopLine(contenders[i]))
+	}
+	if len(inTheWay) > 0 {
+		return inTheWay
+	}
+	return named
+}
+
+// prove looks for some seconds whether they work. The long proof comes directly before the signal.
+func (n *neighborhood) prove(ctx context.Context, list []needed) {
+	var all sync.WaitGroup
+	for i := range list {
+		if list[i].Stoppable() {
+			all.Go(func() {
+				list[i].Idle = n.system.ProveIdleToStop(ctx, list[i].Server, neighbor.LookTiming(n.system.Timing))
+			})
+		}
+	}
+	all.Wait()
+}
+
+// decide puts them into the plan, and says why one of them cannot be stopped now.
+func (n *neighborhood) decide(list []needed) {
+	for _, s := range list {
+		switch {
+		case !s.Stoppable():
+			n.problem = (&neighbor.RefusedError{Server: s.Server, Why: s.Refusal}).Error() + "."
+		case s.Idle.State != neighbor.StateIdle:
+			n.problem = (&neighbor.NotIdleError{Server: s.Server, Idle: s.Idle}).Error() + "."
+		}
+		id, contender := s.Identity(), s.Contender(time.Now())
+		n.stops = append(n.stops, plan.StoppedServer{Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID, StartUS: id.StartUS, BootID: id.BootID,
+			Exe: s.Exe, Channel: string(s.Channel), Models: contender.Models})
+		n.lines = append(n.lines, s.why+" "+contention.StopLine(contender))
 	}
 }
 

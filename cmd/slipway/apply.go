@@ -54,7 +54,9 @@ func applyPlan(s *session, c *cli.Context) error {
 	}
 	if !prepared.Standing.CanApply {
 		f := blocked(prepared.Standing)
-		f.code = exitStale // the plan was good when it was made: a precondition does not hold any more
+		if prepared.Standing.Blockers[0].Kind != plan.StopBlocked { // a neighbour that works now: exit 13, as everywhere
+			f.code = exitStale // the plan was good when it was made: a precondition does not hold any more
+		}
 		return f
 	}
 	if c.Bool("detach") {

@@ -34,7 +34,7 @@ type Left struct {
 var ownState = []string{
 	"state/lock", "state/lock-holder.json", "state/.lock-holder.json.new", "state/journal.ndjson", "state/journal.damaged-*", "state/.settings.json.new",
 	"state/receipts/*", "state/receipts/.*", "state/jobs/*", "state/jobs/.*", "run/server.json", "run/.server.json.new", "run/server.lock",
-	"state/neighbors/hold-*", "state/neighbors/lock-*", "state/neighbors/watch-*", "state/neighbors/restorer", "state/neighbors/.*", "logs/restored-*",
+	"state/neighbors/hold-*", "state/neighbors/lock-*", "state/neighbors/watch-*", "state/neighbors/slipway", "state/neighbors/.*", "logs/restored-*",
 	"logs/server.log*", "logs/apply-*", "." + plan.MarkerPath + ".new",
 }
 

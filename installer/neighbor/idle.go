@@ -57,7 +57,17 @@ func (s *System) prove(ctx context.Context, server Server, timing Timing, stoppi
 		}
 		samples = append(samples, s.sample(ctx, server, stopping))
 	}
-	return judge(samples), samples
+	idle := judge(samples)
+	if span := time.Duration(idle.SpanS * float64(time.Second)); idle.Wedged && span < timing.Wedged {
+		// Too early to say: a step of the GPU may take that long. One more look, later.
+		select {
+		case <-ctx.Done():
+		case <-time.After(timing.Wedged - span):
+			samples = append(samples, s.sample(ctx, server, stopping))
+			idle = judge(samples)
+		}
+	}
+	return idle, samples
 }
 
 // sample looks once: who it is, what it says, who is connected, how much CPU time it has used.

@@ -12,7 +12,7 @@ import (
 
 // restorer is a copy of this program beside the records, there as long as a record is. What restores must not depend
 // on the program that stopped: `go run` removes that as soon as it ends, and a person may move or replace it.
-const restorer = "restorer"
+const restorer = "slipway"
 
 func (s *System) keepsRestorer() bool {
 	_, err := os.Stat(s.folder().Path(restorer))
@@ -36,7 +36,7 @@ func (s *System) installRestorer() error {
 		return err
 	}
 	defer from.Close()
-	to, err := os.CreateTemp(filepath.Dir(path), ".restorer-*")
+	to, err := os.CreateTemp(filepath.Dir(path), ".slipway-*")
 	if err != nil {
 		return err
 	}

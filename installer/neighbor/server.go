@@ -129,6 +129,7 @@ type Timing struct {
 	Request  time.Duration // one HTTP question
 	Drain    time.Duration // a listener that does not answer may be draining: ask again this long
 	Samples  int           // of idleness, before stopping
+	Wedged   time.Duration // work that does not move for this long looks wedged
 	Span     time.Duration // from the first to the last of them
 	Exit     time.Duration // for the process to end after the signal
 	Respawn  time.Duration // watch the port this long after the end for a successor
@@ -139,9 +140,9 @@ type Timing struct {
 }
 
 // DefaultTiming: 1 s a question on loopback; 5 s of drain (MTPLX #409); 3 samples over 15 s (spec, step 3); 30 s to exit,
-// since ds4-server writes a checkpoint; 10 min to load, since 100 GB come from a disk; 60 s, twice the exit's bound;
+// since ds4-server writes a checkpoint; 10 s without movement, since a GPU works on one step for a second or two; 10 min to load, since 100 GB come from a disk; 60 s, twice the exit's bound;
 // 15 s for launchctl (error 5 lasts about 5 s after a bootout).
-var DefaultTiming = Timing{Request: time.Second, Drain: 5 * time.Second, Samples: 3, Span: 15 * time.Second, Exit: 30 * time.Second,
+var DefaultTiming = Timing{Request: time.Second, Drain: 5 * time.Second, Wedged: 10 * time.Second, Samples: 3, Span: 15 * time.Second, Exit: 30 * time.Second,
 	Respawn: 2 * time.Second, Load: 10 * time.Minute, Signal: time.Minute, Poll: 250 * time.Millisecond, Services: 15 * time.Second}
 
 // LookTiming is for showing only: 3 samples, a second apart.

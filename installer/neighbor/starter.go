@@ -44,8 +44,8 @@ var (
 	shells = []string{"sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "csh", "nu"}
 	// A wrapper waits for its child and ends with it.
 	wrappers = []string{"caffeinate", "uv", "uvx", "pipx", "env", "nohup", "time", "nice", "setsid", "sudo", "login", "script", "mise", "direnv"}
-	// Places where people type, and where orphans end up.
-	terminals   = []string{"tmux", "tmux: server", "screen", "sshd", "launchd", "systemd", "init", "Terminal", "iTerm2"}
+	// Places where people type and where orphans end up; and slipway, which starts a neighbour once.
+	terminals   = []string{"slipway", "tmux", "tmux: server", "screen", "sshd", "launchd", "systemd", "init", "Terminal", "iTerm2"}
 	supervisors = []string{"supervisord", "runsv", "runsvdir", "s6-supervise", "s6-svscan", "circusd", "monit", "god", "pm2", "foreman", "honcho", "nodemon", "watchexec", "entr"}
 )
 

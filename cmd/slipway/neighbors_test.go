@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"slipway/installer/process"
+)
+
+// The scripts meet the doubles of test/neighbors: programs of their own on real ports.
+func TestNeighborScripts(t *testing.T) {
+	doubles := t.TempDir()
+	build := exec.Command("go", "build", "-o", doubles+"/", "slipway/test/neighbors/mtplx")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := filepath.Abs("testdata/source")
+	if err != nil {
+		t.Fatal(err)
+	}
+	caches := goEnv(t, "GOCACHE", "GOMODCACHE", "GOPROXY")
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/neighbors",
+		Setup: func(env *testscript.Env) error {
+			for name, value := range map[string]string{"GOCACHE": caches[0], "GOMODCACHE": caches[1], "GOPROXY": caches[2], "HOME": filepath.Join(env.WorkDir, "user"),
+				"SLIPWAY_HOME": filepath.Join(env.WorkDir, "home"), "SLIPWAY_SOURCE": source, "TERM": "dumb", "DOUBLES": doubles,
+				"PATH": env.Getenv("PATH") + string(os.PathListSeparator) + filepath.Dir(goCommand), "PORT2": strconv.Itoa(freePort(t))} {
+				env.Setenv(name, value)
+			}
+			env.Defer(func() { killServers(env.WorkDir); killBelow(env.WorkDir) })
+			return os.Mkdir(filepath.Join(env.WorkDir, "user"), 0o755)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits, "document": document, "field": field, "double": startDouble, "mode": setMode, "answers": answersAt, "started": startedTimes, "killserver": killServer,
+		},
+	})
+}
+
+// double NAME MODE: starts a double on $PORT2 as an orphan, as a server is whose terminal was closed.
+func startDouble(ts *testscript.TestScript, neg bool, args []string) {
+	folder := ts.MkAbs(args[0])
+	ts.Check(os.Mkdir(folder, 0o755))
+	setMode(ts, neg, args)
+	program := filepath.Join(ts.Getenv("DOUBLES"), args[0])
+	ts.Check(ts.Exec("/bin/sh", "-c", `"$@" </dev/null >/dev/null 2>&1 &`, "sh", program, "serve", "--port", ts.Getenv("PORT2"), "--double", folder))
+	answersAt(ts, false, []string{ts.Getenv("PORT2"), args[0]})
+}
+
+func setMode(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(args[0]), "mode"), []byte(args[1]), 0o644))
+}
+
+// answers PORT WHO: within a while, who answers at /health is mtplx or slipway.
+func answersAt(ts *testscript.TestScript, _ bool, args []string) {
+	word := map[string]string{"mtplx": `"startup"`, "slipway": `"product":"slipway"`}[args[1]]
+	var last string
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+		r, err := client.Get(fmt.Sprintf("http://127.0.0.1:%s/health", args[0]))
+		if err != nil {
+			last = err.Error()
+			continue
+		}
+		b, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if last = strings.ReplaceAll(string(b), `": `, `":`); strings.Contains(last, word) {
+			return
+		}
+	}
+	ts.Fatalf("on port %s not %s answers but: %s", args[0], args[1], last)
+}
+
+// started NAME TIMES: how often the double was started in all; exactly one of it runs.
+func startedTimes(ts *testscript.TestScript, _ bool, args []string) {
+	log := ts.ReadFile(filepath.Join(args[0], "log"))
+	if n := strings.Count(log, "start "); strconv.Itoa(n) != args[1] || strings.Contains(log, "refused") || strings.Count(log, "end ") != n-1 {
+		ts.Fatalf("log:\n%s", log)
+	}
+}
+
+// killserver: SIGKILL to our server, whose process the home names.
+func killServer(ts *testscript.TestScript, _ bool, _ []string) {
+	killServers(ts.Getenv("WORK"))
+}
+
+// killBelow ends every process whose arguments name the folder: doubles and watchers.
+func killBelow(folder string) {
+	pids, err := process.PIDs()
+	if err != nil {
+		return
+	}
+	for _, pid := range pids {
+		d, err := process.Look(pid)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		for i, arg := range d.Argv {
+			if i > 0 && strings.HasPrefix(arg, folder) {
+				syscall.Kill(pid, syscall.SIGKILL)
+				break
+			}
+		}
+	}
+}
