@@ -11,9 +11,11 @@ import (
 
 // download returns the hand that brings a hub model's files. Settings of the hub come from the environment, as its own
 // tools read it.
-func download(getenv func(string) string) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
+func download(getenv func(string) string, limitBytesPerSec int64) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
 	return func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(apply.Event)) error {
-		client, err := hub.New(hub.ConfigFromEnv(getenv))
+		config := hub.ConfigFromEnv(getenv)
+		config.LimitBytesPerSec = limitBytesPerSec
+		client, err := hub.New(config)
 		if err != nil {
 			return err
 		}

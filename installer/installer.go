@@ -97,7 +97,7 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
 	}
 	made := plan.Make(decisions)
-	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: download(at.Getenv),
+	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: download(at.Getenv, ask.LimitBytesPerSec),
 		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt, Neighbors: neighbors.system}
 	if choice.manifest.Embedded {
 		tools.Embedded = manifests.Pocket()

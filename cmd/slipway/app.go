@@ -119,6 +119,7 @@ func choiceFlags() []cli.Flag {
 		sourceFlag(),
 		&cli.BoolFlag{Name: "no-launch", Usage: "set everything up and do not start the server"},
 		allowStopFlag(),
+		&cli.StringFlag{Name: "limit-rate", Usage: "most bytes a second of downloads: 500kB, 20MB; left out: no limit"},
 		&cli.BoolFlag{Name: "accept-told", Usage: "also install files whose hashes only the hub vouches for"},
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,16 +27,41 @@ func askOf(c *cli.Context) (installer.Ask, error) {
 			return ask, err
 		}
 	}
+	limit, ok := parseRate(c.String("limit-rate"))
+	if !ok {
+		return ask, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB", c.String("limit-rate")))
+	}
+	ask.LimitBytesPerSec = limit
 	if ask.Port != 0 && ask.Port == ask.MonitorPort {
 		return ask, usage(fmt.Sprintf("--port and --monitor-port are both %d", ask.Port))
 	}
 	return ask, nil
 }
 
+// parseRate reads "20MB", "500kB" or "1000000"; nothing is no limit.
+func parseRate(text string) (bytesPerSec int64, ok bool) {
+	if text == "" {
+		return 0, true
+	}
+	text = strings.TrimSuffix(text, "/s")
+	unit := int64(1)
+	for _, u := range []struct {
+		suffix string
+		bytes  int64
+	}{{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"B", 1}} {
+		if number, found := strings.CutSuffix(text, u.suffix); found {
+			text, unit = number, u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n * unit, err == nil && n > 0 && n < 1<<40/unit
+}
+
 // choiceArgs writes a request back as flags, for commands that are printed.
 func choiceArgs(c *cli.Context) []string {
 	var args []string
-	for _, name := range []string{"home", "model", "profile", "source"} {
+	for _, name := range []string{"home", "model", "profile", "source", "limit-rate"} {
 		if c.IsSet(name) {
 			args = append(args, "--"+name, c.String(name))
 		}
