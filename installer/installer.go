@@ -27,6 +27,8 @@ type Ask struct {
 	AllowStop   []string // kinds of other servers that may be stopped for the launch
 	Source      string   // folder of slipway's source
 	Deep        bool     // hash every byte of the model, however large
+
+	LimitBytesPerSec int64 // of downloads, over all connections; 0: none
 	KeepEngine  bool     // use the engine that is set up, whatever the source at hand is
 }
 
