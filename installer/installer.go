@@ -29,7 +29,7 @@ type Ask struct {
 	Deep        bool     // hash every byte of the model, however large
 
 	LimitBytesPerSec int64 // of downloads, over all connections; 0: none
-	KeepEngine  bool     // use the engine that is set up, whatever the source at hand is
+	KeepEngine       bool  // use the engine that is set up, whatever the source at hand is
 }
 
 // The ports when nobody asked for others.
