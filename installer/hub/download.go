@@ -199,6 +199,7 @@ func (d *download) take(number int) (*piece, error) {
 			return nil, nil
 		}
 		if len(d.queue) == 0 && len(d.active) == 0 && d.opening == 0 {
+			d.changed.Broadcast()
 			return nil, nil
 		}
 		if number < d.allowed {

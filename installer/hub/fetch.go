@@ -38,6 +38,7 @@ func (d *download) fetch(ctx context.Context, p *piece, buffer []byte) error {
 		if err := c.gate.wait(ctx, &c.config); err != nil {
 			return d.stopReason(p)
 		}
+		asked := t.endpointIndex()
 		n, err := d.stream(ctx, p, buffer, true)
 		if err == nil || errors.Is(err, errLeave) {
 			return nil
@@ -66,10 +67,10 @@ func (d *download) fetch(ctx context.Context, p *piece, buffer []byte) error {
 			return err
 		}
 		if n > 0 && t.inOneStream() {
-			return d.again(d.ctx, t, err)
+			return d.again(d.ctx, t, asked, err)
 		}
 		if failures++; failures >= maxTries {
-			if t.nextEndpoint() {
+			if t.nextEndpoint(asked) {
 				d.tell.say(Event{Kind: Notice, Path: t.file.Path, Why: fmt.Sprintf("%s does not bring %s; trying %s.",
 					redactHost(err), t.file.Path, redactURL(t.endpointNow()))})
 				failures = 0
@@ -87,10 +88,10 @@ func (d *download) fetch(ctx context.Context, p *piece, buffer []byte) error {
 }
 
 // again starts the whole file over, a bounded number of times.
-func (d *download) again(ctx context.Context, t *transfer, why error) error {
+func (d *download) again(ctx context.Context, t *transfer, asked int, why error) error {
 	restarts := t.startOver(why, false)
 	if restarts >= maxRestarts {
-		if t.nextEndpoint() {
+		if t.nextEndpoint(asked) {
 			return nil
 		}
 		return d.exhausted(t, restarts, why)

@@ -144,7 +144,7 @@ func (t *transfer) refuse(found manifests.Digest, wrong int) (again bool, err er
 	t.inode = identity.Inode
 	t.address = nil
 	t.mu.Unlock()
-	if !t.nextEndpoint() && wrong >= 2 {
+	if !t.nextEndpoint(t.endpointIndex()) && wrong >= 2 {
 		return false, &WrongBytesError{Path: t.file.Path, Expected: t.file.SHA256, Found: found, Sources: tries, Kept: kept}
 	}
 	t.d.tell.say(Event{Kind: Notice, Path: t.file.Path, Why: fmt.Sprintf(

@@ -81,12 +81,12 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 	}
 	d.tell.say(Event{Kind: Started, Path: f.Path, Bytes: t.done.bytes(), Total: f.Size})
 	go func() {
-		defer close(t.ended)
-		defer t.judgedOnce.Do(func() { close(t.judged) })
 		if err := t.hashAndFinish(ctx); err != nil {
 			d.fail(err)
 		}
-		d.wake()
+		t.judgedOnce.Do(func() { close(t.judged) })
+		close(t.ended)
+		d.wake() // after ended is closed: a worker that looks earlier would wait for ever
 	}()
 	return t, nil
 }
@@ -226,16 +226,22 @@ func (t *transfer) arrived() int64 {
 	return t.done.bytes()
 }
 
-func (t *transfer) endpointNow() string {
+func (t *transfer) endpointNow() string { return t.d.client.endpoints[t.endpointIndex()] }
+
+func (t *transfer) endpointIndex() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.d.client.endpoints[t.endpoint%len(t.d.client.endpoints)]
+	return t.endpoint
 }
 
-// nextEndpoint turns to the next mirror, if there is one that was not asked yet.
-func (t *transfer) nextEndpoint() bool {
+// nextEndpoint turns from the endpoint that failed to the next, if there is one that was not asked yet. Several workers
+// may fail at the same one: only the first of them turns.
+func (t *transfer) nextEndpoint(failed int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.endpoint != failed {
+		return true
+	}
 	if t.endpoint+1 >= len(t.d.client.endpoints) {
 		return false
 	}
