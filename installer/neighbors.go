@@ -62,11 +62,16 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 			own = append(own, status.Record.Process)
 		}
 	}
-	servers, err := quick.Find(ctx, own...)
+	// Without a name that may be stopped only the wanted port matters: nobody else is asked anything.
+	look := func() ([]neighbor.Server, error) { return quick.At(ctx, port) }
+	if len(ask.AllowStop) > 0 {
+		look = func() ([]neighbor.Server, error) { return quick.Find(ctx, own...) }
+	}
+	servers, err := look()
 	if err != nil {
 		return n, err
 	}
-	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool { return s.PID == 0 || s.Kind == "unknown" && s.Port != port })
+	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool { return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) || s.Kind == "unknown" && s.Port != port })
 	needed := n.weigh(ask, servers, c, facts, port)
 	n.prove(ctx, needed)
 	n.decide(needed)

@@ -16,10 +16,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"slipway/installer/process"
+	"slipway/test/neighbors/alone"
 )
 
 // The scripts meet the doubles of test/neighbors: programs of their own on real ports.
 func TestNeighborScripts(t *testing.T) {
+	leave, err := alone.Enter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(leave)
 	doubles := t.TempDir()
 	build := exec.Command("go", "build", "-o", doubles+"/", "slipway/test/neighbors/mtplx")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

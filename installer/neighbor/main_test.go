@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"slipway/installer/process"
+	"slipway/test/neighbors/alone"
 )
 
 // testTiming is patient where a loaded test machine needs it and quick where only our own waiting counts.
@@ -31,7 +32,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 4 && os.Args[1] == "slipway" {
 		os.Exit(helper(os.Args[4], os.Args[2], os.Args[5:]))
 	}
+	leave, err := alone.Enter()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
+	leave()
 	if binaries.folder != "" {
 		os.RemoveAll(binaries.folder)
 	}
