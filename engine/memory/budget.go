@@ -1,0 +1,86 @@
+package memory
+
+// Tier is where a point is held.
+type Tier int
+
+const (
+	InMemory Tier = iota
+	OnDisk
+	tiers
+)
+
+// PageID names a page within a tier: pages that points share by prefix are counted once.
+type PageID uint64
+
+// Cost is what holding a point takes: bytes of its own and pages that it may share.
+type Cost struct {
+	Bytes int64
+	Pages []PageID
+}
+
+// Budget bounds a tier; each bound holds at every moment.
+type Budget struct {
+	OwnBytes   int64 // of all points' own bytes
+	Pages      int   // distinct
+	TotalBytes int64 // own bytes and pages
+	PageBytes  int64
+}
+
+// usage is what a tier's points take.
+type usage struct {
+	budget Budget
+	own    int64
+	pages  map[PageID]int // references
+	points int
+}
+
+func (u *usage) total() int64 { return u.own + int64(len(u.pages))*u.budget.PageBytes }
+
+// fits tells whether cost can be added.
+func (u *usage) fits(cost Cost) bool {
+	fresh := 0
+	for _, p := range cost.Pages {
+		if u.pages[p] == 0 {
+			fresh++
+		}
+	}
+	return u.own+cost.Bytes <= u.budget.OwnBytes && len(u.pages)+fresh <= u.budget.Pages &&
+		u.total()+cost.Bytes+int64(fresh)*u.budget.PageBytes <= u.budget.TotalBytes
+}
+
+func (u *usage) add(cost Cost) {
+	u.own += cost.Bytes
+	u.points++
+	for _, p := range cost.Pages {
+		u.pages[p]++
+	}
+}
+
+func (u *usage) take(cost Cost) {
+	u.own -= cost.Bytes
+	u.points--
+	for _, p := range cost.Pages {
+		if u.pages[p]--; u.pages[p] == 0 {
+			delete(u.pages, p)
+		}
+	}
+}
+
+// frees is the bytes that come free when a holding of this cost goes: shared pages stay.
+func (u *usage) frees(cost Cost) int64 {
+	bytes := cost.Bytes
+	for _, p := range cost.Pages {
+		if u.pages[p] == 1 {
+			bytes += u.budget.PageBytes
+		}
+	}
+	return bytes
+}
+
+// Usage is what a tier holds.
+type Usage struct {
+	Points     int
+	OwnBytes   int64
+	Pages      int
+	TotalBytes int64
+}

@@ -1,0 +1,107 @@
+package memory
+
+// Room makes room for cost in a tier and returns the points that have to leave it, in order; the caller gives their states or
+// files back before it adds the new one. ok is false, and nothing leaves, where even without every point that may leave it
+// would not fit.
+//
+// What goes first is what would save the least recomputation per byte: see [Index.worth]. The only point of a conversation
+// that was restored at least once goes after all others, however old.
+func (x *Index) Room(t Tier, cost Cost) (gone []*Point, ok bool) {
+	u := &x.usage[t]
+	if u.fits(cost) {
+		return nil, true
+	}
+	pinned := usage{budget: u.budget, pages: map[PageID]int{}}
+	for p := range x.points {
+		if p.pins > 0 && p.In(t) {
+			pinned.add(*p.held[t])
+		}
+	}
+	if !pinned.fits(cost) {
+		return nil, false
+	}
+	for !u.fits(cost) {
+		p := x.leastWorth(t)
+		x.Release(p, t, LostEvicted)
+		gone = append(gone, p)
+	}
+	return gone, true
+}
+
+// leastWorth is the point that leaves a tier next. There is one.
+func (x *Index) leastWorth(t Tier) *Point {
+	var least *Point
+	var leastKept bool
+	var leastWorth float64
+	for p := range x.points {
+		if p.pins > 0 || !p.In(t) {
+			continue
+		}
+		kept, worth := x.last(p, t), x.worth(p, t)
+		less := least == nil
+		switch {
+		case less:
+		case kept != leastKept:
+			less = leastKept
+		case worth != leastWorth:
+			less = worth < leastWorth
+		default:
+			less = p.serial < least.serial
+		}
+		if less {
+			least, leastKept, leastWorth = p, kept, worth
+		}
+	}
+	if least == nil {
+		panic("memory: nothing can leave a full tier")
+	}
+	return least
+}
+
+// last tells whether p is the only point of a conversation that was restored. In memory, a copy on disk is another; on disk,
+// which has to outlive the process, only another file is.
+func (x *Index) last(p *Point, t Tier) bool {
+	c := p.conversation
+	others := c.held[OnDisk]
+	if t == InMemory {
+		others += c.held[InMemory]
+	}
+	return c.restored && others == 1
+}
+
+// Likelihoods that a point is asked for again, relative to each other, before its use is looked at. A reply's end is where a
+// conversation goes on; the turn before it serves a reply that comes back changed, and regeneration; a system block serves
+// every conversation; periodic points serve edits of what was already said.
+var likelihood = map[Kind]float64{KindSystem: 1, KindReply: 1, KindCancelled: 0.8, KindTurn: 0.5, KindPeriodic: 0.1}
+
+// copyShare is what a lost copy costs as a share of losing the point, where another tier still holds it: reading a point
+// from disk takes about as long as computing a tenth of what it usually saves.
+const copyShare = 0.1
+
+// worth is the recomputation that a point saves in its tier, in tokens per byte that it would free: the tokens back to the
+// nearest other point that would serve, times how likely it is to be asked for: its kind, how often it was restored, and how
+// many requests ago it was last used or saved.
+func (x *Index) worth(p *Point, t Tier) float64 {
+	tokens := float64(p.Reach() - x.below(p))
+	chance := likelihood[p.Kind] * float64(1+p.Restored) / float64(1+x.tick-p.used)
+	if p.In(InMemory) && p.In(OnDisk) {
+		chance *= copyShare
+	}
+	return chance * tokens / float64(max(1, x.usage[t].frees(*p.held[t])))
+}
+
+// below is the length of the longest other point on p's path: what would serve in p's place.
+func (x *Index) below(p *Point) int {
+	best := 0
+	for n := p.node; n != nil; n = n.parent {
+		for _, other := range n.points {
+			if other != p {
+				best = max(best, other.Len)
+			}
+		}
+		if best > 0 {
+			break
+		}
+	}
+	return best
+}

@@ -1,0 +1,256 @@
+package memory
+
+// Kind says why a point was saved.
+type Kind string
+
+const (
+	KindSystem    Kind = "system"    // end of the system and tools block
+	KindTurn      Kind = "turn"      // H: end of the last user or tool turn, before the reply's header
+	KindReply     Kind = "reply"     // E: end of a reply
+	KindCancelled Kind = "cancelled" // what a request that ended early had reached
+	KindPeriodic  Kind = "periodic"  // every so many tokens inside long prompts and replies
+)
+
+// Point is the record of a restore point. Its state lies with whoever saved it. The state is exactly what the first Len ids
+// of its prefix leave; where the point carries a tape, the tail's ids can be replayed on it, so that it also serves any
+// length up to Reach.
+type Point struct {
+	Len      int
+	Tail     []int32 // ids after Len that the tape covers; empty without a tape
+	Kind     Kind
+	Sections []Section
+	Restored int // times
+
+	key          Key
+	node         *node
+	conversation *Conversation
+	held         [tiers]*Cost
+	pins         int
+	used         uint64 // tick
+	serial       uint64 // order of saving, for ties
+}
+
+// Reach is the longest prefix that the point can be brought to.
+func (p *Point) Reach() int { return p.Len + len(p.Tail) }
+
+// In tells whether a tier holds the point.
+func (p *Point) In(t Tier) bool { return p.held[t] != nil }
+
+// Key is what the point was computed under.
+func (p *Point) Key() Key { return p.key }
+
+// Prefix spells the ids that the point stands behind, [Len], a copy.
+func (p *Point) Prefix() []int32 { return p.node.ids() }
+
+// Conversation groups points that follow each other: a request continues the conversation of the point that it was restored
+// from, unless that is the end of a system block, which belongs to all.
+type Conversation struct {
+	restored bool // one of its points was used
+	held     [tiers]int
+}
+
+// Index is the book of restore points. It decides; it holds no state. Not safe for concurrent use.
+type Index struct {
+	roots  map[Key]*node
+	usage  [tiers]usage
+	points map[*Point]bool
+	tick   uint64 // requests
+	serial uint64
+
+	tokens        int // ids in all labels
+	historyTokens int // bound on ids that no point stands behind
+}
+
+// NewIndex makes an empty book. historyTokens bounds how many ids are remembered, 4 bytes each, to say why a prompt missed;
+// what points stand behind is always remembered.
+func NewIndex(memory, disk Budget, historyTokens int) *Index {
+	x := &Index{roots: map[Key]*node{}, points: map[*Point]bool{}, historyTokens: historyTokens}
+	for t, b := range []Budget{memory, disk} {
+		x.usage[t] = usage{budget: b, pages: map[PageID]int{}}
+	}
+	return x
+}
+
+// Usage is what a tier holds now.
+func (x *Index) Usage(t Tier) Usage {
+	u := &x.usage[t]
+	return Usage{Points: u.points, OwnBytes: u.own, Pages: len(u.pages), TotalBytes: u.total()}
+}
+
+// Match is what the index knows of a prompt.
+type Match struct {
+	Point  *Point // nil: none serves
+	Usable int    // tokens that it saves: the length to bring it to
+	Common int    // longest prefix that was processed before, under this key
+}
+
+// Find looks for the point that saves the most of prompt, of which at most most tokens may be taken from a point. Where two
+// save the same, the one in memory serves. Every id is compared.
+func (x *Index) Find(key Key, prompt []int32, most int) Match {
+	root := x.roots[key]
+	if root == nil {
+		return Match{}
+	}
+	var m Match
+	consider := func(p *Point) {
+		if p.Len > most {
+			return
+		}
+		usable := p.Len + common(prompt[p.Len:most], p.Tail)
+		if better := usable - m.Usable; m.Point == nil || better > 0 || better == 0 && p.In(InMemory) && !m.Point.In(InMemory) {
+			m.Point, m.Usable = p, usable
+		}
+	}
+	var passed []*node
+	at, inside, depth := root.walk(prompt, func(n *node) { passed = append(passed, n) })
+	m.Common = depth
+	if inside < len(at.label) && passed[len(passed)-1] == at {
+		panic("memory: a node passed in part only")
+	}
+	for _, n := range passed {
+		for _, p := range n.points {
+			consider(p)
+		}
+	}
+	return m
+}
+
+// Open begins a request: what comes next is one request younger. from is the point that it was restored from, or nil.
+func (x *Index) Open(from *Point) *Conversation {
+	x.tick++
+	if from == nil {
+		return &Conversation{}
+	}
+	from.Restored++
+	from.used = x.tick
+	if from.Kind == KindSystem {
+		return &Conversation{}
+	}
+	from.conversation.restored = true
+	return from.conversation
+}
+
+// Learn remembers that ids were processed, or asked for, under key.
+func (x *Index) Learn(key Key, ids []int32) {
+	n, added := x.root(key).grow(ids)
+	x.tokens += added
+	for ; n != nil; n = n.parent {
+		n.seen = x.tick
+	}
+	if x.tokens > x.historyTokens+x.pointTokens() {
+		x.forget()
+	}
+}
+
+func (x *Index) root(key Key) *node {
+	if x.roots[key] == nil {
+		x.roots[key] = &node{}
+	}
+	return x.roots[key]
+}
+
+// Add records a point behind prefix that tier t holds from now on. The caller made room with [Index.Room]; a point that does
+// not fit is a bug. A point at the same prefix, of the same or a shorter tail, makes a second one pointless: see [Index.Has].
+func (x *Index) Add(key Key, prefix, tail []int32, kind Kind, c *Conversation, t Tier, cost Cost) *Point {
+	n, added := x.root(key).grow(prefix)
+	x.tokens += added
+	x.serial++
+	p := &Point{Len: len(prefix), Tail: append([]int32(nil), tail...), Kind: kind, key: key, node: n, conversation: c, used: x.tick, serial: x.serial}
+	n.points = append(n.points, p)
+	n.lost = ""
+	x.points[p] = true
+	x.Hold(p, t, cost)
+	return p
+}
+
+// Has gives the point that stands behind exactly prefix and reaches at least as far as tail, or nil.
+func (x *Index) Has(key Key, prefix, tail []int32) *Point {
+	root := x.roots[key]
+	if root == nil {
+		return nil
+	}
+	at, inside, depth := root.walk(prefix, nil)
+	if depth < len(prefix) || inside < len(at.label) {
+		return nil
+	}
+	for _, p := range at.points {
+		if len(p.Tail) >= len(tail) && common(p.Tail, tail) == len(tail) {
+			return p
+		}
+	}
+	return nil
+}
+
+// Hold records that a tier holds a point that is already known. Room was made before.
+func (x *Index) Hold(p *Point, t Tier, cost Cost) {
+	if p.held[t] != nil || !x.usage[t].fits(cost) {
+		panic("memory: a point held twice, or past the budget")
+	}
+	cost.Pages = append([]PageID(nil), cost.Pages...)
+	p.held[t] = &cost
+	x.usage[t].add(cost)
+	p.conversation.held[t]++
+}
+
+// Release takes a point out of a tier; one that no tier holds is forgotten, and why is kept for [Index.Explain].
+func (x *Index) Release(p *Point, t Tier, why Lost) {
+	if p.held[t] == nil {
+		panic("memory: Release of a point that is not held")
+	}
+	x.usage[t].take(*p.held[t])
+	p.held[t] = nil
+	p.conversation.held[t]--
+	if p.In(InMemory) || p.In(OnDisk) {
+		return
+	}
+	delete(x.points, p)
+	for i, other := range p.node.points {
+		if other == p {
+			p.node.points = append(p.node.points[:i:i], p.node.points[i+1:]...)
+			break
+		}
+	}
+	p.node.lost = why
+}
+
+// Pin keeps a point from being evicted until Unpin: a running request uses it.
+func (x *Index) Pin(p *Point)   { p.pins++ }
+func (x *Index) Unpin(p *Point) { p.pins-- }
+
+// Points visits all points, in no order.
+func (x *Index) Points(visit func(*Point)) {
+	for p := range x.points {
+		visit(p)
+	}
+}
+
+// pointTokens is how many ids points stand behind, shared ones once.
+func (x *Index) pointTokens() int {
+	marked := map[*node]bool{}
+	total := 0
+	for p := range x.points {
+		for n := p.node; n != nil && !marked[n]; n = n.parent {
+			marked[n] = true
+			total += len(n.label)
+		}
+	}
+	return total
+}
+
+// forget drops the ids that were not seen for longest and that no point stands behind, until an eighth of the bound is free.
+func (x *Index) forget() {
+	for x.tokens > x.pointTokens()+x.historyTokens*7/8 {
+		var oldest *node
+		for _, root := range x.roots {
+			root.each(func(n *node) {
+				if n.parent != nil && len(n.children) == 0 && len(n.points) == 0 && (oldest == nil || n.seen < oldest.seen) {
+					oldest = n
+				}
+			})
+		}
+		if oldest == nil {
+			return
+		}
+		x.tokens -= oldest.prune()
+	}
+}

@@ -1,0 +1,373 @@
+package memory
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+var exact = Key{Model: "m", Revision: "r", KVFormat: "f32", Policy: Policy{Name: "exact"}, Device: "cpu", Numerics: "cpu-f32-1"}
+
+func unbounded() Budget {
+	return Budget{OwnBytes: math.MaxInt64, Pages: math.MaxInt, TotalBytes: math.MaxInt64, PageBytes: 100}
+}
+
+// naive is a list of points that is searched whole.
+type naive []naivePoint
+
+type naivePoint struct {
+	key    Key
+	prefix []int32
+	tail   []int32
+	point  *Point
+}
+
+func (n naive) usable(key Key, prompt []int32, most int) int {
+	best := 0
+	for _, p := range n {
+		if p.key != key || len(p.prefix) > most || !slices.Equal(p.prefix, prompt[:len(p.prefix)]) {
+			continue
+		}
+		reach := len(p.prefix)
+		for i, id := range p.tail {
+			if reach == most || prompt[len(p.prefix)+i] != id {
+				break
+			}
+			reach++
+		}
+		best = max(best, reach)
+	}
+	return best
+}
+
+// Random points over a small alphabet, so that prefixes meet, part and nest at every place; after every step the index says
+// of random prompts what a search of the whole list says, and no bound is passed.
+func TestIndexAgreesWithASearchOfEverything(t *testing.T) {
+	otherPolicy := exact
+	otherPolicy.Policy = Policy{Name: "sink-window", Sink: 64, Window: 128}
+	otherNumbers := otherPolicy
+	otherNumbers.Policy.Window = 256
+	keys := []Key{exact, otherPolicy, otherNumbers}
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		memory := Budget{OwnBytes: 1500, Pages: 30, TotalBytes: 4000, PageBytes: 100}
+		disk := Budget{OwnBytes: math.MaxInt64, Pages: math.MaxInt, TotalBytes: 3000, PageBytes: 100}
+		x := NewIndex(memory, disk, 200)
+		var list naive
+		var pinned []*Point
+		random := func(n int) []int32 {
+			ids := make([]int32, n)
+			for i := range ids {
+				ids[i] = int32(r.IntN(2 + int(seed%3)))
+			}
+			return ids
+		}
+		prompt := func() []int32 {
+			if len(list) > 0 && r.IntN(3) > 0 {
+				p := list[r.IntN(len(list))]
+				cut := r.IntN(len(p.prefix) + 1)
+				return append(slices.Clone(append(slices.Clone(p.prefix), p.tail...)[:cut]), random(1+r.IntN(20))...)
+			}
+			return random(1 + r.IntN(40))
+		}
+		leave := func(gone []*Point) {
+			for _, g := range gone {
+				if slices.Contains(pinned, g) {
+					t.Fatal("a pinned point was evicted")
+				}
+				if !g.In(InMemory) && !g.In(OnDisk) {
+					list = slices.DeleteFunc(list, func(p naivePoint) bool { return p.point == g })
+				}
+			}
+		}
+		for range 300 {
+			key := keys[r.IntN(len(keys))]
+			switch r.IntN(6) {
+			case 0, 1:
+				ids, tail := prompt(), random(r.IntN(6))
+				tier := Tier(r.IntN(2))
+				cost := Cost{Bytes: int64(10 + r.IntN(400))}
+				for range r.IntN(6) {
+					if page := PageID(r.IntN(60)); !slices.Contains(cost.Pages, page) {
+						cost.Pages = append(cost.Pages, page)
+					}
+				}
+				gone, ok := x.Room(tier, cost)
+				leave(gone)
+				if !ok {
+					continue
+				}
+				var from *Point
+				if len(list) > 0 && r.IntN(2) == 0 {
+					from = list[r.IntN(len(list))].point
+				}
+				p := x.Add(key, ids, tail, []Kind{KindSystem, KindTurn, KindReply, KindPeriodic}[r.IntN(4)], x.Open(from), tier, cost)
+				if !slices.Equal(p.Prefix(), ids) {
+					t.Fatalf("a point behind %v says it stands behind %v", ids, p.Prefix())
+				}
+				list = append(list, naivePoint{key, ids, tail, p})
+			case 2:
+				learnt := prompt()
+				x.Learn(key, learnt)
+				if x.tokens > x.pointTokens()+x.historyTokens+len(learnt) {
+					t.Fatalf("%d ids are remembered", x.tokens)
+				}
+			case 3:
+				if len(list) > 0 && len(pinned) < 3 {
+					p := list[r.IntN(len(list))].point
+					x.Pin(p)
+					pinned = append(pinned, p)
+				} else if len(pinned) > 0 {
+					x.Unpin(pinned[0])
+					pinned = pinned[1:]
+				}
+			case 4:
+				for _, gone := range x.Tidy(key, prompt(), 4) {
+					leave(gone)
+				}
+			}
+			ids := prompt()
+			most := r.IntN(len(ids) + 1)
+			m := x.Find(key, ids, most)
+			if want := list.usable(key, ids, most); m.Usable != want {
+				t.Fatalf("seed %d: %d tokens are usable, the index says %d", seed, want, m.Usable)
+			}
+			if e := x.Explain(key, ids, m.Usable, most); e.Cached+e.Again+e.New != len(ids) || e.Again < 0 || e.New < 0 {
+				t.Fatalf("cached %d + again %d + new %d is not %d", e.Cached, e.Again, e.New, len(ids))
+			}
+			for tier, b := range []Budget{memory, disk} {
+				u := x.Usage(Tier(tier))
+				if u.OwnBytes > b.OwnBytes || u.Pages > b.Pages || u.TotalBytes > b.TotalBytes {
+					t.Fatalf("tier %d holds %+v of %+v", tier, u, b)
+				}
+			}
+		}
+	}
+}
+
+func ids(from, n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(from + i)
+	}
+	return out
+}
+
+func TestTapeServesEveryLengthThatItCovers(t *testing.T) {
+	x := NewIndex(unbounded(), unbounded(), 1000)
+	whole := ids(0, 120)
+	p := x.Add(exact, whole[:50], whole[50:100], KindCancelled, x.Open(nil), InMemory, Cost{Bytes: 1})
+	for _, c := range []struct {
+		name       string
+		prompt     []int32
+		most, want int
+	}{
+		{"before the base", append(slices.Clone(whole[:49]), 999), 50, 0},
+		{"at the base", append(slices.Clone(whole[:50]), 999), 51, 50},
+		{"inside the tape", append(slices.Clone(whole[:77]), 999, 999), 79, 77},
+		{"past the tape", whole, 120, 100},
+		{"bound inside the tape", whole, 60, 60},
+		{"bound before the base", whole, 49, 0},
+	} {
+		if m := x.Find(exact, c.prompt, c.most); m.Usable != c.want || (m.Point == p) != (c.want > 0) {
+			t.Errorf("%s: %d tokens, wanted %d", c.name, m.Usable, c.want)
+		}
+	}
+}
+
+func TestKeyThatDiffersInOnePartIsNotUsedAndIsSaid(t *testing.T) {
+	prompt := ids(0, 100)
+	for name, change := range map[string]func(*Key){
+		"revision":       func(k *Key) { k.Revision = "s" },
+		"quantisation":   func(k *Key) { k.Quantization = "8 bit" },
+		"KV format":      func(k *Key) { k.KVFormat = "bf16" },
+		"prefill policy": func(k *Key) { k.Policy.ColdTail = 1 },
+		"device":         func(k *Key) { k.Device = "metal" },
+		"numerics":       func(k *Key) { k.Numerics = "2" },
+		"model":          func(k *Key) { k.Model = "n" },
+	} {
+		x := NewIndex(unbounded(), unbounded(), 1000)
+		other := exact
+		change(&other)
+		x.Add(other, prompt[:90], nil, KindTurn, x.Open(nil), InMemory, Cost{})
+		if m := x.Find(exact, prompt, 99); m.Point != nil {
+			t.Errorf("%s: a foreign point was used", name)
+		}
+		e := x.Explain(exact, prompt, 0, 99)
+		if e.Cause != CauseOtherKey || len(e.Keys) != 1 || e.Keys[0][:len(name)] != name {
+			t.Errorf("%s: explained as %q %v", name, e.Cause, e.Keys)
+		}
+		if exact.Digest() == other.Digest() {
+			t.Errorf("%s: equal digests", name)
+		}
+	}
+}
+
+func TestForeignDraftSectionLeavesThePointGood(t *testing.T) {
+	have := []Section{{"mtp", "rev 1"}}
+	for _, c := range []struct {
+		wanted Section
+		state  SectionState
+	}{{Section{"mtp", "rev 1"}, SectionGood}, {Section{"mtp", "rev 2"}, SectionForeign}, {Section{"ring", "rev 1"}, SectionMissing}} {
+		if got := FindSection(have, c.wanted); got != c.state {
+			t.Errorf("%v: %d, wanted %d", c.wanted, got, c.state)
+		}
+	}
+	if MTPShared(0) != 0 || MTPShared(10) != 9 {
+		t.Error("slot P-1 depends on the token that follows, and is not shared")
+	}
+}
+
+// A budget of three points, and 500 one-off prompts between the turns of a conversation that was restored once.
+func TestFloodOfOneOffPromptsDoesNotWashAConversationAway(t *testing.T) {
+	three := Budget{OwnBytes: 300, Pages: 1000, TotalBytes: math.MaxInt64, PageBytes: 0}
+	x := NewIndex(three, Budget{}, 100_000)
+	add := func(c *Conversation, prefix []int32, kind Kind) {
+		cost := Cost{Bytes: 100}
+		if _, ok := x.Room(InMemory, cost); !ok {
+			t.Fatal("no room")
+		}
+		x.Add(exact, prefix, nil, kind, c, InMemory, cost)
+	}
+	conversation := ids(0, 400)
+	c := x.Open(nil)
+	add(c, conversation[:300], KindTurn)
+	m := x.Find(exact, conversation, 399)
+	c = x.Open(m.Point) // restored once
+	add(c, conversation[:350], KindTurn)
+	add(c, conversation[:390], KindReply)
+	for i := range 500 {
+		one := ids(10_000+1000*i, 700) // longer, and newer
+		c := x.Open(nil)
+		add(c, one[:600], KindTurn)
+		add(c, one, KindReply)
+		if u := x.Usage(InMemory); u.OwnBytes > 300 {
+			t.Fatalf("%d bytes held", u.OwnBytes)
+		}
+	}
+	if m := x.Find(exact, conversation, 399); m.Usable < 300 {
+		t.Fatalf("%d tokens of the conversation are left", m.Usable)
+	}
+}
+
+func TestConversationNeverRestoredGoesBeforeOneThatWas(t *testing.T) {
+	x := NewIndex(Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
+	old := x.Add(exact, ids(0, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
+	x.Open(old)
+	for range 50 {
+		x.Open(nil)
+	}
+	x.Add(exact, ids(1000, 5000), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
+	gone, ok := x.Room(InMemory, Cost{Bytes: 100})
+	if !ok || len(gone) != 1 || gone[0] == old {
+		t.Fatal("the only point of a conversation that was restored went first")
+	}
+}
+
+func TestRoomThatPinsForbidTakesNothing(t *testing.T) {
+	x := NewIndex(Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
+	a := x.Add(exact, ids(0, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
+	x.Add(exact, ids(50, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
+	x.Pin(a)
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 150}); ok || len(gone) > 0 || x.Usage(InMemory).Points != 2 {
+		t.Fatal("points left for something that cannot fit")
+	}
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}); !ok || len(gone) != 1 || gone[0] == a {
+		t.Fatal("the pinned point went, or nothing did")
+	}
+}
+
+func TestPeriodicPointsGetSparseBehindAndNeverPassOnePeriodNearTheEnd(t *testing.T) {
+	x := NewIndex(unbounded(), unbounded(), 1_000_000)
+	whole := ids(0, 100_000)
+	const period = 512
+	c := x.Open(nil)
+	for at := period; at < len(whole); at += period {
+		x.Add(exact, whole[:at], nil, KindPeriodic, c, InMemory, Cost{Bytes: 1})
+	}
+	x.Tidy(exact, whole, period)
+	left := x.Usage(InMemory).Points
+	if left < 30 || left > 90 {
+		t.Errorf("%d of %d points are left", left, len(whole)/period)
+	}
+	for edit := len(whole) - (denseSpan-1)*period; edit < len(whole); edit += 100 {
+		if m := x.Find(exact, append(slices.Clone(whole[:edit]), -1), edit); edit-m.Usable > period {
+			t.Fatalf("an edit at %d is %d tokens from a point", edit, edit-m.Usable)
+		}
+	}
+}
+
+func TestShortReplysEndGoesWhenTheTurnBelowIsNearAndALaterPointCarriesOn(t *testing.T) {
+	x := NewIndex(unbounded(), unbounded(), 1000)
+	whole := ids(0, 300)
+	c := x.Open(nil)
+	for _, p := range []struct {
+		at   int
+		kind Kind
+	}{{100, KindTurn}, {106, KindReply}, {150, KindTurn}, {200, KindReply}} {
+		x.Add(exact, whole[:p.at], nil, p.kind, c, InMemory, Cost{Bytes: 1})
+	}
+	gone := x.Tidy(exact, whole, 0)
+	if len(gone[InMemory]) != 1 || gone[InMemory][0].Len != 106 {
+		t.Fatalf("%d points went", len(gone[InMemory]))
+	}
+}
+
+func TestPartingShowsBothSides(t *testing.T) {
+	x := NewIndex(unbounded(), unbounded(), 1000)
+	old := ids(0, 100)
+	x.Open(nil)
+	x.Learn(exact, old)
+	prompt := slices.Clone(old)
+	prompt[60] = 999
+	e := x.Explain(exact, prompt, 0, 99)
+	if e.Common != 60 || e.Again != 60 || e.New != 40 || e.Cause != CauseNoPoint || e.Parted == nil {
+		t.Fatalf("%+v", e)
+	}
+	if p := e.Parted; p.At != 60 || p.Old[0] != 60 || p.New[0] != 999 || p.Before[len(p.Before)-1] != 59 {
+		t.Fatalf("%+v", p)
+	}
+	if e := x.Explain(exact, append(slices.Clone(old), 5, 6, 7), 0, 102); e.Parted != nil {
+		t.Fatal("a prompt that merely goes on did not part")
+	}
+}
+
+func TestEvictedPointIsNamedAsTheCause(t *testing.T) {
+	x := NewIndex(unbounded(), unbounded(), 1000)
+	prompt := ids(0, 100)
+	c := x.Open(nil)
+	x.Learn(exact, prompt)
+	p := x.Add(exact, prompt[:80], nil, KindTurn, c, InMemory, Cost{})
+	x.Release(p, InMemory, LostEvicted)
+	if e := x.Explain(exact, prompt, 0, 99); e.Cause != CauseEvicted {
+		t.Fatalf("explained as %q", e.Cause)
+	}
+	x.Lose(exact, prompt[:90], LostDamaged)
+	if e := x.Explain(exact, prompt, 80, 99); e.Cause != CauseDamaged {
+		t.Fatalf("explained as %q", e.Cause)
+	}
+}
+
+// 100 conversations of 100,000 tokens with 100 points each, which share a system prompt.
+func BenchmarkFindAmongTenThousandPoints(b *testing.B) {
+	x := NewIndex(unbounded(), unbounded(), 1000)
+	const length = 100_000
+	var prompts [][]int32
+	for i := range 100 {
+		prompt := ids(0, length)
+		for j := 1000; j < length; j++ {
+			prompt[j] += int32(i * length)
+		}
+		c := x.Open(nil)
+		for j := range 100 {
+			x.Add(exact, prompt[:(j+1)*length/100], nil, KindTurn, c, InMemory, Cost{Bytes: 1})
+		}
+		prompts = append(prompts, prompt)
+	}
+	for i := 0; b.Loop(); i++ {
+		if m := x.Find(exact, prompts[i%100], length-1); m.Usable != length/100*99 {
+			b.Fatal(m.Usable)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package memory
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// PrefixHash names the ids that stand before a reply.
+type PrefixHash [sha256.Size]byte
+
+// HashPrefix hashes ids. It only finds remembered replies; states are never chosen by a hash.
+func HashPrefix(ids []int32) PrefixHash {
+	h := sha256.New()
+	var b [4096]byte
+	for len(ids) > 0 {
+		n := min(len(ids), len(b)/4)
+		for i, id := range ids[:n] {
+			binary.LittleEndian.PutUint32(b[4*i:], uint32(id))
+		}
+		h.Write(b[:4*n])
+		ids = ids[n:]
+	}
+	return PrefixHash(h.Sum(nil))
+}
+
+// Reply is what was streamed behind a prefix: the exact ids of an assistant's turn, from behind its header, without the end
+// token.
+type Reply struct {
+	Prefix PrefixHash
+	IDs    []int32
+}
+
+// Replies remembers the latest replies within a bound of bytes. Not safe for concurrent use.
+type Replies struct {
+	limit, bytes int64
+	order        *list.List // of *Reply, latest first
+	byPrefix     map[PrefixHash][]*list.Element
+}
+
+// replyOverhead is about what a reply takes beside its ids.
+const replyOverhead = 160
+
+// NewReplies makes an empty memory of at most limit bytes.
+func NewReplies(limit int64) *Replies {
+	return &Replies{limit: limit, order: list.New(), byPrefix: map[PrefixHash][]*list.Element{}}
+}
+
+func (r *Reply) bytes() int64 { return replyOverhead + 4*int64(len(r.IDs)) }
+
+// Remember keeps a reply; the oldest go where the bound is passed. It reports whether the reply was new.
+func (r *Replies) Remember(reply Reply) bool {
+	if reply.bytes() > r.limit {
+		return false
+	}
+	for _, e := range r.byPrefix[reply.Prefix] {
+		if old := e.Value.(*Reply); len(old.IDs) == len(reply.IDs) && common(old.IDs, reply.IDs) == len(reply.IDs) {
+			r.order.MoveToFront(e)
+			return false
+		}
+	}
+	reply.IDs = append([]int32(nil), reply.IDs...)
+	e := r.order.PushFront(&reply)
+	r.byPrefix[reply.Prefix] = append(r.byPrefix[reply.Prefix], e)
+	for r.bytes += reply.bytes(); r.bytes > r.limit; {
+		r.drop(r.order.Back())
+	}
+	return true
+}
+
+func (r *Replies) drop(e *list.Element) {
+	old := r.order.Remove(e).(*Reply)
+	r.bytes -= old.bytes()
+	same := r.byPrefix[old.Prefix]
+	for i, other := range same {
+		if other == e {
+			same = append(same[:i:i], same[i+1:]...)
+			break
+		}
+	}
+	if len(same) == 0 {
+		delete(r.byPrefix, old.Prefix)
+	} else {
+		r.byPrefix[old.Prefix] = same
+	}
+}
+
+// Behind gives the replies that were streamed behind a prefix.
+func (r *Replies) Behind(prefix PrefixHash) []*Reply {
+	var out []*Reply
+	for _, e := range r.byPrefix[prefix] {
+		out = append(out, e.Value.(*Reply))
+	}
+	return out
+}
+
+// All visits every reply, oldest first.
+func (r *Replies) All(visit func(*Reply)) {
+	for e := r.order.Back(); e != nil; e = e.Prev() {
+		visit(e.Value.(*Reply))
+	}
+}
+
+// Bytes is what the replies take.
+func (r *Replies) Bytes() int64 { return r.bytes }

@@ -1,0 +1,130 @@
+package memory
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Change is the piece of text that differs between a prompt and what was known, widened to whole words.
+type Change struct {
+	Place    string // what stands before it, the last placeChars of it
+	Old, New string
+}
+
+// Widths of a change, in bytes. A place of 24 names the key or the sentence that holds the value; a value of 48 holds a UUID
+// or a time with its zone.
+const (
+	placeChars = 24
+	valueChars = 48
+)
+
+// wordEnds are the characters at which a value ends: white space and what JSON, XML and prose put around one.
+const wordEnds = " \t\r\n\"'`<>{}[](),;|"
+
+// ChangeAt cuts the change out of the texts around a parting: before is shared, old and new begin at the first difference.
+func ChangeAt(before, old, new string) Change {
+	at := strings.LastIndexAny(before, wordEnds) + 1
+	head := before[at:]
+	if len(head) > valueChars {
+		at, head = len(before), "" // no value is that long: it is text without white space
+	}
+	return Change{Place: last(before[:at], placeChars), Old: head + word(old), New: head + word(new)}
+}
+
+func word(s string) string {
+	if at := strings.IndexAny(s, wordEnds); at >= 0 {
+		s = s[:at]
+	}
+	return s[:min(len(s), valueChars)]
+}
+
+func last(s string, n int) string { return s[max(0, len(s)-n):] }
+
+var shapes = []struct {
+	name    string
+	pattern *regexp.Regexp
+}{
+	{"a UUID", regexp.MustCompile(`^[^0-9a-zA-Z]*(?i:[a-z]+[-_:=])?(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\W*$`)},
+	{"a date and time", regexp.MustCompile(`\d{4}-\d\d-\d\d[T_ ]\d\d[:.]?\d\d`)},
+	{"a date", regexp.MustCompile(`\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{4}`)},
+	{"a time of day", regexp.MustCompile(`^\D{0,8}\d\d?:\d\d(:\d\d)?`)},
+}
+
+var (
+	digits   = regexp.MustCompile(`\d+`)
+	idLetter = regexp.MustCompile(`^(?i:[a-z]+[-_:=#])?[0-9A-Za-z_-]{6,}$`)
+)
+
+// Shape says what kind of value changed: "a UUID", "a date", "a counter", "an id"; empty where it looks like ordinary text.
+func (c Change) Shape() string {
+	for _, s := range shapes {
+		if s.pattern.MatchString(c.Old) && s.pattern.MatchString(c.New) {
+			return s.name
+		}
+	}
+	oldNumber, newNumber := digits.FindString(c.Old), digits.FindString(c.New)
+	sameFrame := digits.ReplaceAllString(c.Old, "0") == digits.ReplaceAllString(c.New, "0")
+	if sameFrame && oldNumber != "" {
+		a, errA := strconv.ParseInt(oldNumber, 10, 64)
+		b, errB := strconv.ParseInt(newNumber, 10, 64)
+		if errA == nil && errB == nil && b > a && b-a <= 16 {
+			return "a counter"
+		}
+		return "a number"
+	}
+	if idLetter.MatchString(c.Old) && idLetter.MatchString(c.New) && digits.MatchString(c.Old+c.New) {
+		return "an id"
+	}
+	return ""
+}
+
+// Volatile recognises text that is other on every request, from the changes of successive requests. The zero value is ready.
+type Volatile struct{ places []place }
+
+type place struct {
+	text   string
+	values map[string]bool
+}
+
+// Bounds of what is watched.
+const (
+	volatileAfter = 3  // different values at one place; two may be an edit
+	mostPlaces    = 32 // watched at once, the latest
+	mostValues    = 8
+)
+
+// Observe takes the change that a request missed by. found is true once its place had volatileAfter different values.
+func (v *Volatile) Observe(c Change) (found bool) {
+	at := -1
+	for i := range v.places {
+		if v.places[i].text == c.Place {
+			at = i
+		}
+	}
+	p := place{text: c.Place, values: map[string]bool{}}
+	if at >= 0 {
+		p = v.places[at]
+		v.places = append(v.places[:at:at], v.places[at+1:]...)
+	}
+	for _, value := range []string{c.Old, c.New} {
+		if len(p.values) < mostValues {
+			p.values[value] = true
+		}
+	}
+	v.places = append(v.places, p)
+	if len(v.places) > mostPlaces {
+		v.places = v.places[1:]
+	}
+	return len(p.values) >= volatileAfter
+}
+
+// Advice says what to do about a place that changes on every request.
+func (c Change) Advice() string {
+	what := c.Shape()
+	if what == "" {
+		what = "text"
+	}
+	return fmt.Sprintf("%s changes with every request, so everything behind it is computed again each time: leave it out, put it at the end of the prompt, or make it stable with a normalize rule", what)
+}
