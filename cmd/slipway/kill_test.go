@@ -345,7 +345,10 @@ func TestTwoRunsAtOnceOneIsLockedOut(t *testing.T) {
 	second, _ := r.hangAgain()
 	second.Process.Kill()
 	second.Wait()
-	if code, _, errOut := r.run(nil, "down"); code != 0 {
+	if err := os.Remove(filepath.Join(r.home, "fault")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errOut := r.run(nil, r.setupArgs()...); code != 0 || !strings.Contains(errOut, fmt.Sprintf("pid %d", second.Process.Pid)) {
 		t.Fatalf("after a dead holder: %d\n%s", code, errOut)
 	}
 }

@@ -3,10 +3,12 @@ package build
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -33,7 +35,8 @@ type Output struct {
 // Server builds slipway-server for a target ("linux/amd64") into a temporary folder. A cancelled context ends the go
 // command and its children. Errors: *FailedError.
 func Server(ctx context.Context, source Source, tools Toolchain, target string) (Output, error) {
-	dir, err := os.MkdirTemp("", "slipway-build-")
+	sweep(os.TempDir())
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", temporaryPrefix, os.Getpid()))
 	if err != nil {
 		return Output{}, err
 	}
@@ -60,6 +63,34 @@ func Server(ctx context.Context, source Source, tools Toolchain, target string) 
 		return Output{}, err
 	}
 	return out, nil
+}
+
+const temporaryPrefix = "slipway-build-"
+
+// sweep removes the temporary folders of builds that were killed: ours by owner, named after a process that is gone.
+func sweep(dir string) {
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, entry := range left {
+		name, ok := strings.CutPrefix(entry.Name(), temporaryPrefix)
+		number, _, named := strings.Cut(name, "-")
+		pid, err := strconv.Atoi(number)
+		if !ok || !named || err != nil || !entry.IsDir() {
+			continue
+		}
+		info, err := entry.Info()
+		if err != nil {
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
+			continue
+		}
+		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			os.RemoveAll(filepath.Join(dir, entry.Name()))
+		}
+	}
 }
 
 // environment gives the go command what decides nothing about the output (caches, proxies, the user's folders) and

@@ -2,6 +2,7 @@ package build
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -221,5 +222,30 @@ func TestFindGo(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "was-run")); err == nil {
 		t.Fatal("a go command was run to learn its version")
+	}
+}
+
+func TestSweepRemovesOnlyWhatKilledBuildsLeft(t *testing.T) {
+	dir := t.TempDir()
+	gone, live := fmt.Sprintf("%s%d-1", temporaryPrefix, 1<<30), fmt.Sprintf("%s%d-1", temporaryPrefix, os.Getpid())
+	for _, name := range []string{gone, live, temporaryPrefix + "notes", "other-1-1"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, fmt.Sprintf("%s%d-2", temporaryPrefix, 1<<30))); err != nil {
+		t.Fatal(err)
+	}
+	sweep(dir)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 4 {
+		t.Fatalf("%v %v", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, gone)); err == nil {
+		t.Fatal("the killed build's folder stays")
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Fatal("a link was followed")
 	}
 }
