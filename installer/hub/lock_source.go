@@ -1,0 +1,54 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"slipway/manifests"
+)
+
+// maxSmallBytes: hubs keep larger files in LFS.
+const maxSmallBytes = 64 << 20
+
+// List is the tree as files that the hub tells of; SHA256 is "" for small ones.
+func (c *Client) List(ctx context.Context, repo string, revision manifests.Revision) ([]manifests.File, error) {
+	entries, err := c.Tree(ctx, repo, revision)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]manifests.File, 0, len(entries))
+	for _, e := range entries {
+		files = append(files, manifests.File{Path: e.Path, Size: e.Bytes, SHA256: e.SHA256, Proof: manifests.Told})
+	}
+	return files, nil
+}
+
+// Small brings a small file whole. Nothing of it is checked here.
+func (c *Client) Small(ctx context.Context, repo string, revision manifests.Revision, file string) ([]byte, error) {
+	if err := manifests.ValidatePath(file); err != nil {
+		return nil, &HostileError{plain(err.Error())}
+	}
+	_, body, err := c.askHub(ctx, c.endpoints[0], resolveURL(c.endpoints[0], repo, revision, file), repo, http.Header{}, maxSmallBytes)
+	return body, err
+}
+
+// Unreachable tells whether the git side could not be reached or does not give out the commit, as opposed to a refusal
+// of this user or an answer that no honest hub gives.
+func (c *Client) Unreachable(err error) bool {
+	var git *GitError
+	return errors.As(err, &git)
+}
+
+// Mirror tells whether the client asks another host than the manifest's own hub.
+func (c *Client) Mirror() bool { return !c.fromOrigin(c.endpoints[0]) }
+
+// Name is the host that is asked.
+func (c *Client) Name() string {
+	u, err := url.Parse(c.endpoints[0])
+	if err != nil {
+		return "the hub"
+	}
+	return u.Host
+}

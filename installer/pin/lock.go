@@ -1,0 +1,156 @@
+package pin
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"slipway/manifests"
+)
+
+// Source brings what a lock is made from. Mirror sources may bring a proof; they are not believed without one.
+type Source interface {
+	Pack(ctx context.Context, repo string, revision manifests.Revision) ([]byte, error)
+	// List is what the API tells. SHA256 is "" for a small file, whose bytes are then needed.
+	List(ctx context.Context, repo string, revision manifests.Revision) ([]manifests.File, error)
+	// Small brings a small file whole.
+	Small(ctx context.Context, repo string, revision manifests.Revision, file string) ([]byte, error)
+	// Unreachable tells a git side that cannot be reached or does not give out the commit from a refusal.
+	Unreachable(err error) bool
+	Mirror() bool
+	Name() string
+}
+
+// Ask says what to lock.
+type Ask struct {
+	Repo       string
+	Revision   manifests.Revision
+	Include    []string // globs of path.Match on the whole path or on the last element; none is all
+	AcceptTold bool     // --accept-told: take the API's word where there is no proof
+	Now        time.Time
+}
+
+// ErrTold: there is no proof, and the API's word alone was not accepted.
+var ErrTold = errors.New("only the hub's API vouches for these files")
+
+// ToldError carries why there is no proof.
+type ToldError struct {
+	Reason error
+	Mirror bool
+}
+
+func (e *ToldError) Error() string {
+	if e.Mirror {
+		return fmt.Sprintf("nothing ties these files to the revision (%v), and a mirror's word alone is never taken", e.Reason)
+	}
+	return fmt.Sprintf("nothing ties these files to the revision (%v). The hub's own list can be taken instead with --accept-told; it is only as good as the hub", e.Reason)
+}
+
+func (e *ToldError) Unwrap() error { return ErrTold }
+
+// ContradictionError: a lock at hand names other bytes than the proof.
+type ContradictionError struct{ Path, Lock, Proof string }
+
+func (e *ContradictionError) Error() string {
+	return fmt.Sprintf("%s: the lock says %s, the revision itself says %s", e.Path, e.Lock, e.Proof)
+}
+
+// Lock makes the lock of a revision, proven where the git side can be reached, and says in one sentence what that means.
+func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sentence string, err error) {
+	lock = manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: ask.Repo, Revision: ask.Revision, LockedAt: ask.Now.UTC().Truncate(time.Second)}
+	pack, err := source.Pack(ctx, ask.Repo, ask.Revision)
+	switch {
+	case err == nil:
+		if lock.Files, err = Prove(ask.Revision, pack); err != nil {
+			return lock, "", err
+		}
+		lock.Source = "git objects of " + source.Name()
+		sentence = "Every size and hash was derived from the 40 digits of the revision: whoever served the git objects, and whoever serves the files, cannot change a byte unnoticed."
+	case !source.Unreachable(err):
+		return lock, "", err
+	case source.Mirror() || !ask.AcceptTold:
+		return lock, "", &ToldError{err, source.Mirror()}
+	default:
+		if lock.Files, err = told(ctx, source, ask); err != nil {
+			return lock, "", err
+		}
+		lock.Source = "API of " + source.Name()
+		sentence = "Sizes and hashes are what the hub's API says today. They keep the files from changing later; nothing proves that they belong to the revision."
+	}
+	if lock.Files = chosen(lock.Files, ask.Include); len(lock.Files) == 0 {
+		return lock, "", &ProofError{"no file of the revision is wanted"}
+	}
+	data, err := lock.Marshal()
+	if err != nil {
+		return lock, "", err
+	}
+	lock, err = manifests.ParseLock(data)
+	return lock, sentence, err
+}
+
+func told(ctx context.Context, source Source, ask Ask) ([]manifests.File, error) {
+	listed, err := source.List(ctx, ask.Repo, ask.Revision)
+	if err != nil {
+		return nil, err
+	}
+	var files []manifests.File
+	for _, l := range listed {
+		if !wanted(l.Path, ask.Include) {
+			continue
+		}
+		f := manifests.File{Path: l.Path, Size: l.Size, SHA256: l.SHA256, Proof: manifests.Told}
+		if f.SHA256 == "" {
+			data, err := source.Small(ctx, ask.Repo, ask.Revision, l.Path)
+			if err != nil {
+				return nil, err
+			}
+			if int64(len(data)) != l.Size {
+				return nil, &ContradictionError{l.Path, fmt.Sprintf("%d bytes", l.Size), fmt.Sprintf("%d bytes", len(data))}
+			}
+			f.SHA256 = manifests.DigestOf(sha256.Sum256(data))
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+func chosen(files []manifests.File, include []string) []manifests.File {
+	var out []manifests.File
+	for _, f := range files {
+		if wanted(f.Path, include) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func wanted(file string, include []string) bool {
+	for _, glob := range include {
+		whole, _ := path.Match(glob, file)
+		last, _ := path.Match(glob, path.Base(file))
+		if whole || last {
+			return true
+		}
+	}
+	return len(include) == 0
+}
+
+// Contradicts is a *ContradictionError when a lock at hand and a proven one disagree on a file that both name, or when
+// the first names a file that the revision does not have.
+func Contradicts(lock, proven manifests.Lock) error {
+	for _, f := range lock.Files {
+		p, ok := proven.File(f.Path)
+		switch {
+		case !ok:
+			return &ContradictionError{f.Path, "that it exists", "that it does not"}
+		case p.Size != f.Size:
+			return &ContradictionError{f.Path, fmt.Sprintf("%d bytes", f.Size), fmt.Sprintf("%d bytes", p.Size)}
+		case p.SHA256 != f.SHA256:
+			return &ContradictionError{f.Path, string(f.SHA256), string(p.SHA256)}
+		}
+	}
+	return nil
+}
