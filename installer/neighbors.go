@@ -71,7 +71,9 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 	if err != nil {
 		return n, err
 	}
-	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool { return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) || s.Kind == "unknown" && s.Port != port })
+	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool {
+		return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) || s.Kind == "unknown" && s.Port != port
+	})
 	needed := n.weigh(ask, servers, c, facts, port)
 	n.prove(ctx, needed)
 	n.decide(needed)
