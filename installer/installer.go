@@ -62,6 +62,8 @@ type Prepared struct {
 	Recorded bool // a receipt of this plan is there
 	// StopLines say who is going to be stopped, as a person has to see it before agreeing.
 	StopLines string
+	// Contended says whose memory the launch would need, and what else would do.
+	Contended string
 }
 
 // ChoiceError: what was asked for does not exist or does not go together.
@@ -111,7 +113,7 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 	}
 	neighbors.into(&world)
 	p := Prepared{Facts: facts, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
-		Standing: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest, StopLines: world.StopLines}
+		Standing: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest, StopLines: world.StopLines, Contended: world.Contended}
 	if known.home != nil {
 		receipt, err := known.home.Receipt(made.Digest)
 		p.Recorded = err == nil && receipt.Complete

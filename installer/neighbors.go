@@ -26,7 +26,11 @@ type neighborhood struct {
 	lines       []string // of those that still run, for a person to see
 	problem     string
 	ways        string
+	contended   string // whose memory the launch would need, and the ways around; nobody named is in it
 }
+
+// smallBudgetBytes: a plan that needs less meets nobody over memory.
+const smallBudgetBytes = 1 << 30
 
 // allowed writes the kinds that may be stopped as a request does.
 func allowed(kinds []string) string {
@@ -62,9 +66,10 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 			own = append(own, status.Record.Process)
 		}
 	}
-	// Without a name that may be stopped only the wanted port matters: nobody else is asked anything.
+	// Without a name that may be stopped, and without a need of much memory, only the wanted port matters: nobody else is
+	// asked anything.
 	look := func() ([]neighbor.Server, error) { return quick.At(ctx, port) }
-	if len(ask.AllowStop) > 0 {
+	if len(ask.AllowStop) > 0 || c.sized.BudgetBytes > smallBudgetBytes {
 		look = func() ([]neighbor.Server, error) { return quick.Find(ctx, own...) }
 	}
 	servers, err := look()
@@ -115,6 +120,8 @@ func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts
 			n.ways = waysOf(conflicts[at])
 		}
 		switch {
+		case !slices.Contains(ask.AllowStop, s.Kind) && at >= 0 && slices.Contains(conflicts[at].Resources, contention.ResourceMemory):
+			n.contended = strings.TrimSpace(n.contended + " " + waysOf(conflicts[at]))
 		case !slices.Contains(ask.AllowStop, s.Kind):
 		case at >= 0:
 			inTheWay = append(inTheWay, needed{s, conflicts[at].Why + "."})
@@ -167,7 +174,10 @@ func waysOf(c contention.Conflict) string {
 		}
 		words = append(words, line)
 	}
-	return strings.Join(words, " ") + " Or choose another port with --port."
+	if slices.Contains(c.Resources, contention.ResourcePort) {
+		words = append(words, "Or choose another port with --port.")
+	}
+	return strings.Join(words, " ")
 }
 
 // already adds the named servers that slipway has stopped before and that are not back yet.
@@ -191,5 +201,5 @@ func (n neighborhood) into(w *plan.World) {
 	for _, stop := range n.stops {
 		w.StopsDone = w.StopsDone && apply.IsStopped(n.system, stop)
 	}
-	w.StopsProblem, w.StopLines, w.PortWays = n.problem, strings.Join(n.lines, " "), n.ways
+	w.StopsProblem, w.StopLines, w.PortWays, w.Contended = n.problem, strings.Join(n.lines, " "), n.ways, n.contended
 }

@@ -49,6 +49,9 @@ func printPlan(w io.Writer, p installer.Prepared) {
 		}
 		fmt.Fprintf(w, "  %d. %s%s\n", i+1, a.Sentence, done)
 	}
+	if p.Contended != "" {
+		fmt.Fprintf(w, "  Note: %s\n", launch.Printable(p.Contended))
+	}
 	fmt.Fprintf(w, "  Undo: slipway uninstall. Nothing needs sudo, and nobody else's program is stopped%s.\n", otherThanNamed(p))
 	fmt.Fprintln(w)
 }

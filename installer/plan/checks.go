@@ -82,6 +82,10 @@ func checksOf(p Plan, w World, s Standing) []Check {
 		checks = append(checks, record("neighbors", w.StopsDone, hasBlocker(s, StopBlocked), orWords(orWords(w.StopsProblem, w.StopLines), "stopped, and started again when slipway stops"),
 			"the servers in the way are stopped while ours runs", StopBlocked))
 	}
+	if w.Contended != "" {
+		checks = append(checks, Check{ID: "neighbors", Status: "unknown", Severity: "warning", Observed: w.Contended,
+			Expected: "the memory that the plan counts on is free", Command: []string{"slipway", "neighbors"}, DocsURL: "docs/neighbours.md"})
+	}
 	if !w.FreeKnown {
 		for i := range checks {
 			if checks[i].ID == "space" {

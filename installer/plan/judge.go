@@ -40,6 +40,7 @@ type World struct {
 	StopsDone    bool   // every server that the plan stops is stopped, or gone
 	StopsProblem string // why one of them cannot be stopped now; empty when it can
 	StopLines    string // who is stopped, in words that a person has to see
+	Contended    string // whose memory our server would need, and the ways around; empty when nobody's
 	PortWays     string // ways around the owner of the port, where it is a server that slipway knows
 
 	FreeBytes int64 // on the volume of the home
