@@ -13,6 +13,7 @@ import (
 	"slipway/installer/consent"
 	"slipway/installer/hub"
 	"slipway/installer/launch"
+	"slipway/installer/pin"
 	"slipway/installer/plan"
 	"slipway/installer/store"
 )
@@ -91,6 +92,10 @@ func explain(err error) *failure {
 		hostile  *hub.HostileError
 		large    *hub.TooLargeError
 		conflict *store.LockConflictError
+		told     *pin.ToldError
+		proof    *pin.ProofError
+		forged   *pin.CollisionError
+		against  *pin.ContradictionError
 	)
 	say := func(code int, what, then string, next ...string) *failure {
 		return &failure{code: code, what: sentence(what), then: then, next: next}
@@ -136,6 +141,10 @@ func explain(err error) *failure {
 		return say(exitStale, err.Error(), "A revision never changes, so one of them is wrong. Lock the model again: slipway models lock.", "models", "lock")
 	case errors.As(err, &wrong), errors.As(err, &hostile):
 		return say(exitDamage, err.Error(), "Nothing wrong stands under a final name. Try later or from another mirror (HF_ENDPOINT).")
+	case errors.As(err, &told):
+		return say(exitConsent, told.Error(), "Nothing was done.")
+	case errors.As(err, &proof), errors.As(err, &forged), errors.As(err, &against):
+		return say(exitDamage, err.Error(), "Nothing was locked. Somebody between the model's makers and you serves other bytes; try from another network.")
 	case errors.As(err, &large):
 		return say(exitHuman, large.Error(), "Fetch that file with the hub's own tools, or choose another model.")
 	case errors.As(err, &busy):

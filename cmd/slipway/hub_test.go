@@ -82,6 +82,12 @@ func TestSetupOfAHubModel(t *testing.T) {
 	small := &smallHub{revision: m.Revision, files: map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("weights "), 100_000)}}
 	hub := httptest.NewServer(small)
 	defer hub.Close()
+	// A lock of a model that was never set up does not outlive an uninstall.
+	r.lock(m, small.files, manifests.Proven)
+	r.clean()
+	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
+		t.Fatalf("%d\n%s", code, errOut)
+	}
 	// Hashes that only the hub vouches for are not covered by --yes.
 	r.lock(m, small.files, manifests.Told)
 	if code, _, errOut := r.run(nil, args...); code != exitConsent || !strings.Contains(errOut, "--accept-told") {

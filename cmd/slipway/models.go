@@ -17,6 +17,7 @@ type modelsAnswer struct {
 
 func modelsVerb(s *session) *cli.Command {
 	return &cli.Command{Name: "models", Usage: "the models that slipway knows", Subcommands: []*cli.Command{
+		modelsLockVerb(s),
 		{
 			Name: "list", Usage: "models, whether they fit this machine, and whether they can be installed", Flags: []cli.Flag{homeFlag()},
 			Action: func(c *cli.Context) error {
@@ -32,7 +33,7 @@ func modelsVerb(s *session) *cli.Command {
 						}
 						fmt.Fprintf(w, "\n  %s\n", m.Sentence)
 						if !m.Locked {
-							fmt.Fprintln(w, "  Its hashes are not known yet: slipway models lock.")
+							fmt.Fprintln(w, "  Its hashes are not known yet: slipway models lock --model "+m.ID)
 						}
 					}
 				})

@@ -13,6 +13,8 @@ import (
 
 	"slipway/installer/launch"
 	"slipway/installer/plan"
+	"slipway/installer/store"
+	"slipway/manifests"
 )
 
 // Removal is what uninstall will do or did. Paths are below the home.
@@ -66,6 +68,9 @@ func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, err
 		case FileItem:
 			r.considerFile(home, item)
 		}
+	}
+	if !keepModels {
+		folders = append(folders, r.addLocks(home)...)
 	}
 	r.addOwnState(home, folders, keepModels)
 	r.addFolders(home, folders, keepModels)
@@ -139,6 +144,34 @@ func (r *Removal) leave(name, why string) {
 		}
 	}
 	r.Left = append(r.Left, Left{name, why})
+}
+
+// addLocks adds the locks that `slipway models lock` left, also of models that were never set up, and returns the folders
+// that they lie in. A file that is no lock of ours stays.
+func (r *Removal) addLocks(home *Home) []string {
+	var folders []string
+	repos, err := readNames(home.Root, store.ModelsDir)
+	if err != nil {
+		return nil
+	}
+	for _, repo := range repos {
+		folder := path.Join(store.ModelsDir, repo)
+		names, err := readNames(home.Root, folder)
+		if err != nil {
+			continue
+		}
+		for _, name := range names {
+			data, err := home.Root.ReadFile(path.Join(folder, name))
+			if err != nil || !strings.HasSuffix(name, ".lock.json") {
+				continue
+			}
+			if lock, err := manifests.ParseLock(data); err == nil && store.LockPath(lock.Repo, lock.Revision) == path.Join(folder, name) {
+				r.Files = appendOnce(r.Files, path.Join(folder, name))
+				folders = appendOnce(folders, folder)
+			}
+		}
+	}
+	return folders
 }
 
 // addOwnState adds the files of ownState, and what the model store keeps beside models that are removed.

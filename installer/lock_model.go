@@ -1,0 +1,79 @@
+package installer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"slipway/installer/apply"
+	"slipway/installer/hub"
+	"slipway/installer/pin"
+	"slipway/installer/store"
+	"slipway/manifests"
+)
+
+// LockAsk says which model to lock.
+type LockAsk struct {
+	Home       string
+	Model      string
+	AcceptTold bool // take the hub's word where there is no proof
+}
+
+// Locked is a lock that was made.
+type Locked struct {
+	Lock     manifests.Lock
+	Path     string // below the home
+	Sentence string // what the lock is worth
+}
+
+// LockModel derives a model's hashes from its revision and leaves the lock in the home, where set-up finds it. A lock
+// that is there or shipped and says otherwise is an error: a revision never changes.
+func LockModel(ctx context.Context, ask LockAsk, at Place) (Locked, error) {
+	m, ok := manifests.ByID(ask.Model)
+	if !ok {
+		return Locked{}, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are", ask.Model)}
+	}
+	if m.Embedded {
+		return Locked{}, &ChoiceError{m.ID + " is inside this program and locked already"}
+	}
+	return lockManifest(ctx, m, ask, at)
+}
+
+func lockManifest(ctx context.Context, m manifests.Manifest, ask LockAsk, at Place) (Locked, error) {
+	if m.Revision == "" {
+		return Locked{}, &ChoiceError{fmt.Sprintf("the manifest of %s names no revision, and a branch is never a pin", m.ID)}
+	}
+	client, err := hub.New(hub.ConfigFromEnv(at.Getenv))
+	if err != nil {
+		return Locked{}, err
+	}
+	defer client.Close()
+	lock, sentence, err := pin.Lock(ctx, client, pin.Ask{Repo: m.Repo, Revision: m.Revision, Include: m.Include, AcceptTold: ask.AcceptTold, Now: time.Now()})
+	if err != nil {
+		return Locked{}, err
+	}
+	if shipped, ok := manifests.BundledLock(m.Repo, m.Revision); ok {
+		if err := pin.Contradicts(shipped, lock); err != nil {
+			return Locked{}, err
+		}
+	}
+	return Locked{lock, store.LockPath(m.Repo, m.Revision), sentence}, saveLock(ask.Home, at, lock)
+}
+
+func saveLock(path string, at Place, lock manifests.Lock) error {
+	resolved, err := apply.ResolveHome(path, at.UserHome)
+	if err != nil {
+		return err
+	}
+	home, err := apply.MakeHome(resolved, at.UserHome)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	held, err := home.Lock("slipway models lock")
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	return store.SaveLock(home.Root, lock)
+}
