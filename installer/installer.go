@@ -3,14 +3,18 @@
 package installer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 
 	"slipway/installer/apply"
 	"slipway/installer/machine"
 	"slipway/installer/plan"
+	"slipway/installer/store"
 	"slipway/manifests"
 	"slipway/profiles"
 )
@@ -81,7 +85,7 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 	known := lookHome(home, at)
 	defer known.close()
 
-	facts := machine.Observe(ctx, at.Sources, machine.Subject{Home: home, Program: at.Executable})
+	facts := machine.Observe(ctx, at.Sources, machine.Subject{Home: home, Program: at.Executable, Files: known.largestFile()})
 	choice, err := choose(ask, facts, known)
 	if err != nil {
 		return Prepared{}, err
@@ -148,6 +152,21 @@ func (k known) close() {
 	if k.home != nil {
 		k.home.Close()
 	}
+}
+
+// largestFile is the largest file of the model that is set up: whether it can be read at all is a fact of the machine
+// (macOS denies folders to programs whatever the file's mode).
+func (k known) largestFile() []string {
+	if k.home == nil || k.settings == nil {
+		return nil
+	}
+	m := k.settings.Decisions.Model
+	lock, err := store.LoadLock(k.home.Root, m.Repo, m.Revision)
+	if err != nil || len(lock.Files) == 0 {
+		return nil
+	}
+	largest := slices.MaxFunc(lock.Files, func(a, b manifests.File) int { return cmp.Compare(a.Size, b.Size) })
+	return []string{filepath.Join(k.home.Path, filepath.FromSlash(m.Folder), filepath.FromSlash(largest.Path))}
 }
 
 func (k known) root() *os.Root {

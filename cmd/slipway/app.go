@@ -27,6 +27,9 @@ func newApp(s *session) *cli.App {
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err.Error()) },
 		Action: func(c *cli.Context) error {
+			if c.Args().First() == "help" {
+				return cli.ShowAppHelp(c)
+			}
 			if c.Args().Present() {
 				return usage(fmt.Sprintf("there is no command %q; slipway --help lists them", c.Args().First()))
 			}
