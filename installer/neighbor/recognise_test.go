@@ -162,6 +162,8 @@ func TestModesOfSingleKinds(t *testing.T) {
 		{"mtplx", "postcommit", StateBusy, "idle_postcommit"},
 		{"mtplx", "pausing", StateBusy, "3 s ago"},
 		{"mtplx", "fresh", StateIdle, ""},
+		{"mtplx", "warming", StateUnknown, "warmup"},
+		{"mtplx", "odd-warmup", StateIdle, ""},
 		{"rapid-mlx", "healthz-draining", StateBusy, "draining"},
 		{"vllm-mlx", "manager", StateUnknown, "model manager"},
 		{"llama-server", "loading", StateBusy, "loading"},

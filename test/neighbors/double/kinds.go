@@ -35,10 +35,17 @@ var MTPLX = Kind{Name: "mtplx", Header: map[string]string{"Server": "uvicorn"}, 
 		}
 		idle := any(41.5)
 		switch s.mode() {
-		case "fresh":
+		case "fresh", "warming":
 			idle = nil
 		case "pausing":
 			idle = 3.0
+		}
+		var warmup any = object{"ok": true}
+		switch s.mode() {
+		case "warming":
+			warmup = object{"status": "running"}
+		case "odd-warmup":
+			warmup = nil
 		}
 		pid := os.Getpid()
 		if s.mode() == "supervised" {
@@ -47,9 +54,9 @@ var MTPLX = Kind{Name: "mtplx", Header: map[string]string{"Server": "uvicorn"}, 
 		return Reply{JSON: object{
 			"ok": true, "model": s.Model, "model_path": "/models/" + s.Model, "generation_mode": "mtp",
 			"startup": object{"launch_id": launch, "pid": pid, "app_parent_pid": nil, "started_at": float64(s.Started.Unix()), "model_id": s.Model,
-				"api_key_required": false, "api_key_source": nil, "paged_kv_quantization": nil, "backend": "mlx", "model_controls": object{}, "warmup": object{"status": "ok"}},
+				"api_key_required": false, "api_key_source": nil, "paged_kv_quantization": nil, "backend": "mlx", "model_controls": object{}},
 			"depth": 1, "profile": object{"name": "sustained"}, "context_window": 262144, "max_response_tokens": 32768, "api_key_required": false,
-			"warmup": object{"ok": true}, "foreground_active": s.active(), "dashboard_active_requests": s.active(), "active_requests": s.active(),
+			"warmup": warmup, "foreground_active": s.active(), "dashboard_active_requests": s.active(), "active_requests": s.active(),
 			"scheduler": object{"mode": "serial", "active_lane": nil, "active_requests": s.active(),
 				"telemetry": object{"foreground_pending": 0, "idle_pending": 0, "active_kind": activeKind, "active_run_s": 0.0}},
 			"session_bank": object{"entries": 2}, "ssd_session_cache": object{"enabled": true}, "last_request_started_at": float64(s.Started.Unix()),
