@@ -27,14 +27,14 @@ func (e *IntegrityError) Error() string {
 // NoSpaceError: the volume of the home has no room. What arrived is kept. Needed and Free are 0 when a write failed in
 // the middle and nothing was computed.
 type NoSpaceError struct {
-	Path                  string
-	NeededBytes, FreeByte int64
-	Err                   error
+	Path                   string
+	NeededBytes, FreeBytes int64
+	Err                    error
 }
 
 func (e *NoSpaceError) Error() string {
 	if e.NeededBytes > 0 {
-		return fmt.Sprintf("no space for %s: %d bytes are needed, %d are free", e.Path, e.NeededBytes, e.FreeByte)
+		return fmt.Sprintf("no space for %s: %d bytes are needed, %d are free", e.Path, e.NeededBytes, e.FreeBytes)
 	}
 	return fmt.Sprintf("no space left while writing %s; what arrived is kept", e.Path)
 }

@@ -22,3 +22,11 @@ func identityOf(info fs.FileInfo) Identity {
 	}
 	return id
 }
+
+// allocatedBytes is what a file takes on its volume, at most its size.
+func allocatedBytes(info fs.FileInfo) int64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return min(stat.Blocks*512, info.Size())
+	}
+	return 0
+}
