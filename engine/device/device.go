@@ -173,7 +173,7 @@ type Conv struct {
 // Per row and value head h with key head κ = h div (Hv/Hk):
 // q = q/√(Σq²+1e-6)/√Dk; k = k/√(Σk²+1e-6); β = sigmoid(b); α = exp(-exp(ALog)·softplus(a+DTBias));
 // S = αS; δ = β(v - S·k); S = S + δ kᵀ; o = S·q, with S [Dv,Dk]. Source: spec of Qwen3.5, HF torch recurrence.
-// QKV, A and B are overwritten. A later tape of innovations (α, k, δ per row) is one more output buffer here, and its replay the last two lines.
+// QKV, A and B are overwritten. A TapedState keeps what its replay needs.
 type DeltaRule struct {
 	Dst          Buffer // [rows, Hv·Dv]
 	QKV          Buffer // [rows, 2·Hk·Dk + Hv·Dv], after Conv

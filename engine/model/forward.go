@@ -51,6 +51,7 @@ func (n *Network) Forward(ctx context.Context, segments []Segment) ([][][]float3
 		s.pages.wrote(s.len, s.len+len(segments[i].Tokens))
 		s.len += len(segments[i].Tokens)
 		n.copyHidden(segments[i].Hidden, i)
+		n.keepLast(s, i)
 	}
 	return n.results(len(segments)), nil
 }
@@ -129,6 +130,30 @@ func (n *Network) record(segments []Segment) {
 		hidden = hidden || segments[i].Hidden != nil
 	}
 	n.recordHead(n.norm, hidden)
+	n.recordLast()
+}
+
+// recordLast norms the last row of every segment, which a restore point keeps for the MTP head.
+func (n *Network) recordLast() {
+	w := &n.work
+	if n.mtp == nil {
+		return
+	}
+	w.ends = w.ends[:0]
+	for i := range n.segments {
+		w.ends = append(w.ends, int32(n.segments[i].Row+n.segments[i].N-1))
+	}
+	n.pass.Gather(w.last, w.x, w.ends)
+	n.pass.RMSNorm(w.last, w.last, n.norm, n.config.Eps, len(w.ends), 0)
+}
+
+// keepLast gives a sequence its final row.
+func (n *Network) keepLast(s *Sequence, segment int) {
+	if n.mtp == nil {
+		return
+	}
+	h := n.config.Hidden
+	s.last = append(s.last[:0], n.work.last.Floats()[segment*h:(segment+1)*h]...)
 }
 
 // recordLayer is x += mixer(norm x); x += mlp(norm x).

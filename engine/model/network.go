@@ -15,6 +15,7 @@ type Options struct {
 	MaxSequences int   // open at a time; 0 means 2
 	ChunkTokens  int   // preferred rows of a prefill pass; 0 means 512
 	ExtraPages   int   // pages beyond what the sequences need, for restore points
+	TapeTokens   int   // latest decoded tokens that a sequence can take back; 0 means none
 	TapLayers    []int // layers whose output rows are kept, for Tap
 }
 
@@ -126,6 +127,18 @@ func Load(dev device.Device, ckpt *weights.Checkpoint, opt Options) (*Network, e
 	return n, nil
 }
 
+// startTape starts a state's tape where one is wanted.
+func (n *Network) startTape(s device.State) error {
+	if n.opt.TapeTokens == 0 {
+		return nil
+	}
+	taped, ok := s.(device.TapedState)
+	if !ok {
+		return fmt.Errorf("the device %s keeps no tape; load with TapeTokens 0", n.dev.Name())
+	}
+	return taped.Record(n.opt.TapeTokens)
+}
+
 // allocate makes page pools, states and activation buffers.
 func (n *Network) allocate() error {
 	c := n.config
@@ -146,6 +159,9 @@ func (n *Network) allocate() error {
 	for range n.opt.MaxSequences {
 		s, err := n.dev.State(n.stateGeometry)
 		if err != nil {
+			return err
+		}
+		if err := n.startTape(s); err != nil {
 			return err
 		}
 		n.idle = append(n.idle, s)

@@ -14,7 +14,8 @@ type Sequence struct {
 	state  device.State
 	mtp    table // the MTP head's pages; its slots lag one behind
 	mtpLen int
-	lost   bool // a pass failed midway
+	last   []float32 // final hidden row of the last position, [Hidden]; empty where it is not known
+	lost   bool      // a pass failed midway
 	open   bool
 }
 
@@ -105,87 +106,4 @@ func (t *table) wrote(from, end int) {
 		t.book.Wrote(t.ids[at], stop-at*device.PageTokens)
 		p = stop
 	}
-}
-
-// Point is a restore point: what a sequence was after Len tokens. It refers to the attention pages that it shares with its
-// sequence and holds a copy of the recurrent state; it never copies attention memory.
-type Point struct {
-	net             *Network
-	len, mtpLen     int
-	pages, mtpPages []int32
-	state           device.State
-}
-
-// Len is the number of tokens that the point stands behind.
-func (p *Point) Len() int { return p.len }
-
-// Bytes is what the point holds beside shared pages.
-func (p *Point) Bytes() int64 { return p.state.Bytes() }
-
-// Snapshot keeps the sequence as it is now. The point must be released.
-func (s *Sequence) Snapshot() (*Point, error) {
-	n := s.net
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !s.open {
-		panic("model: Snapshot of a closed sequence")
-	}
-	if s.lost {
-		return nil, ErrSequenceLost
-	}
-	state, err := n.dev.State(n.stateGeometry)
-	if err != nil {
-		return nil, err
-	}
-	state.Copy(s.state)
-	p := &Point{net: n, len: s.len, mtpLen: s.mtpLen, state: state,
-		pages:    s.pages.share(s.len),
-		mtpPages: s.mtp.share(s.mtpLen)}
-	return p, nil
-}
-
-// share refers to the pages that hold positions [0, n).
-func (t *table) share(n int) []int32 {
-	if t.book == nil {
-		return nil
-	}
-	ids := append([]int32(nil), t.ids[:(n+device.PageTokens-1)/device.PageTokens]...)
-	t.book.Share(ids)
-	return ids
-}
-
-// Restore makes the sequence what it was, or another sequence of the same network was, at the point: every later logit is
-// equal bit for bit. The point stays good.
-func (s *Sequence) Restore(p *Point) {
-	n := s.net
-	if p.net != n || !s.open {
-		panic("model: Restore of another network's point or into a closed sequence")
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	s.pages.replace(p.pages)
-	s.mtp.replace(p.mtpPages)
-	s.state.Copy(p.state)
-	s.len, s.mtpLen, s.lost = p.len, p.mtpLen, false
-}
-
-func (t *table) replace(ids []int32) {
-	if t.book == nil {
-		return
-	}
-	t.book.Share(ids)
-	t.book.Drop(t.ids)
-	t.ids = append(t.ids[:0], ids...)
-}
-
-// Release gives the point's references and state back. Once.
-func (p *Point) Release() {
-	p.net.mu.Lock()
-	defer p.net.mu.Unlock()
-	p.net.pages.Drop(p.pages)
-	if p.mtpPages != nil {
-		p.net.mtpPages.Drop(p.mtpPages)
-	}
-	p.state.Release()
-	p.pages, p.mtpPages = nil, nil
 }

@@ -15,12 +15,14 @@ type work struct {
 
 	pair     device.Buffer // MTP: [embedding ; hidden]
 	selected device.Buffer // final rows whose logits are wanted
+	last     device.Buffer // final row of each segment; with an MTP head only
 	logits   device.Buffer // grows with the rows that are wanted
 	taps     map[int]device.Buffer
 
 	all     []int32 // 0, 1, 2, ...: the indices of a whole copy
 	tokens  []int32
 	indices []int32 // rows whose logits are wanted
+	ends    []int32 // last rows of the segments
 	out     [][][]float32
 	rows    [][]float32
 }
@@ -47,6 +49,7 @@ func (w *work) allocate(n *Network) error {
 	w.gate, w.up = make1(c.Intermediate), make1(c.Intermediate)
 	if n.mtp != nil {
 		w.pair = make1(2 * c.Hidden)
+		w.last = make1(c.Hidden)
 	}
 	w.taps = map[int]device.Buffer{}
 	for _, l := range n.opt.TapLayers {
@@ -110,7 +113,7 @@ func (w *work) growLogits(n *Network, rows int) error {
 
 func (w *work) bytes() int64 {
 	var total int64
-	for _, b := range []device.Buffer{w.x, w.y, w.rotation, w.qkv, w.conv, w.z, w.a, w.b, w.o, w.qGate, w.q, w.k, w.v, w.attended, w.gate, w.up, w.pair, w.selected, w.logits} {
+	for _, b := range []device.Buffer{w.x, w.y, w.rotation, w.qkv, w.conv, w.z, w.a, w.b, w.o, w.qGate, w.q, w.k, w.v, w.attended, w.gate, w.up, w.pair, w.selected, w.last, w.logits} {
 		if b != nil {
 			total += int64(b.Rows()) * int64(b.Cols()) * 4
 		}

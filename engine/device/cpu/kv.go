@@ -57,8 +57,9 @@ func (k *kv) Bytes() int64 {
 
 // state keeps all layers in one slice: S [layers, Hv, Dv, Dk], then tails [layers, taps-1, channels].
 type state struct {
-	g device.StateGeometry
-	f []float32
+	g   device.StateGeometry
+	f   []float32
+	rec *recording // nil: not recorded
 }
 
 func (d *Device) State(g device.StateGeometry) (device.State, error) {
@@ -84,9 +85,13 @@ func (s *state) tail(layer int) []float32 {
 }
 
 func (s *state) Geometry() device.StateGeometry { return s.g }
-func (s *state) Reset()                         { clear(s.f) }
+func (s *state) Reset() {
+	s.forget()
+	clear(s.f)
+}
 func (s *state) Copy(from device.State) {
 	if f := from.(*state); f.g == s.g {
+		s.forget()
 		copy(s.f, f.f)
 		return
 	}
@@ -99,4 +104,4 @@ func (s *state) Read(matrices, tail []float32, layer int) {
 }
 
 func (s *state) Bytes() int64 { return int64(len(s.f)) * 4 }
-func (s *state) Release()     { s.f = nil }
+func (s *state) Release()     { s.f, s.rec = nil, nil }

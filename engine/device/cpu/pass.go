@@ -98,6 +98,11 @@ func (p *pass) Run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	for i := range p.segments {
+		if s, ok := p.segments[i].State.(*state); ok {
+			s.beginPass(p.segments[i].N)
+		}
+	}
 	for len(p.progress) < len(p.ops) {
 		p.progress = append(p.progress, progress{})
 	}

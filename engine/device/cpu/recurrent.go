@@ -52,6 +52,13 @@ func (p *pass) convTail(o *op, segment int) {
 	for i := kept; i < convTaps-1; i++ {
 		copy(tail[i*n:(i+1)*n], o.a.row(seg.Row+seg.N-(convTaps-1)+i))
 	}
+	for i := range seg.N {
+		e, recording := seg.State.(*state).recorded(o.layer, i)
+		if !recording {
+			break
+		}
+		copy(e.u, o.a.row(seg.Row+i))
+	}
 }
 
 // DeltaRule is recorded as two operations: norms and gates per row, then the recurrence per segment and value head.
@@ -108,6 +115,13 @@ func (p *pass) delta(o *op, task int) {
 	qAt, kAt, vAt := key*g.KeyDim, (g.KeyHeads+key)*g.KeyDim, 2*g.KeyHeads*g.KeyDim+h*g.ValueDim
 	for i := seg.Row; i < seg.Row+seg.N; i++ {
 		row := o.a.row(i)
+		if e, recording := s.recorded(o.layer, i-seg.Row); recording {
+			e.alpha[h], e.beta[h] = o.b.row(i)[h], o.c.row(i)[h]
+			copy(e.v[h*g.ValueDim:(h+1)*g.ValueDim], row[vAt:])
+			if h%(g.ValueHeads/g.KeyHeads) == 0 {
+				copy(e.k[key*g.KeyDim:(key+1)*g.KeyDim], row[kAt:])
+			}
+		}
 		kernels.DeltaStep(matrix, o.b.row(i)[h], o.c.row(i)[h], row[qAt:qAt+g.KeyDim], row[kAt:kAt+g.KeyDim], row[vAt:vAt+g.ValueDim], o.dst.row(i)[h*g.ValueDim:][:g.ValueDim])
 	}
 }

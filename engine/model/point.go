@@ -1,0 +1,221 @@
+package model
+
+import (
+	"slipway/engine/device"
+	"slipway/engine/memory"
+)
+
+// Point is a restore point: what a sequence was after Len tokens. It refers to the attention pages that it shares with its
+// sequence and holds a copy of the recurrent state; it never copies attention memory. A point with a tape also serves every
+// length up to Reach.
+//
+// The MTP head's slots are shared up to the last but one token: the last slot pairs with the token that follows, which may be
+// another one. The final hidden row of the last token is kept, so that the slot can be completed.
+type Point struct {
+	net             *Network
+	len, mtpLen     int
+	pages, mtpPages []int32 // to the reach
+	state           device.State
+	tape            device.Tape // nil: none
+	hidden          []float32   // final row of token Reach-1, or empty
+}
+
+// Len is the number of tokens that the point's state stands behind.
+func (p *Point) Len() int { return p.len }
+
+// Reach is the longest length that it can be brought to.
+func (p *Point) Reach() int {
+	if p.tape == nil {
+		return p.len
+	}
+	return p.len + p.tape.Len()
+}
+
+// Bytes is what the point holds beside shared pages.
+func (p *Point) Bytes() int64 {
+	bytes := p.state.Bytes() + 4*int64(len(p.hidden))
+	if p.tape != nil {
+		bytes += p.tape.Bytes()
+	}
+	return bytes
+}
+
+// Pages are the attention pages that the point refers to, to its reach. Not to be changed.
+func (p *Point) Pages() []int32 { return p.pages }
+
+// Hidden is the final row of the last token within reach, [Hidden]; nil where it is not known.
+func (p *Point) Hidden() []float32 { return p.hidden }
+
+// PointBytes is the size of a point without a tape, beside shared pages.
+func (n *Network) PointBytes() int64 {
+	bytes := 4 * int64(n.stateGeometry.Layers) * int64(stateFloats(n.stateGeometry))
+	if n.mtp != nil {
+		bytes += 4 * int64(n.config.Hidden)
+	}
+	return bytes
+}
+
+// stateFloats is one layer's share of a state.
+func stateFloats(g device.StateGeometry) int {
+	return g.ValueHeads*g.ValueDim*g.KeyDim + (g.ConvTaps-1)*g.ConvChannels
+}
+
+// PageBytes is the size of a page over all attention layers, the MTP head's page of the same number included.
+func (n *Network) PageBytes() int64 {
+	bytes := n.kv.Bytes() / int64(n.pages.Len())
+	if n.mtp != nil {
+		bytes += n.mtp.kv.Bytes() / int64(n.mtpPages.Len())
+	}
+	return bytes
+}
+
+// Pages are the attention pages that a point would refer to now, a copy.
+func (s *Sequence) Pages() []int32 {
+	return append([]int32(nil), s.pages.ids[:pagesOf(s.len)]...)
+}
+
+func pagesOf(tokens int) int { return (tokens + device.PageTokens - 1) / device.PageTokens }
+
+// TapeLen is how many tokens Rewind can take back, and a point with a tape could serve.
+func (s *Sequence) TapeLen() int {
+	if taped, ok := s.state.(device.TapedState); ok {
+		return min(taped.TapeLen(), s.len)
+	}
+	return 0
+}
+
+// TapeBytes is about what a tape of n tokens takes: per layer the gates, a key row, a value row and a row before the convolution.
+func (n *Network) TapeBytes(tokens int) int64 {
+	g := n.stateGeometry
+	return 4 * int64(tokens) * int64(g.Layers) * int64(2*g.ValueHeads+g.KeyHeads*g.KeyDim+g.ValueHeads*g.ValueDim+g.ConvChannels)
+}
+
+// Rewind takes the last tokens back, tokens in [0, TapeLen]: the sequence is what it was before them, bit for bit.
+func (s *Sequence) Rewind(tokens int) {
+	if tokens == 0 {
+		return
+	}
+	s.net.mu.Lock()
+	defer s.net.mu.Unlock()
+	if !s.open || s.lost || tokens < 0 || tokens > s.TapeLen() {
+		panic("model: Rewind of a closed or lost sequence, or past its tape")
+	}
+	s.state.(device.TapedState).Rewind(tokens)
+	s.len -= tokens
+	s.last = s.last[:0]
+	s.mtpLen = min(s.mtpLen, memory.MTPShared(s.len))
+}
+
+// Snapshot keeps the sequence as it is now. The point must be released.
+func (s *Sequence) Snapshot() (*Point, error) {
+	n := s.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := s.mayBeKept(); err != nil {
+		return nil, err
+	}
+	state, err := n.dev.State(n.stateGeometry)
+	if err != nil {
+		return nil, err
+	}
+	state.Copy(s.state)
+	return s.point(state, nil), nil
+}
+
+// SnapshotTape keeps the sequence as it is now together with its tape, so that the point serves every length from Len to
+// Reach. Without a tape it is Snapshot.
+func (s *Sequence) SnapshotTape() (*Point, error) {
+	if s.TapeLen() == 0 {
+		return s.Snapshot()
+	}
+	s.net.mu.Lock()
+	defer s.net.mu.Unlock()
+	if err := s.mayBeKept(); err != nil {
+		return nil, err
+	}
+	base, tape, err := s.state.(device.TapedState).CutTape()
+	if err != nil {
+		return nil, err
+	}
+	return s.point(base, tape), nil
+}
+
+func (s *Sequence) mayBeKept() error {
+	if !s.open {
+		panic("model: Snapshot of a closed sequence")
+	}
+	if s.lost {
+		return ErrSequenceLost
+	}
+	return nil
+}
+
+func (s *Sequence) point(state device.State, tape device.Tape) *Point {
+	p := &Point{net: s.net, len: s.len, state: state, tape: tape, hidden: append([]float32(nil), s.last...)}
+	if tape != nil {
+		p.len -= tape.Len()
+	}
+	p.mtpLen = min(s.mtpLen, memory.MTPShared(s.len))
+	p.pages, p.mtpPages = s.pages.share(s.len), s.mtp.share(p.mtpLen)
+	return p
+}
+
+// share refers to the pages that hold positions [0, n).
+func (t *table) share(n int) []int32 {
+	if t.book == nil {
+		return nil
+	}
+	ids := append([]int32(nil), t.ids[:pagesOf(n)]...)
+	t.book.Share(ids)
+	return ids
+}
+
+// Restore makes the sequence what it was, or another sequence of the same network was, after the point's Len tokens: every
+// later logit is equal bit for bit. The point stays good.
+func (s *Sequence) Restore(p *Point) { s.RestoreAt(p, p.len) }
+
+// RestoreAt is Restore after at tokens, in [Len, Reach]: the tape is replayed.
+func (s *Sequence) RestoreAt(p *Point, at int) {
+	n := s.net
+	if p.net != n || !s.open || at < p.len || at > p.Reach() {
+		panic("model: Restore of another network's point, into a closed sequence, or past the point's reach")
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s.pages.replace(p.pages[:pagesOf(at)])
+	s.mtpLen = min(p.mtpLen, memory.MTPShared(at))
+	s.mtp.replace(p.mtpPages[:min(len(p.mtpPages), pagesOf(s.mtpLen))])
+	s.state.Copy(p.state)
+	if at > p.len {
+		s.state.(device.TapedState).Replay(p.tape, at-p.len)
+	}
+	s.last = s.last[:0]
+	if at == p.Reach() {
+		s.last = append(s.last, p.hidden...)
+	}
+	s.len, s.lost = at, false
+}
+
+func (t *table) replace(ids []int32) {
+	if t.book == nil {
+		return
+	}
+	t.book.Share(ids)
+	t.book.Drop(t.ids)
+	t.ids = append(t.ids[:0], ids...)
+}
+
+// Release gives the point's references and state back. Once.
+func (p *Point) Release() {
+	p.net.mu.Lock()
+	defer p.net.mu.Unlock()
+	p.net.pages.Drop(p.pages)
+	if p.mtpPages != nil {
+		p.net.mtpPages.Drop(p.mtpPages)
+	}
+	p.state.Release()
+	if p.tape != nil {
+		p.tape.Release()
+	}
+	p.pages, p.mtpPages = nil, nil
+}

@@ -1,0 +1,121 @@
+package model
+
+import (
+	"errors"
+
+	"slipway/engine/device"
+)
+
+// ErrNoTransfer says that the device cannot give its memory out, so that there is no disk tier.
+var ErrNoTransfer = errors.New("this device cannot give restore points out")
+
+// CanTransfer tells whether points can be taken out and brought back.
+func (n *Network) CanTransfer() bool {
+	_, pages := n.kv.(device.PageTransfer)
+	_, states := n.idleState().(device.StateTransfer)
+	return pages && states
+}
+
+func (n *Network) idleState() device.State {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.idle) == 0 {
+		return nil
+	}
+	return n.idle[0]
+}
+
+// StateBytes is the size of ReadState.
+func (p *Point) StateBytes() int { return int(p.state.Bytes()) }
+
+// PositionBytes is the size of the first tokens positions of a page.
+func (n *Network) PositionBytes(tokens int) int { return n.kv.(device.PageTransfer).PageBytes(tokens) }
+
+// ReadState copies the state after Len tokens out. It may run beside passes, which never change a point.
+func (p *Point) ReadState(dst []byte) { p.state.(device.StateTransfer).ReadAll(dst) }
+
+// ReadPage copies the first tokens positions of the point's page at index out. It may run beside passes: what lies before a
+// point's length is never written again while the point refers to it.
+func (p *Point) ReadPage(dst []byte, index, tokens int) {
+	p.net.kv.(device.PageTransfer).ReadPage(dst, p.pages[index], tokens)
+}
+
+// Settle gives a point without a tape: the same after at tokens, in [Len, Reach]. The new point must be released.
+func (p *Point) Settle(at int) (*Point, error) {
+	n := p.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	state, err := n.dev.State(n.stateGeometry)
+	if err != nil {
+		return nil, err
+	}
+	state.Copy(p.state)
+	if at > p.len {
+		state.(device.TapedState).Replay(p.tape, at-p.len)
+	}
+	q := &Point{net: n, len: at, mtpLen: min(p.mtpLen, max(0, at-1)), state: state}
+	if at == p.Reach() {
+		q.hidden = append([]float32(nil), p.hidden...)
+	}
+	q.pages = append([]int32(nil), p.pages[:pagesOf(at)]...)
+	n.pages.Share(q.pages)
+	if n.mtp != nil {
+		q.mtpPages = append([]int32(nil), p.mtpPages[:min(len(p.mtpPages), pagesOf(q.mtpLen))]...)
+		n.mtpPages.Share(q.mtpPages)
+	}
+	return q, nil
+}
+
+// Import makes a point after tokens from what was taken out of one: state, and page by page what ReadPage gave. Its first
+// shared pages are those of base, which was computed from the same tokens; base may be nil, shared 0. The MTP head's slots
+// do not come back: a draft starts over. Errors: ErrNoPages, ErrNoTransfer, and page's own, after which nothing is held.
+func (n *Network) Import(tokens int, state []byte, base *Point, shared int, page func(index, tokens int) ([]byte, error)) (*Point, error) {
+	pool, ok := n.kv.(device.PageTransfer)
+	if !ok {
+		return nil, ErrNoTransfer
+	}
+	fresh, err := n.dev.State(n.stateGeometry)
+	if err != nil {
+		return nil, err
+	}
+	into, ok := fresh.(device.StateTransfer)
+	if !ok || int64(len(state)) != fresh.Bytes() {
+		fresh.Release()
+		return nil, ErrNoTransfer
+	}
+	into.WriteAll(state)
+	p := &Point{net: n, len: tokens, state: fresh}
+	if err := n.takePages(p, base, shared); err != nil {
+		p.Release()
+		return nil, err
+	}
+	for i := shared; i < len(p.pages); i++ {
+		held := min(device.PageTokens, tokens-i*device.PageTokens)
+		data, err := page(i, held)
+		if err != nil {
+			p.Release()
+			return nil, err
+		}
+		pool.WritePage(p.pages[i], data, held)
+	}
+	return p, nil
+}
+
+// takePages gives p its page table.
+func (n *Network) takePages(p *Point, base *Point, shared int) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if shared > 0 {
+		p.pages = append(p.pages, base.pages[:shared]...)
+		n.pages.Share(p.pages)
+	}
+	for i := shared; i < pagesOf(p.len); i++ {
+		page, err := n.pages.Take()
+		if err != nil {
+			return err
+		}
+		p.pages = append(p.pages, page)
+		n.pages.Wrote(page, min(device.PageTokens, p.len-i*device.PageTokens))
+	}
+	return nil
+}
