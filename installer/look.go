@@ -37,15 +37,12 @@ func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, 
 		}
 		switch a.Kind {
 		case plan.ModelAction:
-			w.ModelWhole = condition.Done
+			w.ModelWhole, w.ModelMissingBytes = condition.Done, condition.MissingBytes
 		case plan.EngineAction:
 			w.EngineWhole = condition.Done
 		case plan.SettingsAction:
 			w.SettingsWhole = condition.Done
 		}
-	}
-	if !w.ModelWhole {
-		w.ModelMissingBytes = c.model.Bytes
 	}
 	return w, lookServer(ctx, &w, p, k, userHome)
 }

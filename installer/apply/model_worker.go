@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"syscall"
 
 	"slipway/installer/plan"
 	"slipway/installer/store"
@@ -24,7 +25,7 @@ type modelWorker struct {
 // every byte was asked for.
 func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
 	if home == nil || w.tools.Lock == nil {
-		return Condition{}, nil
+		return Condition{MissingBytes: w.decisions.Model.Bytes}, nil
 	}
 	report, err := w.verify(ctx, home)
 	if err != nil {
@@ -36,7 +37,23 @@ func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
 				path.Join(w.decisions.Model.Folder, f.Path), f.Why)}, nil
 		}
 	}
-	return Condition{Done: report.OK()}, nil
+	return Condition{Done: report.OK(), MissingBytes: missingBytes(home, report)}, nil
+}
+
+// missingBytes is what the files that are not whole still need, less what their unfinished forms hold already.
+func missingBytes(home *Home, report store.Report) int64 {
+	var missing int64
+	for _, f := range report.Bad() {
+		missing += f.ExpectedBytes
+		info, err := home.Root.Lstat(path.Join(store.ModelsDir, ".partial", f.Expected.Hex()+".part"))
+		if err != nil {
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			missing -= min(f.ExpectedBytes, st.Blocks*512) // st_blocks counts 512 bytes everywhere
+		}
+	}
+	return missing
 }
 
 func (w modelWorker) verify(ctx context.Context, home *Home) (store.Report, error) {

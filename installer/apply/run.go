@@ -12,8 +12,9 @@ import (
 
 // Condition is what a worker finds before it acts.
 type Condition struct {
-	Done     bool   // the state after: nothing to do
-	Conflict string // neither the state before nor the state after; why
+	Done         bool   // the state after: nothing to do
+	Conflict     string // neither the state before nor the state after; why
+	MissingBytes int64  // that the home still has to take for it, as far as it is known
 }
 
 // Worker carries out one kind of action in an open home.
