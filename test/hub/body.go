@@ -155,7 +155,7 @@ func (s *Server) breakOff(w http.ResponseWriter, r *http.Request, kind Kind) {
 // parseRange reads "bytes=a-b" and "bytes=a-". ok is false when the range lies outside.
 func parseRange(value string, size int64) (from, to int64, ranged, ok bool) {
 	spec, found := strings.CutPrefix(value, "bytes=")
-	if !found || strings.Contains(spec, ",") {
+	if !found || strings.Contains(spec, ",") || size == 0 { // an empty file has no parts; the hub's own client asks for one
 		return 0, size, false, true
 	}
 	a, b, _ := strings.Cut(spec, "-")
