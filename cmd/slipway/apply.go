@@ -68,9 +68,10 @@ func applyPlan(s *session, c *cli.Context) error {
 	if prepared.Open {
 		s.talk("Continuing the plan %s that was begun before.", shortDigest(prepared.Plan.Digest))
 	}
+	old := s.whatServes(c.String("home"))
 	done, err := s.apply(prepared)
 	if err != nil {
-		return s.stopped(err, applyArgs(c))
+		return s.rollBack(c, old, s.stopped(err, applyArgs(c)))
 	}
 	return finishSetup(s, c, prepared, done)
 }

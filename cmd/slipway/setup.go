@@ -60,9 +60,10 @@ func setup(s *session, c *cli.Context) error {
 	if err := s.consentTo(c, prepared); err != nil {
 		return err
 	}
+	old := s.whatServes(ask.Home)
 	done, err := s.apply(prepared)
 	if err != nil {
-		return s.stopped(err, append([]string{"setup"}, choiceArgs(c)...))
+		return s.rollBack(c, old, s.stopped(err, append([]string{"setup"}, choiceArgs(c)...)))
 	}
 	return finishSetup(s, c, prepared, done)
 }

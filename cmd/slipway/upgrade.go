@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"slipway/installer"
 	"slipway/installer/apply"
 	"slipway/installer/launch"
-	"slipway/installer/plan"
 )
 
 func upgradeVerb(s *session) *cli.Command {
@@ -36,19 +34,7 @@ func upgrade(s *session, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	old, err := s.settings(c.String("home"))
-	if err != nil {
-		return err
-	}
-	home, err := s.openHome(c.String("home"))
-	if err != nil {
-		return err
-	}
-	defer home.Close()
-	before, err := launch.Look(s.ctx, home.Root, home.Path)
-	if err != nil {
-		return err
-	}
+	old := s.whatServes(c.String("home"))
 	ask.KeepEngine, ask.Source, ask.Launch = false, c.String("source"), true
 	prepared, err := installer.Prepare(s.ctx, ask, s.place)
 	if err != nil {
@@ -66,14 +52,23 @@ func upgrade(s *session, c *cli.Context) error {
 	}
 	done, err := s.apply(prepared)
 	if err != nil {
-		return s.rollBack(c, home, old, before, err)
+		return s.rollBack(c, old, s.stopped(err, append([]string{"upgrade"}, homeArgs(c)...)))
 	}
-	if oldID := old.Decisions.Engine.ID; oldID != prepared.Plan.Decisions.Engine.ID {
-		if err := apply.RemoveEngine(home, oldID); err != nil {
+	if old.settings != nil && old.settings.Decisions.Engine.ID != prepared.Plan.Decisions.Engine.ID {
+		if err := s.removeEngine(c.String("home"), old.settings.Decisions.Engine.ID); err != nil {
 			return err
 		}
 	}
 	return finishSetup(s, c, prepared, done)
+}
+
+func (s *session) removeEngine(path, id string) error {
+	home, err := s.openHome(path)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	return apply.RemoveEngine(home, id)
 }
 
 // migrate brings the home's layout up to date before anything is read from it.
@@ -89,30 +84,59 @@ func (s *session) migrate(path string) error {
 	return err
 }
 
-// rollBack puts the old settings and, if it was running, the old server back after the new one failed to start.
-func (s *session) rollBack(c *cli.Context, home *apply.Home, old apply.Settings, before launch.Status, cause error) error {
-	var action *apply.ActionError
-	if !errors.As(cause, &action) || action.Action != string(plan.LaunchAction) {
-		return s.stopped(cause, append([]string{"upgrade"}, homeArgs(c)...))
+// serving is what was set up and ran before a run.
+type serving struct {
+	settings *apply.Settings // nil: nothing was set up
+	record   *launch.Record  // nil: no server ran
+}
+
+// whatServes looks before a run that may replace a server. What cannot be learnt was not there.
+func (s *session) whatServes(path string) serving {
+	var was serving
+	home, err := s.openHome(path)
+	if err != nil {
+		return was
 	}
+	defer home.Close()
+	if set, err := apply.ReadSettings(home); err == nil {
+		was.settings = &set
+	}
+	if status, err := launch.Look(s.ctx, home.Root, home.Path); err == nil && status.State == launch.Running {
+		was.record = &status.Record
+	}
+	return was
+}
+
+// rollBack brings a server back that ran before a run and was replaced by one that did not start: the old settings, then
+// the old server. Where nothing ran before, or what ran still runs, there is nothing to bring back.
+func (s *session) rollBack(c *cli.Context, old serving, cause error) error {
+	if old.settings == nil || old.record == nil {
+		return cause
+	}
+	home, err := s.openHome(c.String("home"))
+	if err != nil {
+		return cause
+	}
+	defer home.Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Minute)
 	defer cancel()
-	f := explain(cause)
-	lock, err := home.Lock("slipway upgrade")
+	if status, err := launch.Look(ctx, home.Root, home.Path); err != nil || status.State == launch.Running {
+		return cause
+	}
+	lock, err := home.Lock("slipway " + s.verb)
 	if err != nil {
-		return err
+		return cause
 	}
 	defer lock.Release()
-	if err := apply.WriteSettings(home, old); err != nil {
-		return err
+	f := explain(cause)
+	if err := apply.WriteSettings(home, *old.settings); err != nil {
+		f.then = fmt.Sprintf("The old settings could not be written back: %v", err)
+		return f
 	}
-	f.then = "The old engine is still there and is the one that is set up."
-	if before.State == launch.Running {
-		if _, err := launch.Start(ctx, home.Root, home.Path, before.Record.Settings, false); err != nil {
-			f.then = fmt.Sprintf("The old server did not come back either: %v", err)
-			return f
-		}
-		f.then = "The old server runs again."
+	if _, err := launch.Start(ctx, home.Root, home.Path, old.record.Settings, false); err != nil {
+		f.then = fmt.Sprintf("The old server did not come back either: %v", err)
+		return f
 	}
+	f.then = "The old server runs again. " + f.then
 	return f
 }
