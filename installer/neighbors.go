@@ -160,7 +160,11 @@ func (n *neighborhood) decide(list []needed) {
 		id, contender := s.Identity(), s.Contender(time.Now())
 		n.stops = append(n.stops, plan.StoppedServer{Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID, StartUS: id.StartUS, BootID: id.BootID,
 			Exe: s.Exe, Channel: string(s.Channel), Models: contender.Models})
-		n.lines = append(n.lines, s.why+" "+contention.StopLine(contender))
+		line := s.why + " " + contention.StopLine(contender)
+		if len(s.Missing) > 0 {
+			line += " Not as before: " + strings.Join(s.Missing, "; ") + "."
+		}
+		n.lines = append(n.lines, line)
 	}
 }
 

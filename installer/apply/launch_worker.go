@@ -65,6 +65,10 @@ func (w launchWorker) Do(ctx context.Context, home *Home, _ func(Event)) (Outcom
 	if err != nil {
 		return Outcome{}, err
 	}
+	// While one server of ours replaces another nobody holds the neighbours but this process.
+	if err := holdNeighbors(home.Path); err != nil {
+		return Outcome{}, err
+	}
 	record, err := launch.Start(ctx, home.Root, home.Path, want, false)
 	if err != nil {
 		return Outcome{}, err

@@ -88,3 +88,16 @@ func (w neighborsWorker) Do(ctx context.Context, home *Home, report func(Event))
 	}
 	return Outcome{Notes: notes}, nil
 }
+
+// holdNeighbors keeps stopped neighbours stopped until this process ends.
+func holdNeighbors(homePath string) error {
+	folder := records.Folder{Home: homePath}
+	if list, damaged := folder.List(); len(list)+len(damaged) == 0 {
+		return nil
+	}
+	self, err := process.Self()
+	if err != nil {
+		return err
+	}
+	return folder.Hold(self)
+}

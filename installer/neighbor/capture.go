@@ -71,7 +71,7 @@ func (s *System) capture(server *Server) (channel record.Channel, refusal string
 			return "", "its variable " + plain(name) + " is a secret that slipway does not write down, so after a crash it would come back without it", nil
 		}
 	}
-	missing = append(missing, "its output, which goes to a log file in slipway's home")
+	missing = append(missing, "it has no terminal, and its output goes to a log file in slipway's home")
 	return record.ChannelArgv, "", missing
 }
 

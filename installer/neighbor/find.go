@@ -114,8 +114,8 @@ func (s *System) serversAt(ctx context.Context, port int, drain time.Duration) (
 		return nil, fmt.Errorf("who listens on port %d cannot be read: %w", port, err)
 	}
 	if len(listeners) == 0 {
-		state, err := process.PortState(ctx, port)
-		if err != nil || state != process.PortTaken {
+		taken, err := process.Listened(ctx, port)
+		if err != nil || !taken {
 			return nil, err
 		}
 		// The port is taken and no owner shows: unknown, never free.

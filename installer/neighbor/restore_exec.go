@@ -51,7 +51,7 @@ func (s *System) restoreExec(id string, env []string) error {
 	if running, err := r.Identity().Running(); err != nil || running {
 		return fmt.Errorf("the recorded process still runs, or cannot be looked at")
 	}
-	if state, err := process.PortState(context.Background(), r.Port); err != nil || state == process.PortTaken {
+	if taken, err := process.Listened(context.Background(), r.Port); err != nil || taken {
 		return fmt.Errorf("port %d is taken", r.Port)
 	}
 	if err := os.Chdir(r.Cwd); err != nil {

@@ -358,3 +358,28 @@ func TestRebootAgentGoesWithTheLastRecord(t *testing.T) {
 		t.Error("the file is still there")
 	}
 }
+
+func TestRestorerIsCopiedFromAnotherVolumeAndOutlivesItsSource(t *testing.T) {
+	home, err := os.MkdirTemp("/dev/shm", "slipway-test")
+	if err != nil {
+		t.Skip("no second volume at /dev/shm: only the hard link was tried")
+	}
+	defer os.RemoveAll(home)
+	s := testSystem(home)
+	source := filepath.Join(t.TempDir(), "slipway")
+	if err := os.WriteFile(source, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.Program = []string{source}
+	if err := s.installRestorer(); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(source)
+	cmd := s.again("restore")
+	if err := cmd.Run(); err != nil || cmd.Path != s.folder().Path(restorer) {
+		t.Errorf("%s: %v", cmd.Path, err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(cmd.Path)); len(entries) != 1 {
+		t.Errorf("files beside it: %v", entries)
+	}
+}

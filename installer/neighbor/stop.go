@@ -197,7 +197,23 @@ func (s *System) exited(ctx context.Context, server Server, r record.Record, han
 			}
 		}
 	}
-	return r, nil
+	return r, s.portClosed(ctx, server)
+}
+
+// portClosed waits until nobody listens where the server did: a child of its own may take a moment longer.
+func (s *System) portClosed(ctx context.Context, server Server) error {
+	for end := time.Now().Add(s.Timing.Exit); ; time.Sleep(s.Timing.Poll) {
+		found, err := process.Listeners(ctx, server.Port)
+		if err == nil && len(found) == 0 {
+			return nil
+		}
+		if time.Now().After(end) || ctx.Err() != nil {
+			if err == nil {
+				err = fmt.Errorf("it ended, and another program listens on port %d now", server.Port)
+			}
+			return &StopError{Server: server, Step: "closing its port", Err: err}
+		}
+	}
 }
 
 // unloaded waits until none of the models is listed any more.

@@ -2,13 +2,8 @@ package process
 
 import (
 	"context"
-	"errors"
-	"net"
 	"net/netip"
 	"slices"
-	"strconv"
-	"syscall"
-	"time"
 )
 
 // Listener is one listening TCP socket.
@@ -29,7 +24,7 @@ type Connection struct {
 }
 
 // Listeners returns the sockets that listen on port, or on any port if it is 0. An empty answer is a fact on Linux
-// (the kernel's own table); on macOS, where lsof answers, it is only "unknown": ask PortState too.
+// (the kernel's own table); on macOS, where lsof answers, it is only "unknown": ask Listened too.
 func Listeners(ctx context.Context, port int) ([]Listener, error) { return listeners(ctx, port) }
 
 // Connections returns the sockets whose local port is port, except those that listen and those that the kernel only
@@ -40,64 +35,9 @@ func Connections(ctx context.Context, port int) ([]Connection, error) { return c
 // Errors: ErrGone, ErrHidden.
 func OpenSockets(ctx context.Context, pid int) (int, error) { return openSockets(ctx, pid) }
 
-// Port is what a test of a port found.
-type Port string
-
-const (
-	PortFree Port = "free" // can be bound and nobody answers
-	// PortLingering can not be bound, and nobody accepts: a socket of an ended server waits out the protocol, or a
-	// program holds the port without listening.
-	PortLingering Port = "lingering"
-	PortTaken     Port = "taken" // somebody accepts connections, or a listener is bound to it
-)
-
-// PortState binds and connects on loopback and on every address, over IPv4 and IPv6, and lets go at once. On macOS the
-// bind goes without SO_REUSEADDR, with which a bind to 127.0.0.1 succeeds beside a wildcard listener.
-func PortState(ctx context.Context, port int) (Port, error) {
-	if port <= 0 || port > 65535 {
-		return "", errors.New("port " + strconv.Itoa(port) + " is not between 1 and 65535")
-	}
-	lingering := false
-	for _, try := range []struct{ network, host string }{{"tcp4", "127.0.0.1"}, {"tcp4", "0.0.0.0"}, {"tcp6", "::1"}, {"tcp6", "::"}} {
-		address := net.JoinHostPort(try.host, strconv.Itoa(port))
-		dial, cancel := context.WithTimeout(ctx, time.Second)
-		if ip := netip.MustParseAddr(try.host); ip.IsLoopback() {
-			var d net.Dialer
-			if c, err := d.DialContext(dial, try.network, address); err == nil {
-				c.Close()
-				cancel()
-				return PortTaken, nil
-			} else if dial.Err() != nil && ctx.Err() == nil {
-				cancel()
-				return PortTaken, nil // the handshake hangs: a listener with a full queue
-			}
-		}
-		cancel()
-		config := net.ListenConfig{Control: bindControl}
-		l, err := config.Listen(ctx, try.network, address)
-		switch {
-		case err == nil:
-			l.Close()
-		case errors.Is(err, syscall.EADDRINUSE):
-			lingering = true
-		case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EAFNOSUPPORT):
-			// no IPv6 on this machine
-		default:
-			return "", err
-		}
-	}
-	if !lingering {
-		return PortFree, nil
-	}
-	found, err := Listeners(ctx, port)
-	if err != nil {
-		return "", err
-	}
-	if len(found) > 0 {
-		return PortTaken, nil
-	}
-	return PortLingering, nil
-}
+// Listened tells whether somebody listens on a port, without binding it: a server that is just starting must not find
+// the port taken by our own test of it.
+func Listened(ctx context.Context, port int) (bool, error) { return listened(ctx, port) }
 
 // Owner picks the process that owns a listening socket among its holders: the one that is the ancestor of all others
 // (a server that forked workers). ok is false where holders are hidden or unrelated: then nobody is called the owner.

@@ -3,23 +3,10 @@ package process
 import (
 	"context"
 	"fmt"
+	"net"
 	"strconv"
-	"syscall"
-
-	"golang.org/x/sys/unix"
+	"time"
 )
-
-// bindControl takes back the SO_REUSEADDR that Go's listener sets.
-func bindControl(_, _ string, c syscall.RawConn) error {
-	var failed error
-	err := c.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 0)
-	})
-	if err != nil {
-		return err
-	}
-	return failed
-}
 
 func portFilter(port int) string {
 	if port == 0 {
@@ -34,6 +21,27 @@ func listeners(ctx context.Context, port int) ([]Listener, error) {
 		return nil, fmt.Errorf("lsof: %w", err)
 	}
 	return listenersOf(parseLsof(string(out)), port), nil
+}
+
+// listened asks lsof, and where that finds nothing, which proves nothing, dials. A dial to a free port of the ephemeral
+// range can meet itself: then nobody listens.
+func listened(ctx context.Context, port int) (bool, error) {
+	if list, err := listeners(ctx, port); err != nil || len(list) > 0 {
+		return len(list) > 0, err
+	}
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		dialer := net.Dialer{Timeout: time.Second}
+		c, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		itself := c.LocalAddr().String() == c.RemoteAddr().String()
+		c.Close()
+		if !itself {
+			return true, nil
+		}
+	}
+	return false, ctx.Err()
 }
 
 func connections(ctx context.Context, port int) ([]Connection, error) {

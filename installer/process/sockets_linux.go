@@ -14,10 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-func bindControl(string, string, syscall.RawConn) error { return nil }
 
 // tcpRow is a line of /proc/net/tcp or tcp6. Inode 0 means that no process holds the socket.
 type tcpRow struct {
@@ -172,6 +169,12 @@ func listeners(_ context.Context, port int) ([]Listener, error) {
 		list = append(list, Listener{Address: r.local, UID: r.uid, PIDs: held[r.inode]})
 	}
 	return list, nil
+}
+
+// listened believes the kernel's table: a dial could connect a free ephemeral port with itself.
+func listened(ctx context.Context, port int) (bool, error) {
+	list, err := listeners(ctx, port)
+	return len(list) > 0, err
 }
 
 func connections(_ context.Context, port int) ([]Connection, error) {

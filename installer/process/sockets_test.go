@@ -49,8 +49,8 @@ func TestListenerIsFoundByItsHolder(t *testing.T) {
 			if pid, ok := Owner(found[0]); !ok || pid != os.Getpid() {
 				t.Errorf("owner %d %v", pid, ok)
 			}
-			if state, err := PortState(context.Background(), port); err != nil || state != PortTaken {
-				t.Errorf("port is %q, %v", state, err)
+			if taken, err := Listened(context.Background(), port); err != nil || !taken {
+				t.Errorf("listened %v, %v", taken, err)
 			}
 		})
 	}
@@ -98,9 +98,8 @@ func TestFreePortIsFreeAlsoWhileOldConnectionsWaitOut(t *testing.T) {
 	server.Close() // the side that closes first keeps TIME_WAIT
 	client.Close()
 	l.Close()
-	state, err := PortState(context.Background(), port)
-	if err != nil || state == PortTaken {
-		t.Errorf("port is %q, %v", state, err)
+	if taken, err := Listened(context.Background(), port); err != nil || taken {
+		t.Errorf("listened %v, %v", taken, err)
 	}
 }
 
