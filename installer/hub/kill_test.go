@@ -6,9 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -31,7 +35,30 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if dir := os.Getenv("SLIPWAY_TEST_SERVE"); dir != "" {
+		serveFolder(dir)
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
+}
+
+// serveFolder is the benchmark's server: plain files under the hub's addresses, until standard input closes.
+func serveFolder(dir string) {
+	var rate int64
+	fmt.Sscan(os.Getenv("SLIPWAY_TEST_RATE"), &rate)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	fmt.Println("http://" + listener.Addr().String())
+	go http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rate > 0 {
+			w = &slowly{ResponseWriter: w, perSecond: rate, began: time.Now()}
+		}
+		http.ServeFile(w, r, filepath.Join(dir, path.Base(r.URL.Path)))
+	}))
+	io.Copy(io.Discard, os.Stdin)
 }
 
 func downloadInChild() error {

@@ -9,6 +9,11 @@ const sum = (bytes) => createHash("sha256").update(Buffer.from(bytes)).digest("h
 const files = [];
 for await (const f of listFiles({ ...common, recursive: true })) {
   if (f.type !== "file") continue;
+  if (f.size === 0) {
+    // This client asks every file for its first byte and cannot read the answer for a file that has none.
+    files.push({ path: f.path, size: 0, lfs: "", infoSize: 0, etag: "", sha256: sum(new ArrayBuffer(0)), middle: "" });
+    continue;
+  }
   const info = await fileDownloadInfo({ ...common, path: f.path });
   const blob = await downloadFile({ ...common, path: f.path });
   const whole = await blob.arrayBuffer();
