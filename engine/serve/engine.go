@@ -39,10 +39,11 @@ type Engine struct {
 	wake     chan struct{} // one slot: filled when waiting or draining changed
 
 	status   status
-	averageS atomic.Uint64 // float64 bits: running mean of a request's seconds, for Retry-After
+	averageS atomic.Uint64 // float64 bits: running mean of a request's seconds from admission to end, for Retry-After
+
+	active []*job // written by Run's goroutine under the lock, so that it reads without and others with it
 
 	// Only Run's goroutine:
-	active []*job
 	turn   uint64
 	panics int // passes in a row that panicked
 
@@ -103,7 +104,7 @@ func (e *Engine) Submit(ctx context.Context, req Request) (*Reply, error) {
 	}
 	room := e.net.WindowTokens() - len(req.Prompt)
 	if room < 1+len(req.Opening) {
-		return nil, &PromptTooLongError{len(req.Prompt), e.net.WindowTokens()}
+		return nil, &PromptTooLongError{PromptTokens: len(req.Prompt), WindowTokens: e.net.WindowTokens()}
 	}
 	j := newJob(ctx, req, room, e.opt.Now())
 
@@ -277,6 +278,7 @@ func (e *Engine) end(j *job, reason FinishReason, err error) {
 		}
 		j.seq = nil
 	}
+	e.mu.Lock()
 	for i, other := range e.active {
 		if other == j {
 			e.active = append(e.active[:i:i], e.active[i+1:]...)
@@ -284,6 +286,7 @@ func (e *Engine) end(j *job, reason FinishReason, err error) {
 			break
 		}
 	}
+	e.mu.Unlock()
 	e.finish(j, reason, err)
 }
 
@@ -292,7 +295,7 @@ func (e *Engine) finish(j *job, reason FinishReason, err error) {
 	text := ""
 	if reason == FinishStop || reason == FinishLength {
 		text = j.tail
-		e.observe(e.opt.Now().Sub(j.submitted))
+		e.observe(e.opt.Now().Sub(j.admitted))
 	}
 	end := End{Reason: reason, Err: err, Usage: j.usage, Times: j.timesAt(e.opt.Now()), LimitTokens: j.limit, Windowed: j.windowed && reason == FinishLength}
 	if e.opt.OnEnd != nil {
@@ -317,11 +320,21 @@ func (e *Engine) observe(took time.Duration) {
 	e.averageS.Store(math.Float64bits(mean + (took.Seconds()-mean)/4))
 }
 
-// retryAfter guesses when a place in the queue comes free: the mean request, shared by the parallel ones.
+// retryAfter guesses when a place in the queue comes free, which is when the first of the running requests ends. Each is
+// expected to take as long as the mean one; one that has run for s seconds, however, is not expected to end before another
+// s/2: running times of requests are spread so widely (a line, or a book) that what has taken long will take long. Called
+// under the lock.
 func (e *Engine) retryAfter() time.Duration {
-	mean := math.Float64frombits(e.averageS.Load())
-	seconds := math.Ceil(mean / float64(e.opt.Parallel))
-	return time.Duration(min(max(seconds, 1), 60)) * time.Second
+	mean, now := math.Float64frombits(e.averageS.Load()), e.opt.Now()
+	first := math.Inf(1)
+	for _, j := range e.active {
+		ran := now.Sub(j.admitted).Seconds()
+		first = min(first, max(mean-ran, ran/2))
+	}
+	if len(e.active) == 0 {
+		first = 0 // a waiting request is about to be taken up
+	}
+	return time.Duration(min(max(math.Ceil(first), 1), 60)) * time.Second
 }
 
 func (e *Engine) logPanic(err error, j *job) {

@@ -366,6 +366,49 @@ func TestQueueGrowsBeyondItsBound(t *testing.T) {
 	}
 }
 
+// A place comes free when a running request ends; how long the running ones have taken already tells more than the mean.
+func TestRetryAfterForgetsWhatRuns(t *testing.T) {
+	tests := []struct {
+		name    string
+		earlier time.Duration // that a request before took; 0: there was none
+		ran     time.Duration
+		want    time.Duration
+	}{
+		{"just begun, nothing known", 0, 0, time.Second},
+		{"ran long, nothing known", 0, 28 * time.Second, 14 * time.Second},
+		{"just begun, requests take 20 s", 20 * time.Second, 0, 20 * time.Second},
+		{"half done", 20 * time.Second, 5 * time.Second, 15 * time.Second},
+		{"far beyond the mean", 2 * time.Second, 28 * time.Second, 14 * time.Second},
+		{"beyond all bounds", 2 * time.Second, time.Hour, time.Minute},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var clock atomic.Int64
+			net, entered, open := &servetest.Network{}, make(chan struct{}, 10), make(chan struct{})
+			net.Pass = func([]serve.Segment) error { entered <- struct{}{}; <-open; return nil }
+			h := start(t, net, serve.Options{Parallel: 1, Queue: 1, Now: func() time.Time { return time.Unix(0, clock.Load()) }})
+			if test.earlier > 0 {
+				earlier := submit(t, h, request("earlier", 5, 1))
+				<-entered
+				clock.Add(int64(test.earlier))
+				open <- struct{}{}
+				read(t, earlier)
+			}
+			running := submit(t, h, request("running", 5, 1))
+			<-entered
+			waiting := submit(t, h, request("waiting", 5, 1))
+			clock.Add(int64(test.ran))
+			var full *serve.QueueFullError
+			if _, err := h.Submit(context.Background(), request("one too many", 5, 1)); !errors.As(err, &full) || full.RetryAfter != test.want {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			close(open)
+			read(t, running)
+			read(t, waiting)
+		})
+	}
+}
+
 func TestReplyEndsWhereItShould(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -390,6 +433,12 @@ func TestReplyEndsWhereItShould(t *testing.T) {
 		{name: "stop text that begins twice", change: func(r *serve.Request) { r.Stop = []string{"cdx", "defgh"} }, text: "bc", reason: serve.FinishStop, tokens: 7},
 		{name: "earliest of two stop texts", change: func(r *serve.Request) { r.Stop = []string{"fg", "ef"} }, text: "bcd", reason: serve.FinishStop, tokens: 5},
 		{name: "held text comes out at the end", change: func(r *serve.Request) { r.Stop = []string{"defz"}; r.MaxTokens = 5 }, text: "bcdef", reason: serve.FinishLength, tokens: 5},
+		{name: "watched text", change: func(r *serve.Request) {
+			r.Watch = func(text string, _ bool) bool { return text == "d" }
+		}, text: "bcd", reason: serve.FinishStop, tokens: 3},
+		{name: "watched end of a reply that ran out", change: func(r *serve.Request) {
+			r.MaxTokens, r.Watch = 2, func(_ string, final bool) bool { return final }
+		}, text: "bc", reason: serve.FinishStop, tokens: 2},
 		{name: "opening", change: func(r *serve.Request) { r.Opening = []int32{20, 21}; r.MaxTokens = 4 }, text: "uvwx", reason: serve.FinishLength, tokens: 4},
 		{name: "opening longer than max tokens", change: func(r *serve.Request) { r.Opening = []int32{20, 21, 22}; r.MaxTokens = 2 }, text: "uv", reason: serve.FinishLength, tokens: 2},
 		{name: "mask", change: func(r *serve.Request) {

@@ -28,11 +28,16 @@ func (e *QueueFullError) Error() string {
 // PromptTooLongError says that the prompt leaves no room for a reply.
 type PromptTooLongError struct {
 	PromptTokens int
+	AtLeast      bool // PromptTokens is a lower bound: counting stopped when the prompt was far too long
 	WindowTokens int
 }
 
 func (e *PromptTooLongError) Error() string {
-	return fmt.Sprintf("the prompt has %d tokens; the window holds %d, of which at least one is the reply's", e.PromptTokens, e.WindowTokens)
+	count := fmt.Sprint(e.PromptTokens)
+	if e.AtLeast {
+		count = "at least " + count
+	}
+	return fmt.Sprintf("the prompt has %s tokens; the window holds %d, of which at least one is the reply's", count, e.WindowTokens)
 }
 
 // PanicError is a panic of our own code while it worked for a request.

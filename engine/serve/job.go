@@ -44,6 +44,9 @@ func newJob(ctx context.Context, req Request, room int, now time.Time) *job {
 	return j
 }
 
+// over asks the request's Watch, if it has one.
+func (j *job) over(text string, final bool) bool { return j.Watch != nil && j.Watch(text, final) }
+
 // prefilling reports whether part of the input is still to be processed.
 func (j *job) prefilling() bool { return j.done < len(j.input) }
 

@@ -27,6 +27,11 @@ type Request struct {
 	Stop []string // texts that end the reply and are not part of it; found across token borders
 	Text Decoder  // the reply's own text stream
 
+	// Watch reports that the reply is over with this text (the end of Event.Text so far), as an end token would; nil never
+	// ends one. It is called once for each token of which text may come, and with final when the reply ends by itself. Only
+	// Run's goroutine calls it. What Text gave is sent whole: the reader cuts it where Watch meant.
+	Watch func(text string, final bool) (over bool)
+
 	Tokenize time.Duration // already spent on making Prompt
 }
 

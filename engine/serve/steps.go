@@ -177,7 +177,7 @@ func (e *Engine) read(j *job, id int32) (reason FinishReason, text string, err e
 		reason = FinishStop
 	} else {
 		text, hit = j.stops.push(j.Text.Push(id))
-		if hit {
+		if hit || j.over(text, false) {
 			return FinishStop, text, nil
 		}
 		if len(j.out) >= j.limit {
@@ -191,6 +191,9 @@ func (e *Engine) read(j *job, id int32) (reason FinishReason, text string, err e
 			return FinishStop, text, nil
 		}
 		j.tail = rest + j.stops.flush()
+		if j.over(j.tail, true) {
+			reason = FinishStop
+		}
 	}
 	return reason, text, nil
 }
