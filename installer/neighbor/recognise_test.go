@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"slipway/installer/neighbor/record"
 	doubles "slipway/test/neighbors/double"
@@ -255,7 +256,23 @@ func TestClientsAreNamedAndCountInEveryState(t *testing.T) {
 	if again := d.found(s); again.PID != d.running()[0] {
 		t.Errorf("the owner is said to be %d", again.PID)
 	}
-	// The client has sent its request and left: the server has not noticed, the connection is in CLOSE_WAIT.
+	// The client sends a request and leaves while the server is still at it: nobody is connected any more, and yet.
+	client.Close()
+	d.quiet()
+	d.mode("slow")
+	client, err = net.Dial("tcp", net.JoinHostPort("127.0.0.1", itoa(d.port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(client, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+	time.Sleep(100 * time.Millisecond) // for the server to read it and to begin
+	client.Close()
+	d.mode("idle")
+	abandoned := s.ProveIdle(context.Background(), server, s.Timing)
+	if abandoned.State != StateBusy || len(abandoned.Clients) != 1 || !strings.Contains(abandoned.Clients[0], "CLOSE_WAIT") {
+		t.Errorf("an abandoned request: %s %v %v", abandoned.State, abandoned.Clients, abandoned.Reasons)
+	}
+	// A kind that says nothing of its work: its sockets do.
 	gone := newDouble(t, "ds4-server").start()
 	ds4 := gone.found(s)
 	gone.mode("busy")
