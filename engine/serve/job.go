@@ -23,7 +23,7 @@ type job struct {
 	out       []int32         // tokens of the reply
 	history   *sample.History // nil where no penalty looks at it
 	generator *sample.Generator
-	stops     stopFinder
+	stops     StopFinder
 	tail      string // text that comes with the end
 
 	usage                      Usage
@@ -37,7 +37,7 @@ func newJob(ctx context.Context, req Request, room int, now time.Time) *job {
 		j.limit, j.windowed = room, true
 	}
 	j.input = append(append(make([]int32, 0, len(req.Prompt)+len(req.Opening)), req.Prompt...), req.Opening...)
-	j.stops.stops = req.Stop
+	j.stops.Stops = req.Stop
 	if req.Sampling.UsesHistory() {
 		j.history = sample.NewHistory(req.Prompt)
 	}

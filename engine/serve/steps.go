@@ -176,7 +176,7 @@ func (e *Engine) read(j *job, id int32) (reason FinishReason, text string, err e
 	if e.ends[id] {
 		reason = FinishStop
 	} else {
-		text, hit = j.stops.push(j.Text.Push(id))
+		text, hit = j.stops.Push(j.Text.Push(id))
 		if hit || j.over(text, false) {
 			return FinishStop, text, nil
 		}
@@ -185,12 +185,12 @@ func (e *Engine) read(j *job, id int32) (reason FinishReason, text string, err e
 		}
 	}
 	if reason != "" {
-		rest, hit := j.stops.push(j.Text.Flush())
+		rest, hit := j.stops.Push(j.Text.Flush())
 		if hit {
 			j.tail = rest
 			return FinishStop, text, nil
 		}
-		j.tail = rest + j.stops.flush()
+		j.tail = rest + j.stops.Flush()
 		if j.over(j.tail, true) {
 			reason = FinishStop
 		}

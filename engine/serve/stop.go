@@ -2,21 +2,21 @@ package serve
 
 import "strings"
 
-// stopFinder looks for stop texts in a stream that may cut them anywhere. What could still become a stop text is held back.
-type stopFinder struct {
-	stops []string // none is empty
+// StopFinder looks for stop texts in a stream that may cut them anywhere. What could still become a stop text is held back.
+type StopFinder struct {
+	Stops []string // none is empty
 	held  string   // no stop text inside; a proper prefix of one, or empty
 }
 
-// push adds text and gives what is certain not to belong to a stop text. Once hit, the stream is over: what follows the
+// Push adds text and gives what is certain not to belong to a stop text. Once hit, the stream is over: what follows the
 // earliest stop text is dropped.
-func (f *stopFinder) push(text string) (certain string, hit bool) {
-	if len(f.stops) == 0 {
+func (f *StopFinder) Push(text string) (certain string, hit bool) {
+	if len(f.Stops) == 0 {
 		return text, false
 	}
 	all := f.held + text
 	first := -1
-	for _, stop := range f.stops {
+	for _, stop := range f.Stops {
 		if at := strings.Index(all, stop); at >= 0 && (first < 0 || at < first) {
 			first = at
 		}
@@ -26,7 +26,7 @@ func (f *stopFinder) push(text string) (certain string, hit bool) {
 		return all[:first], true
 	}
 	keep := 0
-	for _, stop := range f.stops {
+	for _, stop := range f.Stops {
 		for n := min(len(stop)-1, len(all)); n > keep; n-- {
 			if strings.HasSuffix(all, stop[:n]) {
 				keep = n
@@ -38,8 +38,8 @@ func (f *stopFinder) push(text string) (certain string, hit bool) {
 	return all[:len(all)-keep], false
 }
 
-// flush gives what was held when the stream ended without a stop text.
-func (f *stopFinder) flush() string {
+// Flush gives what was held when the stream ended without a stop text.
+func (f *StopFinder) Flush() string {
 	held := f.held
 	f.held = ""
 	return held

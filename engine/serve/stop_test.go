@@ -29,7 +29,7 @@ func TestStopFinderDependsOnTheCuts(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			for cuts := range 1 << max(0, len(test.text)-1) { // bit i: a cut behind byte i
-				f := stopFinder{stops: test.stops}
+				f := StopFinder{Stops: test.stops}
 				var out strings.Builder
 				hit, from := false, 0
 				for i := 1; i <= len(test.text) && !hit; i++ {
@@ -37,12 +37,12 @@ func TestStopFinderDependsOnTheCuts(t *testing.T) {
 						continue
 					}
 					var piece string
-					piece, hit = f.push(test.text[from:i])
+					piece, hit = f.Push(test.text[from:i])
 					out.WriteString(piece)
 					from = i
 				}
 				if !hit {
-					out.WriteString(f.flush())
+					out.WriteString(f.Flush())
 				}
 				if out.String() != test.want || hit != test.hit {
 					t.Fatal(fmt.Sprintf("cuts %b: %q, hit %v; want %q, %v", cuts, out.String(), hit, test.want, test.hit))
