@@ -2,19 +2,25 @@ package installer
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"slipway/installer/apply"
 	"slipway/installer/hub"
+	"slipway/installer/store"
 	"slipway/manifests"
 )
 
-// download returns the hand that brings a hub model's files. Settings of the hub come from the environment, as its own
-// tools read it.
-func download(getenv func(string) string, limitBytesPerSec int64) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
+// bring returns the hand that brings a hub model's files: from this machine where other tools have them, from the hub
+// otherwise. The hash of the lock decides about both. Settings of the hub come from the environment, as its own tools
+// read it.
+func bring(at Place, ask Ask) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
 	return func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(apply.Event)) error {
-		config := hub.ConfigFromEnv(getenv)
-		config.LimitBytesPerSec = limitBytesPerSec
+		if err := adopt(ctx, home, lock, store.Sources(lock.Repo, at.UserHome, at.Getenv, folders(ask.ModelDir)...), report); err != nil {
+			return err
+		}
+		config := hub.ConfigFromEnv(at.Getenv)
+		config.LimitBytesPerSec = ask.LimitBytesPerSec
 		client, err := hub.New(config)
 		if err != nil {
 			return err
@@ -22,6 +28,36 @@ func download(getenv func(string) string, limitBytesPerSec int64) func(context.C
 		defer client.Close()
 		return client.Download(ctx, hub.Request{Home: home, Lock: lock}, arrivals(report))
 	}
+}
+
+func folders(modelDir string) []string {
+	if modelDir == "" {
+		return nil
+	}
+	return []string{modelDir}
+}
+
+// adopt copies what lies on this machine already and has the right hash. What it came from is only read.
+func adopt(ctx context.Context, home *os.Root, lock manifests.Lock, places []string, report func(apply.Event)) error {
+	note := func(format string, args ...any) {
+		report(apply.Event{Kind: "note", Action: "model", Text: fmt.Sprintf(format, args...)})
+	}
+	found, busy := store.Find(ctx, lock, places)
+	for _, folder := range busy {
+		note("%q is being filled by another program and was left out.", folder)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	note("Looking at files of the right size that are on this machine already.")
+	adopted, wrong, err := store.AdoptAll(ctx, home, lock, found)
+	for _, name := range adopted {
+		note("%s was here already and has the right hash.", name)
+	}
+	for _, w := range wrong {
+		note("%s; it was left alone.", w.Error())
+	}
+	return err
 }
 
 // arrivals turns the hub's events, which tell what is new, into how far each file is. The hub tells one at a time.

@@ -32,8 +32,9 @@ type Ask struct {
 	Source      string   // folder of slipway's source
 	Deep        bool     // hash every byte of the model, however large
 
-	LimitBytesPerSec int64 // of downloads, over all connections; 0: none
-	KeepEngine       bool  // use the engine that is set up, whatever the source at hand is
+	ModelDir         string // folder with weights that are to be taken if their hashes are right
+	LimitBytesPerSec int64  // of downloads, over all connections; 0: none
+	KeepEngine       bool   // use the engine that is set up, whatever the source at hand is
 }
 
 // The ports when nobody asked for others.
@@ -105,7 +106,7 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
 	}
 	made := plan.Make(decisions)
-	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: download(at.Getenv, ask.LimitBytesPerSec),
+	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: bring(at, ask),
 		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt, Neighbors: neighbors.system}
 	if choice.manifest.Embedded {
 		tools.Embedded = manifests.Pocket()

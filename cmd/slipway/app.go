@@ -112,6 +112,10 @@ func sourceFlag() cli.Flag {
 	return &cli.StringFlag{Name: "source", Usage: "folder of slipway's source, to build the server from", EnvVars: []string{"SLIPWAY_SOURCE"}}
 }
 
+func modelDirFlag() cli.Flag {
+	return &cli.StringFlag{Name: "model-dir", Usage: "folder with weights that are here already: what has the right hash is copied, the folder is only read"}
+}
+
 func choiceFlags() []cli.Flag {
 	return []cli.Flag{
 		homeFlag(),
@@ -122,6 +126,7 @@ func choiceFlags() []cli.Flag {
 		sourceFlag(),
 		&cli.BoolFlag{Name: "no-launch", Usage: "set everything up and do not start the server"},
 		allowStopFlag(),
+		modelDirFlag(),
 		&cli.StringFlag{Name: "limit-rate", Usage: "most bytes a second of downloads: 500kB, 20MB; left out: no limit"},
 		&cli.BoolFlag{Name: "accept-told", Usage: "also install files whose hashes only the hub vouches for"},
 	}

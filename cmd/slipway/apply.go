@@ -22,6 +22,7 @@ func applyVerb(s *session) *cli.Command {
 			&cli.StringFlag{Name: "plan", Usage: "file that slipway plan --out wrote"},
 			&cli.StringFlag{Name: "digest", Usage: "digest of the plan that the person saw and agreed to"},
 			sourceFlag(),
+			modelDirFlag(),
 			&cli.BoolFlag{Name: "detach", Usage: "return at once; slipway wait waits for the end"},
 			&cli.BoolFlag{Name: "set-aside-journal", Usage: "move a damaged journal out of the way first"},
 			&cli.StringFlag{Name: "job", Hidden: true},
@@ -98,9 +99,13 @@ func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
 	if asked != home {
 		return installer.Prepared{}, &plan.ErrFile{Why: fmt.Sprintf("it was made for the home %q, and this command means %q; give the same --home", home, asked)}
 	}
+	modelDir, err := modelDirOf(c)
+	if err != nil {
+		return installer.Prepared{}, err
+	}
 	prepared, err := installer.Prepare(s.ctx, installer.Ask{Home: c.String("home"), Model: request.Model, Profile: request.Profile,
 		Port: request.Port, MonitorPort: request.MonitorPort, Launch: request.Launch, AcceptTold: request.AcceptTold, AllowStop: stopKinds(request.AllowStop),
-		Source: c.String("source")}, s.place)
+		Source: c.String("source"), ModelDir: modelDir}, s.place)
 	var choice *installer.ChoiceError
 	if errors.As(err, &choice) {
 		return prepared, &plan.ErrFile{Why: choice.Why}
@@ -119,8 +124,10 @@ func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
 
 func applyArgs(c *cli.Context) []string {
 	args := append([]string{"apply", "--plan", c.String("plan"), "--digest", c.String("digest")}, homeArgs(c)...)
-	if c.IsSet("source") {
-		args = append(args, "--source", c.String("source"))
+	for _, name := range []string{"source", "model-dir"} {
+		if c.IsSet(name) {
+			args = append(args, "--"+name, c.String(name))
+		}
 	}
 	return args
 }

@@ -25,6 +25,7 @@ type smallHub struct {
 	revision manifests.Revision
 	requests atomic.Int32
 	gated    atomic.Bool
+	bytes    atomic.Int64 // of files that were asked for
 }
 
 func (h *smallHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -51,6 +52,7 @@ func (h *smallHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	h.bytes.Add(int64(len(data)))
 	sum := fmt.Sprintf("%x", sha256.Sum256(data))
 	w.Header().Set("X-Repo-Commit", string(h.revision))
 	w.Header().Set("ETag", `"`+sum+`"`)
@@ -126,8 +128,50 @@ func TestSetupOfAHubModel(t *testing.T) {
 	if code, out, _ := r.run(env, "verify", "--deep"); code != 0 {
 		t.Fatalf("%d\n%s", code, out)
 	}
+	r.adopts(m, small, env, args)
 	if found, err := grep(r.home, "hf_canary"); err != nil || found != "" {
 		t.Fatalf("the token is in %s (%v)", found, err)
+	}
+}
+
+// adopts sets the model up again in an empty home, from a folder that has one right file and one of the right size with
+// other bytes: the right one is not downloaded, and the folder stays as it is.
+func (r *rig) adopts(m manifests.Manifest, small *smallHub, env, args []string) {
+	r.t.Helper()
+	r.clean()
+	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
+		r.t.Fatalf("%d\n%s", code, errOut)
+	}
+	r.lock(m, small.files, manifests.Proven)
+	folder := filepath.Join(r.dir, "weights of mine")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"model.safetensors": small.files["model.safetensors"], "config.json": []byte("[]")} {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	before, err := maskedTree(folder)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	small.bytes.Store(0)
+	code, _, errOut := r.run(env, append(args, "--model-dir", folder)...)
+	if code != 0 || !strings.Contains(errOut, "model.safetensors was here already") || !strings.Contains(errOut, "was left alone") {
+		r.t.Fatalf("%d\n%s", code, errOut)
+	}
+	if n := small.bytes.Load(); n > 100 {
+		r.t.Fatalf("%d bytes were downloaded", n)
+	}
+	if after, err := maskedTree(folder); err != nil || after != before {
+		r.t.Fatalf("the folder was changed (%v):\n%s", err, after)
+	}
+	if code, out, _ := r.run(env, "verify", "--deep"); code != 0 {
+		r.t.Fatalf("%d\n%s", code, out)
+	}
+	if code, _, _ := r.run(env, append(args, "--model-dir", filepath.Join(folder, "nowhere"))...); code != exitUsage {
+		r.t.Fatalf("a folder that is not there: %d", code)
 	}
 }
 

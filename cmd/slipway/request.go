@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -27,15 +29,35 @@ func askOf(c *cli.Context) (installer.Ask, error) {
 			return ask, err
 		}
 	}
+	var err error
 	limit, ok := parseRate(c.String("limit-rate"))
 	if !ok {
 		return ask, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB", c.String("limit-rate")))
 	}
 	ask.LimitBytesPerSec = limit
+	if ask.ModelDir, err = modelDirOf(c); err != nil {
+		return ask, err
+	}
 	if ask.Port != 0 && ask.Port == ask.MonitorPort {
 		return ask, usage(fmt.Sprintf("--port and --monitor-port are both %d", ask.Port))
 	}
 	return ask, nil
+}
+
+// modelDirOf reads --model-dir: a folder that is there, absolute.
+func modelDirOf(c *cli.Context) (string, error) {
+	dir := c.String("model-dir")
+	if dir == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return "", usage(fmt.Sprintf("--model-dir %q is no folder that can be looked at", dir))
+	}
+	return abs, nil
 }
 
 // parseRate reads "20MB", "500kB" or "1000000"; nothing is no limit.
@@ -61,7 +83,7 @@ func parseRate(text string) (bytesPerSec int64, ok bool) {
 // choiceArgs writes a request back as flags, for commands that are printed.
 func choiceArgs(c *cli.Context) []string {
 	var args []string
-	for _, name := range []string{"home", "model", "profile", "source", "limit-rate"} {
+	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate"} {
 		if c.IsSet(name) {
 			args = append(args, "--"+name, c.String(name))
 		}

@@ -60,7 +60,7 @@ func modelAction(d Decisions) Action {
 		return a
 	}
 	a.Consent = []Class{Download, Write}
-	a.Sentence = fmt.Sprintf("Download %s (%s at %s, %d files, %s, licence %s) to %s and check every hash.",
+	a.Sentence = fmt.Sprintf("Download %s (%s at %s, %d files, %s, licence %s) to %s and check every hash; what other tools have on this machine is copied instead.",
 		m.Title, m.Repo, m.Revision.Short(), m.Files, Bytes(m.Bytes), m.License, m.Folder)
 	if m.ToldFiles > 0 {
 		a.Consent = append(a.Consent, Told)
