@@ -136,7 +136,7 @@ func TestHTTPSIsNeverLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.http.Transport = secure.Client().Transport
-	_, _, err = c.get(t.Context(), secure.URL, http.Header{})
+	_, _, err = c.get(t.Context(), secure.URL, http.Header{}, nil)
 	var refused *RedirectError
 	if !errors.As(err, &refused) {
 		t.Fatalf("got %v", err)

@@ -69,7 +69,8 @@ func resolveURL(endpoint, repo string, revision manifests.Revision, file string)
 }
 
 // get sends one GET and follows redirects by the rules of redirect.go. The answer's status is not judged. The caller
-// closes the body. chain holds the answers of the redirects that were passed, bodies closed.
-func (c *Client) get(ctx context.Context, address string, header http.Header) (answer *http.Response, chain []*http.Response, err error) {
-	return c.follow(ctx, http.MethodGet, address, header)
+// closes the body. chain holds the answers of the redirects that were passed, bodies closed. adjust, if not nil, sees the
+// request of each hop before it is sent: a validator is for one host only.
+func (c *Client) get(ctx context.Context, address string, header http.Header, adjust func(*http.Request)) (answer *http.Response, chain []*http.Response, err error) {
+	return c.follow(ctx, http.MethodGet, address, header, adjust)
 }

@@ -157,10 +157,8 @@ func (d *download) stream(ctx context.Context, p *piece, buffer []byte, mayResol
 	header := http.Header{}
 	if !whole {
 		header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to-1))
-		if t.etag != "" && address != nil && address.Host == t.etagHost {
-			header.Set("If-Range", t.etag)
-		}
 	}
+	validator, validHost := t.etag, t.etagHost
 	t.mu.Unlock()
 	if from >= to {
 		return 0, nil
@@ -170,7 +168,11 @@ func (d *download) stream(ctx context.Context, p *piece, buffer []byte, mayResol
 	if address != nil {
 		ask = address.String()
 	}
-	answer, chain, err := c.get(ctx, ask, header)
+	answer, chain, err := c.get(ctx, ask, header, func(r *http.Request) {
+		if !whole && validator != "" && r.URL.Host == validHost {
+			r.Header.Set("If-Range", validator)
+		}
+	})
 	if err != nil {
 		return 0, err
 	}

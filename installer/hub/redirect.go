@@ -20,7 +20,7 @@ func (e *RedirectError) Error() string {
 
 // follow sends the request and goes after redirects. net/http would keep Authorization when only the port changes; here
 // the token is set anew for each hop, and only where it belongs. A redirect from https to http is refused.
-func (c *Client) follow(ctx context.Context, method, address string, header http.Header) (*http.Response, []*http.Response, error) {
+func (c *Client) follow(ctx context.Context, method, address string, header http.Header, adjust func(*http.Request)) (*http.Response, []*http.Response, error) {
 	var chain []*http.Response
 	at, err := url.Parse(address)
 	if err != nil {
@@ -40,6 +40,9 @@ func (c *Client) follow(ctx context.Context, method, address string, header http
 		request.Header.Set("Accept-Encoding", "identity")
 		request.Header.Set("User-Agent", c.config.UserAgent)
 		c.authorize(request)
+		if adjust != nil {
+			adjust(request)
+		}
 		answer, err := c.http.Do(request)
 		if err != nil {
 			return nil, chain, &NetworkError{URL: redactURL(at.String()), Err: bare(err)}

@@ -79,7 +79,7 @@ func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, hea
 func (c *Client) askOnce(ctx context.Context, address string, header http.Header, limit int64) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answer, _, err := c.get(ctx, address, header)
+	answer, _, err := c.get(ctx, address, header, nil)
 	if err != nil {
 		return nil, nil, err
 	}
