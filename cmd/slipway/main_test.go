@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -215,14 +216,23 @@ func goEnv(t *testing.T, names ...string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 }
 
+var nextPort atomic.Int32
+
+// freePort gives each caller a port of its own, below the range from which systems hand out ports, so that no other
+// test's connection takes it between here and its use.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	nextPort.CompareAndSwap(0, int32(20000+os.Getpid()*97%9000))
+	for range 1000 {
+		port := int(nextPort.Add(1))
+		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+		if err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return 0
 }
 
 // killServers ends every server that a script left: those whose records lie below its folder.

@@ -181,7 +181,7 @@ func (r *Removal) addOwnState(home *Home, folders []string, keepModels bool) {
 		patterns = append(patterns, "models/.partial/*", "models/.quarantine/*")
 		for _, folder := range folders {
 			if strings.HasPrefix(folder, "models/") {
-				patterns = append(patterns, folder+".lock.json", folder+".installed", folder+".lock.json.*", folder+".installed.*")
+				patterns = append(patterns, folder+".lock.json", folder+".installed", folder+".reference.json", folder+".lock.json.*", folder+".installed.*")
 			}
 		}
 	}
