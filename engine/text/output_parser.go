@@ -42,8 +42,9 @@ type ParserOptions struct {
 //
 // Taken leniently: a <think> where a section begins (repeated, or by a model that opens its thinking itself); a call inside
 // thinking, which ends it; a call without its closing tags. <tool_call> not followed by <function=NAME> stays text. A call
-// that the reply's end cuts off before its name is dropped; one cut off later has no ToolCallEnd. Newlines around thinking,
-// behind </think> and around calls belong to the form and are left out.
+// that the reply's end cuts off before its name is dropped, its tags included; one cut off later has no ToolCallEnd; both
+// are told by [OutputParser.Unfinished]. Newlines around thinking, behind </think> and around calls belong to the form and
+// are left out.
 //
 // A forced opening ("<tool_call>\n<function=") is pushed like any text of the reply.
 type OutputParser struct {
@@ -58,8 +59,9 @@ type OutputParser struct {
 	trim     bool      // newlines at the section's start are left out
 	newlines string    // that may end the section
 
-	calls int
-	call  callState
+	calls      int
+	call       callState
+	unfinished bool
 }
 
 // NewOutputParser begins a reply. Tools whose JSON cannot be read have no schema: their arguments are strings.
@@ -86,6 +88,9 @@ func (p *OutputParser) Close() []Event {
 	}
 	return events
 }
+
+// Unfinished reports, after Close, that the reply ended inside a call.
+func (p *OutputParser) Unfinished() bool { return p.unfinished }
 
 // run steps through the states until one needs more text. A state takes from pending and reports whether to go on.
 func (p *OutputParser) run(final bool) []Event {
@@ -152,7 +157,10 @@ func (p *OutputParser) text(s string) {
 		s = strings.TrimLeft(s, "\n")
 	}
 	s = p.newlines + s
-	body := strings.TrimRight(s, "\n")
+	body := s
+	if p.section == ReasoningDelta || len(p.tools) > 0 { // otherwise nothing can end the section
+		body = strings.TrimRight(s, "\n")
+	}
 	p.newlines = s[len(body):]
 	if body != "" {
 		p.begun = true

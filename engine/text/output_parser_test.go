@@ -18,8 +18,7 @@ var parserTools = []json.RawMessage{
 	json.RawMessage(`not JSON`),
 }
 
-// script joins events as a client would: R(thinking) C(content) name(arguments), each call closed by ")" if it ended and by
-// "…" if not.
+// script joins events as a client would: R(thinking) C(content) name(arguments), each call closed by ")" if it ended.
 func script(events []Event) string {
 	var out strings.Builder
 	var last EventKind = -1
@@ -51,7 +50,11 @@ func parse(opt ParserOptions, pieces ...string) string {
 	for _, piece := range pieces {
 		events = append(events, p.Push(piece)...)
 	}
-	return script(append(events, p.Close()...))
+	s := script(append(events, p.Close()...))
+	if p.Unfinished() {
+		s += "…"
+	}
+	return s
 }
 
 func call(name string, pairs ...string) string {
@@ -106,13 +109,16 @@ var replies = []struct {
 	{"unknown parameter", false, false, call("get_weather", "x", "1"), `0:get_weather({"x":"1"})`},
 	{"text between parameters", false, false, "<tool_call><function=get_weather>so <b> <parameter=city>a</parameter>, and <parameter=days>1</parameter>.</function></tool_call>", `0:get_weather({"city":"a","days":1})`},
 	{"cut in the tag", false, false, "a\n<tool_ca", "C:a\n<tool_ca"},
-	{"cut before the name", false, false, "a\n<tool_call>\n<function=get_", "C:a"},
-	{"cut before the function", false, false, "a\n<tool_call>\n<func", "C:a\n<tool_call>\n<func"},
-	{"cut behind the name", false, false, "<tool_call>\n<function=now>\n", "0:now("},
-	{"cut in a parameter's name", false, false, "<tool_call>\n<function=now>\n<parameter=ci", "0:now("},
-	{"cut in a string", false, false, "<tool_call>\n<function=get_weather>\n<parameter=city>\nOsl", `0:get_weather({"city":"Osl`},
-	{"cut in a number", false, false, "<tool_call>\n<function=get_weather>\n<parameter=days>\n12", `0:get_weather(`},
-	{"cut behind a value", false, false, "<tool_call>\n<function=get_weather>\n<parameter=days>\n12\n</parameter>\n</func", `0:get_weather({"days":12`},
+	{"cut before the name", false, false, "a\n<tool_call>\n<function=get_", "C:a…"},
+	{"cut before the function", false, false, "a\n<tool_call>\n<func", "C:a…"},
+	{"cut behind the tag", false, false, "a\n<tool_call>\n", "C:a…"},
+	{"cut behind the tag, while thinking", true, false, "a\n<tool_call>", "R:a…"},
+	{"tag without a function behind a call", false, false, call("now") + "\n<tool_call>\n", "0:now({})…"},
+	{"cut behind the name", false, false, "<tool_call>\n<function=now>\n", "0:now(…"},
+	{"cut in a parameter's name", false, false, "<tool_call>\n<function=now>\n<parameter=ci", "0:now(…"},
+	{"cut in a string", false, false, "<tool_call>\n<function=get_weather>\n<parameter=city>\nOsl", `0:get_weather({"city":"Osl…`},
+	{"cut in a number", false, false, "<tool_call>\n<function=get_weather>\n<parameter=days>\n12", `0:get_weather(…`},
+	{"cut behind a value", false, false, "<tool_call>\n<function=get_weather>\n<parameter=days>\n12\n</parameter>\n</func", `0:get_weather({"days":12…`},
 	{"cut behind the function", false, false, "<tool_call>\n<function=now>\n</function>\n</tool", `0:now({})`},
 	{"string verbatim", false, false, call("get_weather", "city", "\n a \"b\"\\\t\u2028é\U0001F30D <x> </parameterx>\n"), `0:get_weather({"city":"\n a \"b\"\\\t` + "\u2028é\U0001F30D" + ` <x> </parameterx>\n"})`},
 	{"string on one line", false, false, "<tool_call><function=get_weather><parameter=city>Oslo</parameter></function></tool_call>", `0:get_weather({"city":"Oslo"})`},
@@ -169,6 +175,9 @@ func TestCompleteCallsAreJSON(t *testing.T) {
 		p := NewOutputParser(opt)
 		events := append(p.Push(reply), p.Close()...)
 		whole := script(events)
+		if p.Unfinished() {
+			whole += "…"
+		}
 		if got := parse(opt, pieces...); got != whole {
 			t.Fatalf("%q: word by word %q, whole %q", reply, got, whole)
 		}
@@ -191,6 +200,14 @@ func TestCompleteCallsAreJSON(t *testing.T) {
 	}
 	if ended == 0 {
 		t.Error("no call ended: the test saw none")
+	}
+}
+
+// Without tools nothing can follow content, so its newlines need not wait.
+func TestNewlinesWaitForACallThatCannotCome(t *testing.T) {
+	p := NewOutputParser(ParserOptions{})
+	if got := script(append(p.Push("a"), p.Push("\n\n")...)); got != "C:a\n\n" {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -23,18 +23,15 @@ func (p *OutputParser) inOpening(final bool) bool {
 	rest := strings.TrimLeft(p.pending, whiteSpace)
 	after, found := strings.CutPrefix(rest, functionTag)
 	if !found {
-		if strings.HasPrefix(functionTag, rest) && !final {
-			return false
+		if strings.HasPrefix(functionTag, rest) {
+			return p.cutOff(final)
 		}
 		return p.notACall()
 	}
 	end := strings.IndexAny(after, ">\n")
 	switch {
 	case end < 0 && len(after) <= maxNameBytes:
-		if final {
-			p.pending, p.newlines = "", "" // cut off before its name
-		}
-		return false
+		return p.cutOff(final)
 	case end <= 0 || end > maxNameBytes || after[end] == '\n':
 		return p.notACall()
 	}
@@ -46,6 +43,14 @@ func (p *OutputParser) inOpening(final bool) bool {
 	p.pending = after[end+1:]
 	p.state = (*OutputParser).inCall
 	return true
+}
+
+// cutOff waits for more of a call's opening; one that the reply's end cuts off is dropped.
+func (p *OutputParser) cutOff(final bool) bool {
+	if final {
+		p.pending, p.newlines, p.unfinished = "", "", true
+	}
+	return false
 }
 
 // notACall makes the tag text of the section that it came in.
@@ -60,13 +65,13 @@ func (p *OutputParser) inCall(final bool) bool {
 	_, tag, after := cutTag(p.pending, final, parameterTag, functionEnd, callEnd)
 	switch tag {
 	case "":
-		p.pending = after
+		p.pending, p.unfinished = after, final
 		return false
 	case parameterTag:
 		end := strings.IndexAny(after, ">\n")
 		switch {
 		case end < 0 && len(after) <= maxNameBytes:
-			p.pending = parameterTag + after
+			p.pending, p.unfinished = parameterTag+after, final
 			return false
 		case end <= 0 || end > maxNameBytes || after[end] == '\n':
 			p.pending = after
@@ -106,6 +111,7 @@ func (p *OutputParser) inValue(final bool) bool {
 	c.value.WriteString(piece)
 	if tag == "" {
 		p.flow()
+		p.unfinished = final
 		return false
 	}
 	value := strings.TrimSuffix(c.value.String(), "\n")
