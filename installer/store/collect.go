@@ -83,11 +83,14 @@ func garbageModels(home *os.Root, dir string, keep map[string]bool) ([]Garbage, 
 		if err != nil || ModelDir(lock.Repo, lock.Revision) != model {
 			continue // not ours to judge
 		}
-		why := "no lock in use, server or receipt names this revision"
+		why, before := "no set-up, running server or recent receipt names this revision", len(garbage)
 		for _, f := range lock.Files {
 			if info, err := home.Lstat(path.Join(model, f.Path)); err == nil && !info.IsDir() {
 				garbage = append(garbage, Garbage{path.Join(model, f.Path), info.Size(), why})
 			}
+		}
+		if len(garbage) == before {
+			continue // a lock made for a model that is still to come
 		}
 		for _, name := range []string{installedPath(lock.Repo, lock.Revision), referencePath(lock), LockPath(lock.Repo, lock.Revision)} {
 			if info, err := home.Lstat(name); err == nil {
