@@ -8,6 +8,7 @@ soak: need     ## the long loops: kill points, random faults, random histories
 	./scripts/soak.sh
 
 bench:         ## speed and memory, as ratios against a baseline in the same run
+	./scripts/need.sh bench
 	./scripts/bench.sh
 
 generate:      ## renew generated files (checksums, assembly)

@@ -14,7 +14,14 @@ needs=(
   "curl:curl:curl"
   "tmux:tmux:tmux"
   "script:bsdutils:"
+  "openssl:openssl:openssl"
+  "npm:npm:node"
+  "clang++-22:clang-22:"
 )
+# Debian packages without a command of their own: clang's run-time library and the headers of C and C++, for the Metal
+# kernels that the tests compile for the CPU.
+libraries=(libclang-rt-22-dev libstdc++-12-dev libc6-dev)
+[ "${1:-}" = bench ] && needs+=("aria2c:aria2:aria2")
 
 missing_deb=() missing_brew=()
 for n in "${needs[@]}"; do
@@ -26,6 +33,11 @@ done
 
 case "$(uname -s)" in
 Linux)
+  if command -v dpkg-query >/dev/null; then
+    for library in "${libraries[@]}"; do
+      dpkg-query -W -f='${db:Status-Status}' "$library" 2>/dev/null | grep -qx installed || missing_deb+=("$library")
+    done
+  fi
   [ ${#missing_deb[@]} -eq 0 ] && exit 0
   command -v apt-get >/dev/null || { say "These are missing, and this is no Debian: ${missing_deb[*]}. Install them, then run this again."; exit 9; }
   sudo=(); [ "$(id -u)" -eq 0 ] || sudo=(sudo -n)
