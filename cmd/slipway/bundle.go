@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/installer/apply"
 	"slipway/installer/plan"
 	"slipway/installer/store"
 	"slipway/manifests"
@@ -88,7 +89,11 @@ func bundleImport(s *session, c *cli.Context) error {
 	if err != nil {
 		return explainBundle(err)
 	}
-	home, err := s.openHome(c.String("home"))
+	resolved, err := apply.ResolveHome(c.String("home"), s.place.UserHome)
+	if err != nil {
+		return err
+	}
+	home, err := apply.MakeHome(resolved, s.place.UserHome)
 	if err != nil {
 		return err
 	}
