@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -114,12 +116,39 @@ func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
 		return prepared, err
 	}
 	if prepared.Plan.Digest != digest {
-		return prepared, &plan.ErrFile{Why: fmt.Sprintf("made again it is %s: what it rests on has changed (%s)", prepared.Plan.Digest, "source, toolchain, machine, or this file")}
+		return prepared, &plan.ErrFile{Why: fmt.Sprintf("made again it is %s: %s", prepared.Plan.Digest, whatChanged(data, prepared.Plan))}
 	}
 	if !bytes.Equal(data, plan.WriteFile(prepared.Plan)) {
 		return prepared, &plan.ErrFile{Why: "its text is not that of the plan with this digest: somebody changed it"}
 	}
 	return prepared, nil
+}
+
+// whatChanged says, for the person, which part of the decisions is another one now. The file is only compared.
+func whatChanged(file []byte, now plan.Plan) string {
+	var then plan.Plan
+	if err := json.Unmarshal(file, &then); err != nil {
+		return "the file is not what it was"
+	}
+	var parts []string
+	for _, part := range []struct {
+		name      string
+		then, now any
+	}{
+		{"the home", then.Decisions.Home, now.Decisions.Home},
+		{"the platform", then.Decisions.Target, now.Decisions.Target},
+		{"the model or its lock", then.Decisions.Model, now.Decisions.Model},
+		{"the profile's numbers", then.Decisions.Profile, now.Decisions.Profile},
+		{"the server's source or Go", then.Decisions.Engine, now.Decisions.Engine},
+	} {
+		if !reflect.DeepEqual(part.then, part.now) {
+			parts = append(parts, part.name)
+		}
+	}
+	if len(parts) == 0 {
+		return "its actions or its digest were changed"
+	}
+	return strings.Join(parts, ", ") + " changed since"
 }
 
 func applyArgs(c *cli.Context) []string {
