@@ -206,7 +206,7 @@ func (s *Server) account(r *http.Request, rec *record) {
 			defer panic(http.ErrAbortHandler) // half a response must not look whole
 		}
 	}
-	if rec.refused != nil {
+	if rec.refused != nil && rec.refused.Status != statusClientClosed { // that one the engine has counted
 		s.opt.Metrics.refuse(rec.refused.Code)
 		s.opt.Log.Warn("refused", "request", rec.id, "method", r.Method, "status", rec.refused.Status, "code", rec.refused.Code, "sent", rec.status)
 	}

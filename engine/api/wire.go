@@ -90,10 +90,19 @@ func (p *plain) finish(value any, failure *Error) *Error {
 	return failure
 }
 
-// failureOf is the error of a reply that did not end well; nil where it did.
+// statusClientClosed is the number that web servers write down for a request whose client went away. Nobody reads it but a
+// client that closed only its sending side.
+const statusClientClosed = 499
+
+// failureOf is the error of a reply that did not end well; nil where it did. A cancelled reply is never whole: net/http
+// ends a request's context also when the client closes its sending side alone, and such a client still reads.
 func failureOf(end *serve.End) *Error {
-	if end.Reason == serve.FinishError {
+	switch end.Reason {
+	case serve.FinishError:
 		return asError(end.Err)
+	case serve.FinishCancelled:
+		return &Error{Status: statusClientClosed, Message: "the reply was cancelled before it was whole, because the client closed the connection or its sending side; keep both open until the reply has ended",
+			Type: "invalid_request_error", Code: "cancelled"}
 	}
 	return nil
 }
