@@ -1,7 +1,7 @@
 package api
 
 import (
-	"errors"
+	"fmt"
 	"strings"
 
 	"slipway/engine/sample"
@@ -39,53 +39,36 @@ type topLogprob struct {
 
 // assembler turns a reply's events into steps of a message: thinking, content, tool calls.
 type assembler struct {
-	tokenizer     *text.Tokenizer
-	parser        *text.OutputParser
-	withLogprobs  bool
-	parallelCalls bool
+	tokenizer    *text.Tokenizer
+	reading      *reading
+	withLogprobs bool
 
 	waiting         []tokenLogprob // of tokens whose text is not out yet
 	thinking        bool           // no content and no call yet in a reply that began with thinking
 	thought         bool           // there was thinking
 	answered        bool           // there was content or a call
-	calls           int            // complete ones
-	full            bool           // the one call that was wanted is complete
+	opening         *delta         // of the call whose arguments have not begun
+	begun, calls    int            // calls whose opening is out, and complete ones
 	reasoningTokens int
 }
 
 func (s *Server) newAssembler(q *chatRequest, thinking bool) *assembler {
 	return &assembler{
-		tokenizer:     s.opt.Tokenizer,
-		parser:        text.NewOutputParser(text.ParserOptions{ThinkingOpen: thinking, Tools: q.conversation.Tools}),
-		withLogprobs:  q.topLogprobs >= 0,
-		parallelCalls: q.parallelCalls,
-		thinking:      thinking,
+		tokenizer:    s.opt.Tokenizer,
+		reading:      newReading(q, thinking),
+		withLogprobs: q.topLogprobs >= 0,
+		thinking:     thinking,
 	}
 }
 
 // take gives the steps that an event makes certain.
-func (a *assembler) take(e serve.Event, reply *serve.Reply) []delta {
-	if a.full {
-		return nil
-	}
+func (a *assembler) take(e serve.Event) []delta {
 	if e.Token != nil {
 		a.note(*e.Token)
 	}
-	events := a.parser.Push(e.Text)
-	if e.End != nil {
-		events = append(events, a.parser.Close()...)
-	}
 	var steps []delta
-	for _, event := range events {
-		step, any := a.step(event)
-		if any {
-			steps = append(steps, step)
-		}
-		if a.calls > 0 && !a.parallelCalls {
-			a.full = true
-			reply.Cancel(errOneCall)
-			break
-		}
+	for _, event := range a.reading.push(e.Text, e.End != nil) {
+		steps = append(steps, a.step(event)...)
 	}
 	if e.Token != nil && a.thinking {
 		a.reasoningTokens++
@@ -93,14 +76,15 @@ func (a *assembler) take(e serve.Event, reply *serve.Reply) []delta {
 	return steps
 }
 
-// step translates one event of the parser.
-func (a *assembler) step(event text.Event) (delta, bool) {
+// step translates one event of the parser. A call's opening waits for the first of its arguments: a client that takes no
+// arguments for empty ones must not be left with a call that was cut off behind its name.
+func (a *assembler) step(event text.Event) []delta {
 	switch event.Kind {
 	case text.ReasoningDelta:
 		a.thought = true
 		a.waiting = nil
 		piece := event.Text
-		return delta{Reasoning: &piece}, true
+		return []delta{{Reasoning: &piece}}
 	case text.ContentDelta:
 		a.thinking, a.answered = false, a.answered || strings.TrimSpace(event.Text) != ""
 		piece := event.Text
@@ -109,19 +93,25 @@ func (a *assembler) step(event text.Event) (delta, bool) {
 			d.logprobs = &logprobs{Content: a.waiting}
 			a.waiting = nil
 		}
-		return d, true
+		return []delta{d}
 	case text.ToolCallStart:
 		a.thinking, a.answered = false, true
 		a.waiting = nil
 		index := event.Index
-		return delta{ToolCalls: []toolCall{{Index: &index, ID: newID("call_"), Type: "function", Function: functionCall{Name: event.Name}}}}, true
+		a.opening = &delta{ToolCalls: []toolCall{{Index: &index, ID: newID("call_"), Type: "function", Function: functionCall{Name: event.Name}}}}
 	case text.ToolCallArguments:
 		index := event.Index
-		return delta{ToolCalls: []toolCall{{Index: &index, Function: functionCall{Arguments: event.Text}}}}, true
+		steps := []delta{{ToolCalls: []toolCall{{Index: &index, Function: functionCall{Arguments: event.Text}}}}}
+		if a.opening != nil {
+			steps = append([]delta{*a.opening}, steps...)
+			a.opening = nil
+			a.begun++
+		}
+		return steps
 	case text.ToolCallEnd:
 		a.calls++
 	}
-	return delta{}, false
+	return nil
 }
 
 // note keeps a token's logprobs until its text comes out as content. Forced tokens and tags have none.
@@ -148,27 +138,35 @@ func bytesOf(tokenizer *text.Tokenizer, id int32) []int {
 	return bytes
 }
 
-// failure is the error of a reply that did not end well. Ending after the one call that was wanted is well.
-func (a *assembler) failure(end *serve.End) *Error {
-	if a.full && errors.Is(end.Err, errOneCall) {
-		return nil
-	}
-	return failureOf(end)
-}
-
-// finishReason gives OpenAI's word.
-func (a *assembler) finishReason(end *serve.End) string {
+// finishReason gives OpenAI's word. A stream that has begun a call and not finished it never says tool_calls.
+func (a *assembler) finishReason(end *serve.End, stream bool) string {
 	switch {
 	case end.Reason == serve.FinishLength:
 		return "length"
-	case a.calls > 0:
+	case a.calls > 0 && !(stream && a.begun > a.calls):
 		return "tool_calls"
 	}
 	return "stop"
 }
 
-// joinDeltas makes the message that a client would put together from the steps.
-func joinDeltas(steps []delta) (chatMessage, *logprobs) {
+// notice tells in words what the finish reason alone leaves open.
+func (a *assembler) notice(end *serve.End, stream bool) string {
+	if !a.reading.unfinished() {
+		return notice(end, a.thought, a.answered)
+	}
+	what := "it is left out"
+	if stream && a.begun > a.calls {
+		what = "its arguments are not whole and it must not be run"
+	}
+	if end.Reason == serve.FinishLength {
+		return fmt.Sprintf("The reply ran out of its %d tokens inside a tool call; %s. Allow more tokens.", end.LimitTokens, what)
+	}
+	return "The model ended its reply inside a tool call; " + what + ". Ask again."
+}
+
+// joinDeltas makes the message that a client would put together from the steps, less a call that was cut off: only the
+// first complete calls are whole.
+func joinDeltas(steps []delta, complete int) (chatMessage, *logprobs) {
 	m := chatMessage{Role: "assistant"}
 	var content, thinking strings.Builder
 	var points *logprobs
@@ -194,6 +192,7 @@ func joinDeltas(steps []delta) (chatMessage, *logprobs) {
 			}
 		}
 	}
+	m.ToolCalls = m.ToolCalls[:min(len(m.ToolCalls), complete)]
 	if text := content.String(); text != "" || len(m.ToolCalls) == 0 {
 		m.Content = &text
 	}

@@ -1,14 +1,10 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 
 	"slipway/engine/serve"
 )
-
-// errOneCall ends a reply after its first tool call, where parallel calls were not wanted.
-var errOneCall = errors.New("one tool call was wanted, and it is complete")
 
 // chat answers POST /v1/chat/completions.
 func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Error {
@@ -28,7 +24,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Erro
 	opening, mask := s.opening(q, thinking)
 	reply, err := s.opt.Engine.Submit(r.Context(), serve.Request{
 		ID: rec.id, Prompt: prompt, Opening: opening, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, Mask: mask,
-		TopLogprobs: q.topLogprobs, Stop: q.stop, Text: s.opt.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
+		TopLogprobs: q.topLogprobs, Watch: watch(q, thinking), Text: s.opt.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
 	})
 	if err != nil {
 		return asError(err)
@@ -100,17 +96,18 @@ func (s *Server) plainChat(rec *record, reply *serve.Reply, head chatHead, a *as
 	p := &plain{rec}
 	var whole []delta
 	end, err := s.follow(rec, reply, func(e serve.Event) error {
-		whole = append(whole, a.take(e, reply)...)
+		whole = append(whole, a.take(e)...)
 		return nil
 	}, p.idle)
 	if err != nil {
 		return nil // the client is gone
 	}
 	head.Object = "chat.completion"
-	message, points := joinDeltas(whole)
-	answer := chatReply{head, []chatChoice{{Message: message, Logprobs: points, FinishReason: a.finishReason(end)}},
-		usageOf(end, a.reasoningTokens), noteOf(notice(end, a.thought, a.answered))}
-	return p.finish(answer, a.failure(end))
+	message, points := joinDeltas(whole, a.calls)
+	said := a.notice(end, false)
+	answer := chatReply{head, []chatChoice{{Message: message, Logprobs: points, FinishReason: a.finishReason(end, false)}},
+		usageOf(end, a.reasoningTokens, said), noteOf(said)}
+	return p.finish(answer, failureOf(end))
 }
 
 type chatChunk struct {
@@ -144,7 +141,7 @@ func (s *Server) streamChat(rec *record, reply *serve.Reply, q *chatRequest, hea
 		return nil
 	}
 	end, err := s.follow(rec, reply, func(e serve.Event) error {
-		for _, d := range a.take(e, reply) {
+		for _, d := range a.take(e) {
 			if err := out.send(chunk(d, nil, nil)); err != nil {
 				return err
 			}
@@ -154,16 +151,16 @@ func (s *Server) streamChat(rec *record, reply *serve.Reply, q *chatRequest, hea
 	if err != nil {
 		return nil // the client is gone
 	}
-	if failure := a.failure(end); failure != nil {
+	if failure := failureOf(end); failure != nil {
 		out.send(failure)
 		return failure
 	}
-	finish := a.finishReason(end)
-	if out.send(chunk(delta{}, &finish, noteOf(notice(end, a.thought, a.answered)))) != nil {
+	finish, said := a.finishReason(end, true), a.notice(end, true)
+	if out.send(chunk(delta{}, &finish, noteOf(said))) != nil {
 		return nil
 	}
 	if q.includeUsage {
-		u := usageOf(end, a.reasoningTokens)
+		u := usageOf(end, a.reasoningTokens, said)
 		if out.send(chatChunk{chatHead: head, Choices: []chunkChoice{}, Usage: &u}) != nil {
 			return nil
 		}

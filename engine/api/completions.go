@@ -69,6 +69,9 @@ func (s *Server) readText(o *object) (*textRequest, *Error) {
 	}
 	var err *Error
 	q.prompt, err = s.readPrompt("prompt", raw, true)
+	if err == nil && len(q.prompt) == 0 {
+		err = invalid("prompt", "%v", serve.ErrEmptyPrompt)
+	}
 	return q, err
 }
 
@@ -150,9 +153,12 @@ func (a *textAssembler) take(e serve.Event) *textChoice {
 		l.TokenLogprobs = append(l.TokenLogprobs, t.Logprob.Logprob)
 		l.TextOffset = append(l.TextOffset, a.offset)
 		a.offset += utf8.RuneCountInString(piece)
-		top := map[string]float64{}
+		top := map[string]float64{piece: t.Logprob.Logprob} // as OpenAI does: the token chosen is always among them
 		for _, other := range t.Top {
-			top[a.tokenizer.Decode([]int32{other.ID})] = other.Logprob
+			name := a.tokenizer.Decode([]int32{other.ID})
+			if _, there := top[name]; !there { // two halves of characters have one name; the likelier stays
+				top[name] = other.Logprob
+			}
 		}
 		l.TopLogprobs = append(l.TopLogprobs, top)
 	}
@@ -187,8 +193,9 @@ func (s *Server) plainText(rec *record, reply *serve.Reply, head chatHead, a *te
 	}
 	finish := string(end.Reason)
 	whole.FinishReason = &finish
-	u := usageOf(end, 0)
-	return p.finish(textReply{head, []textChoice{whole}, &u, noteOf(notice(end, false, true))}, failureOf(end))
+	said := notice(end, false, true)
+	u := usageOf(end, 0, said)
+	return p.finish(textReply{head, []textChoice{whole}, &u, noteOf(said)}, failureOf(end))
 }
 
 func (s *Server) streamText(rec *record, reply *serve.Reply, q *textRequest, head chatHead, a *textAssembler) *Error {
@@ -218,12 +225,12 @@ func (s *Server) streamText(rec *record, reply *serve.Reply, q *textRequest, hea
 		out.send(failure)
 		return failure
 	}
-	finish := string(end.Reason)
-	if out.send(chunk(textChoice{FinishReason: &finish}, noteOf(notice(end, false, true)))) != nil {
+	finish, said := string(end.Reason), notice(end, false, true)
+	if out.send(chunk(textChoice{FinishReason: &finish}, noteOf(said))) != nil {
 		return nil
 	}
 	if q.includeUsage {
-		u := usageOf(end, 0)
+		u := usageOf(end, 0, said)
 		if out.send(textReply{chatHead: head, Choices: []textChoice{}, Usage: &u}) != nil {
 			return nil
 		}

@@ -20,9 +20,25 @@
 // tool_choice "required" or a function's name begins the call at once, without thinking; where the name is open, only the
 // tools' names can be written. The opening tokens count as the reply's.
 //
-// Stop texts are looked for in all that the model writes, thinking and tool calls included. A seed gives the same reply
+// Stop texts of a chat are looked for in the text that the client sees, thinking and content, each by itself: not in the
+// markup of tool calls, their arguments or forced tokens, nor in the newlines around them that are left out. A seed gives the same reply
 // again for the same request and system_fingerprint. logprobs are the network's own, before penalties, temperature and
 // truncation; in a chat they cover the content, not thinking, tool calls or forced tokens.
+//
+// # Calls that are cut off
+//
+// A reply can end inside a call, because it ran out of tokens or because the model gave up. A plain reply leaves such a call
+// out, markup and all: the arguments of every call handed out are a JSON object. A stream cannot take back what it has sent;
+// it begins a call only with the first of its arguments, so that the client holds "{…" cut off, which no JSON reader takes,
+// and never a call that seems to have no arguments. finish_reason is "length" where the tokens ran out, else "stop" (plain:
+// "tool_calls" where whole calls came before), and slipway.notice says what happened. Clients treat a call by what its
+// finish_reason and arguments say, as they must with OpenAI, which sends cut arguments with "length" too.
+//
+// # Replies that are cut
+//
+// A client that leaves cancels its reply. One that closes only its sending side cannot be told from it and is treated alike:
+// it gets 499 with code "cancelled", or that error as the last event of a stream that ends without [DONE], or as the body
+// of a plain reply whose white space was sent already. Only a whole reply has a finish_reason.
 //
 // # Who may ask
 //

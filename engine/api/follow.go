@@ -67,6 +67,7 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 	Slipway struct {
 		ComputedTokens int     `json:"computed_tokens"`
+		Notice         string  `json:"notice,omitempty"`
 		TokenizeMs     float64 `json:"tokenize_ms"`
 		QueueMs        float64 `json:"queue_ms"`
 		PrefillMs      float64 `json:"prefill_ms"`
@@ -74,7 +75,7 @@ type usage struct {
 	} `json:"slipway"`
 }
 
-func usageOf(end *serve.End, reasoningTokens int) *usage {
+func usageOf(end *serve.End, reasoningTokens int, notice string) *usage {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	var u usage
 	u.PromptTokens = end.Usage.PromptTokens()
@@ -83,6 +84,7 @@ func usageOf(end *serve.End, reasoningTokens int) *usage {
 	u.PromptDetails.CachedTokens = end.Usage.CachedTokens
 	u.CompletionDetails.ReasoningTokens = reasoningTokens
 	u.Slipway.ComputedTokens = end.Usage.ComputedTokens
+	u.Slipway.Notice = notice
 	u.Slipway.TokenizeMs = ms(end.Times.Tokenize)
 	u.Slipway.QueueMs = ms(end.Times.Queue)
 	u.Slipway.PrefillMs = ms(end.Times.Prefill)

@@ -223,6 +223,7 @@ type usageRead struct {
 	} `json:"completion_tokens_details"`
 	Slipway struct {
 		Computed int `json:"computed_tokens"`
+		Notice   string
 	}
 }
 

@@ -1,0 +1,178 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// streamed is what a client puts together from a stream.
+type streamed struct {
+	content, thinking, finish, notice string
+	calls                             []call
+	completion                        int
+}
+
+func (s *server) stream(t *testing.T, members string) (got streamed) {
+	t.Helper()
+	for _, c := range s.open(t, t.Context(), chatPath, chat(members+`,"stream":true,"stream_options":{"include_usage":true}`)).all() {
+		if c.Usage != nil {
+			got.completion = c.Usage.Completion
+		}
+		if len(c.Choices) == 0 {
+			continue
+		}
+		d := c.Choices[0].Delta
+		if d.Content != nil {
+			got.content += *d.Content
+		}
+		if d.Reasoning != nil {
+			got.thinking += *d.Reasoning
+		}
+		for _, piece := range d.ToolCalls {
+			if piece.ID != "" {
+				got.calls = append(got.calls, piece)
+			} else {
+				got.calls[len(got.calls)-1].Function.Arguments += piece.Function.Arguments
+			}
+		}
+		if c.Choices[0].FinishReason != nil {
+			got.finish, got.notice = *c.Choices[0].FinishReason, c.Slipway.Notice
+		}
+	}
+	return got
+}
+
+// A client runs what it is handed: arguments that are cut off, or missing and taken for none, must never look like a call.
+func TestUnfinishedCallIsHandedOut(t *testing.T) {
+	half := timeCall[:strings.Index(timeCall, "\n</parameter>")]
+	named := `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`
+	tests := []struct {
+		name, say, members string
+		content, finish    string
+		calls              int    // whole ones
+		begun              int    // calls that a stream has begun
+		streamFinish       string // where it differs
+	}{
+		{"ends in the opening", "I look.\n\n<tool_call>\n<function=get_", "", "I look.", "stop", 0, 0, ""},
+		{"ends behind the tag", "I look.\n\n<tool_call>", "", "I look.", "stop", 0, 0, ""},
+		{"ends behind the name", "I look.\n\n<tool_call>\n<function=get_time>\n", "", "I look.", "stop", 0, 0, ""},
+		{"ends in a value", "I look.\n\n" + half, "", "I look.", "stop", 0, 1, ""},
+		{"runs out in a value", half + strings.Repeat(" UTC", 50), `,"max_tokens":40`, "", "length", 0, 1, ""},
+		{"ends in the second call", weatherCall + "\n" + half, "", "", "tool_calls", 1, 2, "stop"},
+		{"ends in the second call's opening", weatherCall + "\n<tool_call>\n<func", "", "", "tool_calls", 1, 1, ""},
+		{"required call of one token", timeCall, `,"tool_choice":"required","max_tokens":1`, "", "length", 0, 0, ""},
+		{"required call of two tokens", timeCall, `,"tool_choice":"required","max_tokens":2`, "", "length", 0, 0, ""},
+		{"required call of three tokens", timeCall, `,"tool_choice":"required","max_tokens":3`, "", "length", 0, 0, ""},
+		{"named call of one token", timeCall, named + `,"max_tokens":1`, "", "length", 0, 0, ""},
+		{"named call of three tokens", timeCall, named + `,"max_tokens":3`, "", "length", 0, 0, ""},
+		{"named call of five tokens", timeCall, named + `,"max_tokens":5`, "", "length", 0, 0, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t, setup{})
+			s.say(test.say)
+			members := twoTools + thinkingOff + test.members
+			r := s.ask(t, members)
+			c := r.Choices[0]
+			if c.FinishReason != test.finish || len(c.Message.ToolCalls) != test.calls || !strings.Contains(r.Slipway.Notice, "inside a tool call; it is left out") || r.Usage.Slipway.Notice != r.Slipway.Notice {
+				t.Errorf("plain: %+v, notice %q, %q", c, r.Slipway.Notice, r.Usage.Slipway.Notice)
+			}
+			for _, call := range c.Message.ToolCalls {
+				if !json.Valid([]byte(call.Function.Arguments)) {
+					t.Errorf("plain: arguments %q", call.Function.Arguments)
+				}
+			}
+			if content := c.Message.Content; test.calls == 0 && (content == nil || *content != test.content) {
+				t.Errorf("plain: content %v, want %q", content, test.content)
+			}
+			got := s.stream(t, members)
+			finish := test.finish
+			if test.streamFinish != "" {
+				finish = test.streamFinish
+			}
+			if got.finish != finish || got.content != test.content || len(got.calls) != test.begun || !strings.Contains(got.notice, "inside a tool call") {
+				t.Errorf("stream: %+v", got)
+			}
+			for i, call := range got.calls {
+				if whole := i < test.calls; json.Valid([]byte(call.Function.Arguments)) != whole || call.Function.Arguments == "" {
+					t.Errorf("stream: call %d has the arguments %q", i, call.Function.Arguments)
+				}
+			}
+		})
+	}
+}
+
+// Stop texts end what the client sees, thinking and content. Markup and forced tokens hold none.
+func TestStopTextActsOnMarkup(t *testing.T) {
+	named := `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`
+	call := `get_time {"zone":"UTC"}`
+	tests := []struct {
+		name, say, members, stop   string
+		thinking, content, calling string
+		finish                     string
+	}{
+		{"newline in a call's markup", timeCall, "", `"\n"`, "", "", call, "tool_calls"},
+		{"newline between content and call", "I look.\n\n" + timeCall, "", `"\n"`, "", "I look.", call, "tool_calls"},
+		{"newline in forced tokens", timeCall, named, `"\n"`, "", "", call, "tool_calls"},
+		{"required, newline", timeCall, `,"tool_choice":"required"`, `["\n","function"]`, "", "", call, "tool_calls"},
+		{"tag as a stop text", timeCall, "", `["<tool_call>","zone","UTC"]`, "", "", call, "tool_calls"},
+		{"newline in content", "one\ntwo", "", `"\n"`, "", "one", "", "stop"},
+		{"text across tokens", "one, two, three", "", `", three"`, "", "one, two", "", "stop"},
+		{"text that begins and does not end", "one, two", "", `", twos"`, "", "one, two", "", "stop"},
+		{"content in front of a call", "one two " + timeCall, "", `"two"`, "", "one ", "", "stop"},
+		{"text that only a call would join", "one\n" + timeCall + "\ntwo", "", `"onetwo"`, "", "onetwo", call, "tool_calls"},
+		{"in thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`, `" so"`, "I think", "", "", "stop"},
+		{"behind thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`, `"\n"`, "I think so.", "Hello!", "", "stop"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t, setup{})
+			s.say(test.say)
+			members := twoTools + test.members + `,"stop":` + test.stop
+			if !strings.Contains(members, "enable_thinking") {
+				members += thinkingOff
+			}
+			r := s.ask(t, members)
+			m, content, calling := r.Choices[0].Message, "", ""
+			if m.Content != nil {
+				content = *m.Content
+			}
+			for _, c := range m.ToolCalls {
+				calling += c.Function.Name + " " + c.Function.Arguments
+			}
+			if m.Reasoning != test.thinking || content != test.content || calling != test.calling || r.Choices[0].FinishReason != test.finish {
+				t.Errorf("plain: %+v, content %q", r.Choices[0], content)
+			}
+			got := s.stream(t, members)
+			calling = ""
+			for _, c := range got.calls {
+				calling += c.Function.Name + " " + c.Function.Arguments
+			}
+			if got.thinking != test.thinking || got.content != test.content || calling != test.calling || got.finish != test.finish || got.completion != r.Usage.Completion {
+				t.Errorf("stream: %+v, want %d tokens", got, r.Usage.Completion)
+			}
+		})
+	}
+}
+
+// The reply ends with the token that makes a stop text or the one wanted call whole.
+func TestReplyGoesOnBehindItsEnd(t *testing.T) {
+	long := strings.Repeat(" and on", 100)
+	for name, test := range map[string]struct{ say, members string }{
+		"stop text": {"one, two", `,"stop":"two"`},
+		"one call":  {timeCall, twoTools + `,"parallel_tool_calls":false`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, setup{})
+			s.say(test.say + long)
+			r := s.ask(t, test.members+thinkingOff)
+			if most := len(encode(test.say)); r.Usage.Completion > most || r.Choices[0].FinishReason == "length" {
+				t.Errorf("%d tokens for a reply of %d", r.Usage.Completion, most)
+			}
+			if !strings.Contains(s.log.String(), "outcome=stop") {
+				t.Errorf("log: %s", s.log.String())
+			}
+		})
+	}
+}
