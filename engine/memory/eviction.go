@@ -1,12 +1,14 @@
 package memory
 
+import "cmp"
+
 // Room makes room for cost in a tier and returns the points that have to leave it, in order; the caller gives their states or
 // files back before it adds the new one. ok is false, and nothing leaves, where even without every point that may leave it
 // would not fit.
 //
 // What goes first is what would save the least recomputation per byte: see [Index.worth]. The only point of a conversation
 // that was restored at least once goes after all others, however old.
-func (x *Index) Room(t Tier, cost Cost) (gone []*Point, ok bool) {
+func (x *Index) Room(t Tier, cost Cost) (gone []Gone, ok bool) {
 	u := &x.usage[t]
 	if u.fits(cost) {
 		return nil, true
@@ -21,9 +23,7 @@ func (x *Index) Room(t Tier, cost Cost) (gone []*Point, ok bool) {
 		return nil, false
 	}
 	for !u.fits(cost) {
-		p := x.leastWorth(t)
-		x.Release(p, t, LostEvicted)
-		gone = append(gone, p)
+		gone = append(gone, x.Release(x.leastWorth(t), t, LostEvicted))
 	}
 	return gone, true
 }
@@ -31,31 +31,32 @@ func (x *Index) Room(t Tier, cost Cost) (gone []*Point, ok bool) {
 // leastWorth is the point that leaves a tier next. There is one.
 func (x *Index) leastWorth(t Tier) *Point {
 	var least *Point
-	var leastKept bool
+	var leastRank int
 	var leastWorth float64
 	for p := range x.points {
 		if p.pins > 0 || !p.In(t) {
 			continue
 		}
-		kept, worth := x.last(p, t), x.worth(p, t)
-		less := least == nil
-		switch {
-		case less:
-		case kept != leastKept:
-			less = leastKept
-		case worth != leastWorth:
-			less = worth < leastWorth
-		default:
-			less = p.serial < least.serial
-		}
-		if less {
-			least, leastKept, leastWorth = p, kept, worth
+		rank, worth := x.rank(p, t), x.worth(p, t)
+		if least == nil || cmp.Or(cmp.Compare(rank, leastRank), cmp.Compare(worth, leastWorth), cmp.Compare(p.serial, least.serial)) < 0 {
+			least, leastRank, leastWorth = p, rank, worth
 		}
 	}
 	if least == nil {
 		panic("memory: nothing can leave a full tier")
 	}
 	return least
+}
+
+// rank orders what worth does not decide: points of another key, others, the last of a conversation.
+func (x *Index) rank(p *Point, t Tier) int {
+	switch {
+	case p.key != x.key:
+		return 0
+	case x.last(p, t):
+		return 2
+	}
+	return 1
 }
 
 // last tells whether p is the only point of a conversation that was restored. In memory, a copy on disk is another; on disk,

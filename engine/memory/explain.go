@@ -34,7 +34,7 @@ type Parting struct {
 // Ids of context shown at a parting.
 const (
 	partingBefore = 16
-	partingAfter  = 24
+	partingAfter  = 64 // a UUID is up to 36 of them, and what follows must show
 )
 
 // smallAgain is how much recomputation needs no reason: headers between a point and where a turn begins.
@@ -62,7 +62,7 @@ func (x *Index) Explain(key Key, prompt []int32, used, most int) Explanation {
 		if other == key {
 			continue
 		}
-		if m := x.Find(other, prompt, most); m.Point != nil && m.Usable > used+smallAgain {
+		if m := x.Find(other, prompt, most, true); m.Point != nil && m.Usable > used+smallAgain {
 			e.Cause, e.Keys = CauseOtherKey, key.Differences(other)
 			_, _, e.Common = otherRoot.walk(prompt, nil)
 			e.Again = max(0, min(e.Common, most)-used)

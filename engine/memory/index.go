@@ -42,6 +42,9 @@ func (p *Point) Key() Key { return p.key }
 // Prefix spells the ids that the point stands behind, [Len], a copy.
 func (p *Point) Prefix() []int32 { return p.node.ids() }
 
+// Conversation is the one that the point belongs to.
+func (p *Point) Conversation() *Conversation { return p.conversation }
+
 // Conversation groups points that follow each other: a request continues the conversation of the point that it was restored
 // from, unless that is the end of a system block, which belongs to all.
 type Conversation struct {
@@ -52,6 +55,7 @@ type Conversation struct {
 // Index is the book of restore points. It decides; it holds no state. Not safe for concurrent use.
 type Index struct {
 	roots  map[Key]*node
+	key    Key // what is computed now; points of another key leave first
 	usage  [tiers]usage
 	points map[*Point]bool
 	tick   uint64 // requests
@@ -61,10 +65,10 @@ type Index struct {
 	historyTokens int // bound on ids that no point stands behind
 }
 
-// NewIndex makes an empty book. historyTokens bounds how many ids are remembered, 4 bytes each, to say why a prompt missed;
+// NewIndex makes an empty book. key is what states are computed under now. historyTokens bounds how many ids are remembered, 4 bytes each, to say why a prompt missed;
 // what points stand behind is always remembered.
-func NewIndex(memory, disk Budget, historyTokens int) *Index {
-	x := &Index{roots: map[Key]*node{}, points: map[*Point]bool{}, historyTokens: historyTokens}
+func NewIndex(key Key, memory, disk Budget, historyTokens int) *Index {
+	x := &Index{key: key, roots: map[Key]*node{}, points: map[*Point]bool{}, historyTokens: historyTokens}
 	for t, b := range []Budget{memory, disk} {
 		x.usage[t] = usage{budget: b, pages: map[PageID]int{}}
 	}
@@ -85,18 +89,22 @@ type Match struct {
 }
 
 // Find looks for the point that saves the most of prompt, of which at most most tokens may be taken from a point. Where two
-// save the same, the one in memory serves. Every id is compared.
-func (x *Index) Find(key Key, prompt []int32, most int) Match {
+// save the same, the one in memory serves. On disk a point with a tape lies as it was at its reach, and serves that length
+// alone. Without disk only points in memory are looked at. Every id is compared.
+func (x *Index) Find(key Key, prompt []int32, most int, disk bool) Match {
 	root := x.roots[key]
 	if root == nil {
 		return Match{}
 	}
 	var m Match
 	consider := func(p *Point) {
-		if p.Len > most {
+		if p.Len > most || !disk && !p.In(InMemory) {
 			return
 		}
 		usable := p.Len + common(prompt[p.Len:most], p.Tail)
+		if !p.In(InMemory) && usable < p.Reach() {
+			return
+		}
 		if better := usable - m.Usable; m.Point == nil || better > 0 || better == 0 && p.In(InMemory) && !m.Point.In(InMemory) {
 			m.Point, m.Usable = p, usable
 		}
@@ -192,17 +200,29 @@ func (x *Index) Hold(p *Point, t Tier, cost Cost) {
 	p.conversation.held[t]++
 }
 
+// Gone is a point that left a tier, and the pages of that tier that no point refers to any more.
+type Gone struct {
+	*Point
+	Free []PageID
+}
+
 // Release takes a point out of a tier; one that no tier holds is forgotten, and why is kept for [Index.Explain].
-func (x *Index) Release(p *Point, t Tier, why Lost) {
+func (x *Index) Release(p *Point, t Tier, why Lost) Gone {
 	if p.held[t] == nil {
 		panic("memory: Release of a point that is not held")
 	}
+	g := Gone{Point: p}
 	x.usage[t].take(*p.held[t])
+	g.Free = x.Unheld(t, p.held[t].Pages)
 	p.held[t] = nil
 	p.conversation.held[t]--
-	if p.In(InMemory) || p.In(OnDisk) {
-		return
+	if !p.In(InMemory) && !p.In(OnDisk) {
+		x.remove(p, why)
 	}
+	return g
+}
+
+func (x *Index) remove(p *Point, why Lost) {
 	delete(x.points, p)
 	for i, other := range p.node.points {
 		if other == p {
@@ -213,9 +233,45 @@ func (x *Index) Release(p *Point, t Tier, why Lost) {
 	p.node.lost = why
 }
 
+// Unheld gives those of a tier's pages that no point refers to.
+func (x *Index) Unheld(t Tier, pages []PageID) (free []PageID) {
+	for _, page := range pages {
+		if x.usage[t].pages[page] == 0 {
+			free = append(free, page)
+		}
+	}
+	return free
+}
+
+// Below gives the longest point on the path of ids, in any tier, or nil.
+func (x *Index) Below(key Key, ids []int32) *Point {
+	return x.deepest(key, ids, func(*Point) bool { return true })
+}
+
+// Nearest gives the longest point in memory on the path of ids: what it stands behind has the same pages.
+func (x *Index) Nearest(key Key, ids []int32) *Point {
+	return x.deepest(key, ids, func(p *Point) bool { return p.In(InMemory) })
+}
+
+func (x *Index) deepest(key Key, ids []int32, fits func(*Point) bool) (best *Point) {
+	if root := x.roots[key]; root != nil {
+		root.walk(ids, func(n *node) {
+			for _, p := range n.points {
+				if fits(p) && (best == nil || p.Len > best.Len) {
+					best = p
+				}
+			}
+		})
+	}
+	return best
+}
+
 // Pin keeps a point from being evicted until Unpin: a running request uses it.
 func (x *Index) Pin(p *Point)   { p.pins++ }
 func (x *Index) Unpin(p *Point) { p.pins-- }
+
+// Pinned tells whether a running request, or a write, uses the point.
+func (x *Index) Pinned(p *Point) bool { return p.pins > 0 }
 
 // Points visits all points, in no order.
 func (x *Index) Points(visit func(*Point)) {

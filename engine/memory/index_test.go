@@ -36,6 +36,9 @@ func (n naive) usable(key Key, prompt []int32, most int) int {
 			}
 			reach++
 		}
+		if !p.point.In(InMemory) && reach < len(p.prefix)+len(p.tail) {
+			continue // on disk it lies as it was at its reach
+		}
 		best = max(best, reach)
 	}
 	return best
@@ -53,7 +56,7 @@ func TestIndexAgreesWithASearchOfEverything(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		memory := Budget{OwnBytes: 1500, Pages: 30, TotalBytes: 4000, PageBytes: 100}
 		disk := Budget{OwnBytes: math.MaxInt64, Pages: math.MaxInt, TotalBytes: 3000, PageBytes: 100}
-		x := NewIndex(memory, disk, 200)
+		x := NewIndex(exact, memory, disk, 200)
 		var list naive
 		var pinned []*Point
 		random := func(n int) []int32 {
@@ -71,8 +74,9 @@ func TestIndexAgreesWithASearchOfEverything(t *testing.T) {
 			}
 			return random(1 + r.IntN(40))
 		}
-		leave := func(gone []*Point) {
-			for _, g := range gone {
+		leave := func(gone []Gone) {
+			for _, gone := range gone {
+				g := gone.Point
 				if slices.Contains(pinned, g) {
 					t.Fatal("a pinned point was evicted")
 				}
@@ -129,7 +133,7 @@ func TestIndexAgreesWithASearchOfEverything(t *testing.T) {
 			}
 			ids := prompt()
 			most := r.IntN(len(ids) + 1)
-			m := x.Find(key, ids, most)
+			m := x.Find(key, ids, most, true)
 			if want := list.usable(key, ids, most); m.Usable != want {
 				t.Fatalf("seed %d: %d tokens are usable, the index says %d", seed, want, m.Usable)
 			}
@@ -155,7 +159,7 @@ func ids(from, n int) []int32 {
 }
 
 func TestTapeServesEveryLengthThatItCovers(t *testing.T) {
-	x := NewIndex(unbounded(), unbounded(), 1000)
+	x := NewIndex(exact, unbounded(), unbounded(), 1000)
 	whole := ids(0, 120)
 	p := x.Add(exact, whole[:50], whole[50:100], KindCancelled, x.Open(nil), InMemory, Cost{Bytes: 1})
 	for _, c := range []struct {
@@ -170,7 +174,7 @@ func TestTapeServesEveryLengthThatItCovers(t *testing.T) {
 		{"bound inside the tape", whole, 60, 60},
 		{"bound before the base", whole, 49, 0},
 	} {
-		if m := x.Find(exact, c.prompt, c.most); m.Usable != c.want || (m.Point == p) != (c.want > 0) {
+		if m := x.Find(exact, c.prompt, c.most, true); m.Usable != c.want || (m.Point == p) != (c.want > 0) {
 			t.Errorf("%s: %d tokens, wanted %d", c.name, m.Usable, c.want)
 		}
 	}
@@ -187,11 +191,11 @@ func TestKeyThatDiffersInOnePartIsNotUsedAndIsSaid(t *testing.T) {
 		"numerics":       func(k *Key) { k.Numerics = "2" },
 		"model":          func(k *Key) { k.Model = "n" },
 	} {
-		x := NewIndex(unbounded(), unbounded(), 1000)
+		x := NewIndex(exact, unbounded(), unbounded(), 1000)
 		other := exact
 		change(&other)
 		x.Add(other, prompt[:90], nil, KindTurn, x.Open(nil), InMemory, Cost{})
-		if m := x.Find(exact, prompt, 99); m.Point != nil {
+		if m := x.Find(exact, prompt, 99, true); m.Point != nil {
 			t.Errorf("%s: a foreign point was used", name)
 		}
 		e := x.Explain(exact, prompt, 0, 99)
@@ -222,7 +226,7 @@ func TestForeignDraftSectionLeavesThePointGood(t *testing.T) {
 // A budget of three points, and 500 one-off prompts between the turns of a conversation that was restored once.
 func TestFloodOfOneOffPromptsDoesNotWashAConversationAway(t *testing.T) {
 	three := Budget{OwnBytes: 300, Pages: 1000, TotalBytes: math.MaxInt64, PageBytes: 0}
-	x := NewIndex(three, Budget{}, 100_000)
+	x := NewIndex(exact, three, Budget{}, 100_000)
 	add := func(c *Conversation, prefix []int32, kind Kind) {
 		cost := Cost{Bytes: 100}
 		if _, ok := x.Room(InMemory, cost); !ok {
@@ -233,7 +237,7 @@ func TestFloodOfOneOffPromptsDoesNotWashAConversationAway(t *testing.T) {
 	conversation := ids(0, 400)
 	c := x.Open(nil)
 	add(c, conversation[:300], KindTurn)
-	m := x.Find(exact, conversation, 399)
+	m := x.Find(exact, conversation, 399, true)
 	c = x.Open(m.Point) // restored once
 	add(c, conversation[:350], KindTurn)
 	add(c, conversation[:390], KindReply)
@@ -246,13 +250,13 @@ func TestFloodOfOneOffPromptsDoesNotWashAConversationAway(t *testing.T) {
 			t.Fatalf("%d bytes held", u.OwnBytes)
 		}
 	}
-	if m := x.Find(exact, conversation, 399); m.Usable < 300 {
+	if m := x.Find(exact, conversation, 399, true); m.Usable < 300 {
 		t.Fatalf("%d tokens of the conversation are left", m.Usable)
 	}
 }
 
 func TestConversationNeverRestoredGoesBeforeOneThatWas(t *testing.T) {
-	x := NewIndex(Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
+	x := NewIndex(exact, Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
 	old := x.Add(exact, ids(0, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	x.Open(old)
 	for range 50 {
@@ -260,26 +264,26 @@ func TestConversationNeverRestoredGoesBeforeOneThatWas(t *testing.T) {
 	}
 	x.Add(exact, ids(1000, 5000), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	gone, ok := x.Room(InMemory, Cost{Bytes: 100})
-	if !ok || len(gone) != 1 || gone[0] == old {
+	if !ok || len(gone) != 1 || gone[0].Point == old {
 		t.Fatal("the only point of a conversation that was restored went first")
 	}
 }
 
 func TestRoomThatPinsForbidTakesNothing(t *testing.T) {
-	x := NewIndex(Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
+	x := NewIndex(exact, Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
 	a := x.Add(exact, ids(0, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	x.Add(exact, ids(50, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	x.Pin(a)
 	if gone, ok := x.Room(InMemory, Cost{Bytes: 150}); ok || len(gone) > 0 || x.Usage(InMemory).Points != 2 {
 		t.Fatal("points left for something that cannot fit")
 	}
-	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}); !ok || len(gone) != 1 || gone[0] == a {
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}); !ok || len(gone) != 1 || gone[0].Point == a {
 		t.Fatal("the pinned point went, or nothing did")
 	}
 }
 
 func TestPeriodicPointsGetSparseBehindAndNeverPassOnePeriodNearTheEnd(t *testing.T) {
-	x := NewIndex(unbounded(), unbounded(), 1_000_000)
+	x := NewIndex(exact, unbounded(), unbounded(), 1_000_000)
 	whole := ids(0, 100_000)
 	const period = 512
 	c := x.Open(nil)
@@ -292,14 +296,14 @@ func TestPeriodicPointsGetSparseBehindAndNeverPassOnePeriodNearTheEnd(t *testing
 		t.Errorf("%d of %d points are left", left, len(whole)/period)
 	}
 	for edit := len(whole) - (denseSpan-1)*period; edit < len(whole); edit += 100 {
-		if m := x.Find(exact, append(slices.Clone(whole[:edit]), -1), edit); edit-m.Usable > period {
+		if m := x.Find(exact, append(slices.Clone(whole[:edit]), -1), edit, true); edit-m.Usable > period {
 			t.Fatalf("an edit at %d is %d tokens from a point", edit, edit-m.Usable)
 		}
 	}
 }
 
 func TestShortReplysEndGoesWhenTheTurnBelowIsNearAndALaterPointCarriesOn(t *testing.T) {
-	x := NewIndex(unbounded(), unbounded(), 1000)
+	x := NewIndex(exact, unbounded(), unbounded(), 1000)
 	whole := ids(0, 300)
 	c := x.Open(nil)
 	for _, p := range []struct {
@@ -315,7 +319,7 @@ func TestShortReplysEndGoesWhenTheTurnBelowIsNearAndALaterPointCarriesOn(t *test
 }
 
 func TestPartingShowsBothSides(t *testing.T) {
-	x := NewIndex(unbounded(), unbounded(), 1000)
+	x := NewIndex(exact, unbounded(), unbounded(), 1000)
 	old := ids(0, 100)
 	x.Open(nil)
 	x.Learn(exact, old)
@@ -334,7 +338,7 @@ func TestPartingShowsBothSides(t *testing.T) {
 }
 
 func TestEvictedPointIsNamedAsTheCause(t *testing.T) {
-	x := NewIndex(unbounded(), unbounded(), 1000)
+	x := NewIndex(exact, unbounded(), unbounded(), 1000)
 	prompt := ids(0, 100)
 	c := x.Open(nil)
 	x.Learn(exact, prompt)
@@ -351,7 +355,7 @@ func TestEvictedPointIsNamedAsTheCause(t *testing.T) {
 
 // 100 conversations of 100,000 tokens with 100 points each, which share a system prompt.
 func BenchmarkFindAmongTenThousandPoints(b *testing.B) {
-	x := NewIndex(unbounded(), unbounded(), 1000)
+	x := NewIndex(exact, unbounded(), unbounded(), 1000)
 	const length = 100_000
 	var prompts [][]int32
 	for i := range 100 {
@@ -366,7 +370,7 @@ func BenchmarkFindAmongTenThousandPoints(b *testing.B) {
 		prompts = append(prompts, prompt)
 	}
 	for i := 0; b.Loop(); i++ {
-		if m := x.Find(exact, prompts[i%100], length-1); m.Usable != length/100*99 {
+		if m := x.Find(exact, prompts[i%100], length-1, true); m.Usable != length/100*99 {
 			b.Fatal(m.Usable)
 		}
 	}

@@ -31,7 +31,7 @@ const near = 8
 // Tidy thins the points on the path of ids, which a request has just ended with: periodic ones get sparse with distance, and
 // a turn's or a reply's point goes when another one that stays is near below it and a later one carries on. It returns what
 // left memory and what left the disk.
-func (x *Index) Tidy(key Key, ids []int32, period int) (gone [2][]*Point) {
+func (x *Index) Tidy(key Key, ids []int32, period int) (gone [2][]Gone) {
 	root := x.roots[key]
 	if root == nil {
 		return gone
@@ -54,8 +54,7 @@ func (x *Index) Tidy(key Key, ids []int32, period int) (gone [2][]*Point) {
 		}
 		for t := range tiers {
 			if p.In(t) {
-				x.Release(p, t, why)
-				gone[t] = append(gone[t], p)
+				gone[t] = append(gone[t], x.Release(p, t, why))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 type Change struct {
 	Place    string // what stands before it, the last placeChars of it
 	Old, New string
+	Rejoins  bool // the same text follows on both sides: a value was exchanged, not another text begun
 }
 
 // Widths of a change, in bytes. A place of 24 names the key or the sentence that holds the value; a value of 48 holds a UUID
@@ -30,7 +31,16 @@ func ChangeAt(before, old, new string) Change {
 	if len(head) > valueChars {
 		at, head = len(before), "" // no value is that long: it is text without white space
 	}
-	return Change{Place: last(before[:at], placeChars), Old: head + word(old), New: head + word(new)}
+	oldWord, newWord := word(old), word(new)
+	return Change{Place: last(before[:at], placeChars), Old: head + oldWord, New: head + newWord, Rejoins: rejoins(old[len(oldWord):], new[len(newWord):])}
+}
+
+// rejoinChars is how much equal text shows that both sides go on alike.
+const rejoinChars = 8
+
+func rejoins(a, b string) bool {
+	n := min(len(a), len(b), rejoinChars)
+	return n > 0 && a[:n] == b[:n]
 }
 
 func word(s string) string {
@@ -97,6 +107,9 @@ const (
 
 // Observe takes the change that a request missed by. found is true once its place had volatileAfter different values.
 func (v *Volatile) Observe(c Change) (found bool) {
+	if !c.Rejoins {
+		return false
+	}
 	at := -1
 	for i := range v.places {
 		if v.places[i].text == c.Place {

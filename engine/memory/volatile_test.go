@@ -25,6 +25,11 @@ func TestChangingValueIsCutOutWholeAndItsShapeNamed(t *testing.T) {
 
 func TestFreshIdOnEveryTurnIsRecognisedAndAnEditIsNot(t *testing.T) {
 	var v Volatile
+	for _, question := range []string{"1 apple?", "2 pears, or more?", "3 is odd, yes", "4 is what"} {
+		if v.Observe(ChangeAt("<|im_start|>user\n", "0 is nothing", question)) {
+			t.Fatal("other questions behind one system prompt taken for volatile text")
+		}
+	}
 	edit := ChangeAt("def answer(): return ", "41\n", "42\n")
 	if v.Observe(edit) {
 		t.Fatal("one edit taken for volatile text")

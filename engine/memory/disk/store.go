@@ -1,0 +1,292 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"slipway/engine/memory"
+)
+
+// Options of a store.
+type Options struct {
+	CapBytes   int64 // of all files, at every moment
+	DailyBytes int64 // written in a day (UTC); 0 means no bound
+	PageTokens int
+	StateBytes int64                  // of a point's state
+	Positions  func(tokens int) int64 // bytes of the first tokens positions of a page
+	ReplyBytes int64                  // of the file of replies
+	Now        func() time.Time
+	Log        *slog.Logger
+}
+
+// Exporter is a state that can be written. Its methods are called from the store's goroutine.
+type Exporter interface {
+	ReadState(dst []byte)
+	ReadPage(dst []byte, index, tokens int)
+	Release()
+}
+
+// Found is a point that an earlier run left.
+type Found struct {
+	Key  memory.Key
+	Kind memory.Kind
+	IDs  []int32
+	Cost memory.Cost
+}
+
+// Stats are totals since the store was opened.
+type Stats struct {
+	Written, WrittenBytes int64 // points; bytes of all files
+	Damaged               int64 // files that were torn or flipped, dropped
+	Refused               int64 // points not written because of the daily bound
+}
+
+// Store is a folder of points. Find, Cost and what is said to return at once are for one goroutine; Stats for any.
+type Store struct {
+	dir  string
+	opt  Options
+	lock *os.File
+
+	ids   map[name]memory.PageID // pages known to the book
+	names map[memory.PageID]name
+	files map[name]bool // points known to the book
+	found []Found
+
+	jobs    chan func()
+	stopped chan struct{}
+
+	// Only the background goroutine, once it runs:
+	have    map[name]bool // pages on disk
+	day     string
+	today   int64
+	replies int64
+
+	mu    sync.Mutex
+	stats Stats
+}
+
+// marker makes the folder known as ours, and to backup programs as a cache.
+const (
+	marker     = "CACHEDIR.TAG"
+	markerText = "Signature: 8a477f597d28d172789f06886806bc55\n# Restore points of slipway. They can be deleted at any time while no server runs.\n"
+)
+
+// ErrInUse says that another server has the folder.
+var ErrInUse = errors.New("another server uses this cache folder; give this one its own with --cache-disk, or run without with --no-cache-disk")
+
+// reserve is kept from the cap for the marker, the day's count, the lock and the folders themselves.
+const reserve = 64 << 10
+
+// Open takes a folder into use, making it where it is missing: what no point refers to and what is torn goes, and the points
+// that are left are read up to their ids.
+func Open(dir string, opt Options) (*Store, error) {
+	if opt.CapBytes < reserve+opt.ReplyBytes+opt.StateBytes {
+		return nil, fmt.Errorf("a disk cache of %d bytes holds no restore point of this model, which takes %d; give more with --cache-disk-bytes, or none with --no-cache-disk", opt.CapBytes, opt.StateBytes+opt.ReplyBytes+reserve)
+	}
+	s := &Store{dir: dir, opt: opt, ids: map[name]memory.PageID{}, names: map[memory.PageID]name{}, files: map[name]bool{}, have: map[name]bool{},
+		jobs: make(chan func(), 1024), stopped: make(chan struct{})}
+	if err := s.claim(); err != nil {
+		return nil, err
+	}
+	if err := s.scan(); err != nil {
+		s.lock.Close()
+		return nil, err
+	}
+	s.readDay()
+	go s.work()
+	return s, nil
+}
+
+// claim makes the folder ours alone.
+func (s *Store) claim() error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("the cache folder cannot be made: %w", err)
+	}
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return fmt.Errorf("the cache folder cannot be read: %w", err)
+	}
+	tag := filepath.Join(s.dir, marker)
+	if _, err := os.Stat(tag); errors.Is(err, fs.ErrNotExist) {
+		if len(entries) > 0 {
+			return fmt.Errorf("%s holds other files; give an empty folder, or one that is not there yet", s.dir)
+		}
+		if err := os.WriteFile(tag, []byte(markerText), 0o600); err != nil {
+			return fmt.Errorf("the cache folder cannot be written: %w", err)
+		}
+		excludeFromBackups(s.dir)
+	}
+	if err := os.Chmod(s.dir, 0o700); err != nil {
+		return err
+	}
+	if s.lock, err = lockFile(filepath.Join(s.dir, "lock")); err != nil {
+		return err
+	}
+	for _, sub := range []string{"points", "pages"} {
+		if err := os.MkdirAll(filepath.Join(s.dir, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scan reads what is there. Pages first, by name alone; they are checked when they are read.
+func (s *Store) scan() error {
+	pages, err := s.list("pages")
+	if err != nil {
+		return err
+	}
+	points, err := s.list("points")
+	if err != nil {
+		return err
+	}
+	size := s.pageFileBytes()
+	for n, bytes := range pages {
+		if bytes == size {
+			s.have[n] = true
+		} else {
+			s.damage(s.path("pages", n), damaged("a page of %d bytes", bytes)) // of another model, or torn
+		}
+	}
+	used := map[name]bool{}
+	for n := range points {
+		f, names, err := s.readPoint(n)
+		if err != nil {
+			s.damage(s.path("points", n), err)
+			continue
+		}
+		for _, page := range names {
+			used[page] = true
+		}
+		s.files[n] = true
+		s.found = append(s.found, f)
+	}
+	for n := range s.have {
+		if !used[n] {
+			os.Remove(s.path("pages", n))
+			delete(s.have, n)
+		}
+	}
+	return nil
+}
+
+// list gives a folder's files by name, and removes what an interrupted write left.
+func (s *Store) list(sub string) (map[name]int64, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, sub))
+	if err != nil {
+		return nil, fmt.Errorf("the cache folder cannot be read: %w", err)
+	}
+	out := map[name]int64{}
+	for _, e := range entries {
+		n, ok := parseName(e.Name())
+		info, err := e.Info()
+		if ok && err == nil && info.Mode().IsRegular() {
+			out[n] = info.Size()
+		} else if strings.HasPrefix(e.Name(), temporary) {
+			os.Remove(filepath.Join(s.dir, sub, e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// readPoint reads a point's file up to its ids. Its pages must be there.
+func (s *Store) readPoint(n name) (f Found, pages []name, err error) {
+	file, err := os.Open(s.path("points", n))
+	if err != nil {
+		return f, nil, err
+	}
+	defer file.Close()
+	header, head, ids, err := openPoint(file)
+	if err != nil {
+		return f, nil, err
+	}
+	pages, whole := chain(header.Key, ids, s.opt.PageTokens)
+	if whole != n || header.PageTokens != s.opt.PageTokens {
+		return f, nil, damaged("the ids are not those of the file's name")
+	}
+	for _, page := range pages {
+		if !s.have[page] {
+			return f, nil, damaged("a page is missing")
+		}
+	}
+	cost := memory.Cost{Bytes: head}
+	for _, section := range header.Sections {
+		cost.Bytes += section.Bytes
+	}
+	for _, page := range pages {
+		cost.Pages = append(cost.Pages, s.pageID(page))
+	}
+	return Found{header.Key, header.Kind, ids, cost}, pages, nil
+}
+
+// pageID numbers a page for the book.
+func (s *Store) pageID(n name) memory.PageID {
+	id, ok := s.ids[n]
+	if !ok {
+		id = memory.PageID(len(s.ids))
+		s.ids[n], s.names[id] = id, n
+	}
+	return id
+}
+
+// Found gives the points that earlier runs left.
+func (s *Store) Found() []Found { return s.found }
+
+// Budget is what the book may hold.
+func (s *Store) Budget() memory.Budget {
+	return memory.Budget{OwnBytes: math.MaxInt64, Pages: math.MaxInt, TotalBytes: s.opt.CapBytes - reserve - s.opt.ReplyBytes, PageBytes: s.pageFileBytes()}
+}
+
+// Stats is safe from any goroutine.
+func (s *Store) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+func (s *Store) count(f func(*Stats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.stats)
+}
+
+// damage drops a file that is not what was written.
+func (s *Store) damage(path string, why error) {
+	s.opt.Log.Warn("a file of the disk cache is dropped", "file", filepath.Base(path), "why", why.Error())
+	s.count(func(t *Stats) { t.Damaged++ })
+	os.Remove(path)
+}
+
+func (s *Store) path(sub string, n name) string { return filepath.Join(s.dir, sub, n.String()) }
+
+func (s *Store) pageFileBytes() int64 {
+	return pageHeadLen + 4*int64(s.opt.PageTokens) + s.opt.Positions(s.opt.PageTokens)
+}
+
+// work runs jobs one after another.
+func (s *Store) work() {
+	defer close(s.stopped)
+	for job := range s.jobs {
+		job()
+	}
+}
+
+// Close finishes what was asked for and gives the folder up, but waits no longer than patience; what is not written by then
+// is lost, and nothing is left half-written under a final name.
+func (s *Store) Close(patience time.Duration) {
+	close(s.jobs)
+	select {
+	case <-s.stopped:
+	case <-time.After(patience):
+		s.opt.Log.Warn("the disk cache was closed before everything was written")
+	}
+	s.lock.Close()
+}

@@ -1,0 +1,182 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"slipway/engine/memory"
+)
+
+// ErrDailyBound says that as much was written today as may be.
+var ErrDailyBound = errors.New("as much was written to the disk cache today as may be in a day")
+
+// temporary begins the names of files that are being written.
+const temporary = "writing-"
+
+// Cost is what a point of these ids takes, and whether it may be saved: a file of the same ids is one point already.
+func (s *Store) Cost(key memory.Key, kind memory.Kind, ids []int32) (cost memory.Cost, ok bool) {
+	pages, whole := chain(key, ids, s.opt.PageTokens)
+	if s.files[whole] {
+		return cost, false
+	}
+	sections := s.pointSections(ids)
+	// The checksums are not known yet; their digits are, at the most.
+	for i := range sections {
+		sections[i].CRC = ^uint32(0)
+	}
+	cost.Bytes = int64(len(encodeHead(pointMagic, s.pointHeader(key, kind, ids, sections), pointAlign)))
+	for _, section := range sections {
+		cost.Bytes += section.Bytes
+	}
+	for _, page := range pages {
+		cost.Pages = append(cost.Pages, s.pageID(page))
+	}
+	return cost, true
+}
+
+func (s *Store) pointHeader(key memory.Key, kind memory.Kind, ids []int32, sections []section) pointHeader {
+	return pointHeader{Version, key, kind, len(ids), s.opt.PageTokens, sections}
+}
+
+func (s *Store) pointSections(ids []int32) []section {
+	out := []section{{Name: "ids", Bytes: 4 * int64(len(ids))}, {Name: "state", Bytes: s.opt.StateBytes}}
+	if rest := len(ids) % s.opt.PageTokens; rest > 0 {
+		out = append(out, section{Name: "tail", Bytes: s.opt.Positions(rest)})
+	}
+	return out
+}
+
+// Save writes a point in the background: state is what the network was after ids. done is called from the background, once
+// state is no longer used. Returns at once. The caller made room in the book.
+func (s *Store) Save(key memory.Key, kind memory.Kind, ids []int32, state Exporter, done func(error)) {
+	pages, whole := chain(key, ids, s.opt.PageTokens)
+	s.files[whole] = true
+	s.jobs <- func() { done(s.save(key, kind, ids, pages, whole, state)) }
+}
+
+// save writes the pages that are missing, then the point: whoever finds the point finds its pages.
+func (s *Store) save(key memory.Key, kind memory.Kind, ids []int32, pages []name, whole name, state Exporter) error {
+	size := s.opt.StateBytes
+	for _, page := range pages {
+		if !s.have[page] {
+			size += s.pageFileBytes()
+		}
+	}
+	if err := s.mayWrite(size); err != nil {
+		return err
+	}
+	defer s.writeDay()
+	for i, page := range pages {
+		if s.have[page] {
+			continue
+		}
+		kv := make([]byte, s.opt.Positions(s.opt.PageTokens))
+		state.ReadPage(kv, i, s.opt.PageTokens)
+		own := encodeIDs(ids[i*s.opt.PageTokens : (i+1)*s.opt.PageTokens])
+		header := pageHeader{Version, page.String(), []section{describe("ids", own), describe("kv", kv)}}
+		if err := s.write("pages", page, encodeHead(pageMagic, header, pageHeadLen), own, kv); err != nil {
+			return err
+		}
+		s.have[page] = true
+	}
+	parts := [][]byte{encodeIDs(ids), make([]byte, s.opt.StateBytes)}
+	state.ReadState(parts[1])
+	if rest := len(ids) % s.opt.PageTokens; rest > 0 {
+		tail := make([]byte, s.opt.Positions(rest))
+		state.ReadPage(tail, len(pages), rest)
+		parts = append(parts, tail)
+	}
+	sections := s.pointSections(ids)
+	for i := range sections {
+		sections[i].CRC = crc32.Checksum(parts[i], castagnoli)
+	}
+	head := encodeHead(pointMagic, s.pointHeader(key, kind, ids, sections), pointAlign)
+	if err := s.write("points", whole, append([][]byte{head}, parts...)...); err != nil {
+		return err
+	}
+	s.count(func(t *Stats) { t.Written++ })
+	return nil
+}
+
+func describe(what string, data []byte) section {
+	return section{Name: what, Bytes: int64(len(data)), CRC: crc32.Checksum(data, castagnoli)}
+}
+
+// write puts a file under its final name when it is whole. There is no fsync: what a lost power supply tears, the checksums
+// find.
+func (s *Store) write(sub string, n name, parts ...[]byte) error {
+	f, err := os.OpenFile(filepath.Join(s.dir, sub, temporary+n.String()), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if _, err = f.Write(part); err != nil {
+			break
+		}
+		s.today += int64(len(part))
+		s.count(func(t *Stats) { t.WrittenBytes += int64(len(part)) })
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), s.path(sub, n))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// Remove deletes a point's file in the background, and pages that no point refers to. Returns at once.
+func (s *Store) Remove(key memory.Key, ids []int32, free []memory.PageID) {
+	_, whole := chain(key, ids, s.opt.PageTokens)
+	delete(s.files, whole)
+	names := make([]name, len(free))
+	for i, id := range free {
+		names[i] = s.names[id]
+	}
+	s.jobs <- func() {
+		os.Remove(s.path("points", whole))
+		for _, n := range names {
+			os.Remove(s.path("pages", n))
+			delete(s.have, n)
+		}
+	}
+}
+
+// mayWrite asks the day's bound.
+func (s *Store) mayWrite(bytes int64) error {
+	if day := s.opt.Now().UTC().Format("2006-01-02"); day != s.day {
+		s.day, s.today = day, 0
+	}
+	if s.opt.DailyBytes > 0 && s.today+bytes > s.opt.DailyBytes {
+		s.count(func(t *Stats) { t.Refused++ })
+		return ErrDailyBound
+	}
+	return nil
+}
+
+// readDay and writeDay keep the day's count over restarts. A count that cannot be read begins anew.
+func (s *Store) readDay() {
+	text, err := os.ReadFile(filepath.Join(s.dir, "written-today"))
+	if err != nil {
+		return
+	}
+	day, count, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	if n, err := strconv.ParseInt(count, 10, 64); err == nil && n >= 0 {
+		s.day, s.today = day, n
+	}
+}
+
+func (s *Store) writeDay() {
+	path := filepath.Join(s.dir, "written-today")
+	if os.WriteFile(path+".new", fmt.Appendf(nil, "%s %d\n", s.day, s.today), 0o600) == nil {
+		os.Rename(path+".new", path)
+	}
+}

@@ -1,0 +1,170 @@
+package keep
+
+import (
+	"log/slog"
+	"sync"
+
+	"slipway/engine/memory"
+	"slipway/engine/memory/disk"
+)
+
+// State is a saved state of the network.
+type State interface {
+	Len() int   // tokens that it stands behind
+	Reach() int // the longest length it can be brought to
+	Pages() []int32
+	// Settle gives the state at its reach, without a tape: what a file holds.
+	Settle() (State, error)
+	disk.Exporter
+}
+
+// Sequence is a running state of the network.
+type Sequence interface {
+	Len() int
+	Pages() []int32 // attention pages that a state saved now would refer to
+	TapeLen() int
+	// Save keeps the sequence as it is now; with tape also the lengths that its tape covers.
+	Save(tape bool) (State, error)
+	// Restore brings the sequence to at tokens, in [Len, Reach] of the state.
+	Restore(s State, at int)
+}
+
+// Options of a keeper.
+type Options struct {
+	Key memory.Key
+
+	PointBytes     int64 // a state's own bytes
+	TapeTokenBytes int64 // what a tape adds for each token
+	PageTokens     int
+	WindowTokens   int
+	ChunkTokens    int
+	Memory         memory.Budget
+	ReplyBytes     int64
+	Disk           *disk.Store // nil: no disk tier
+	// Import makes a state after tokens from a file's parts; its first shared pages are those of near.
+	Import func(tokens int, state []byte, near State, shared int, page func(index, tokens int) ([]byte, error)) (State, error)
+
+	Decode func([]int32) string // for the recogniser of volatile text; its results are never logged
+	Log    *slog.Logger
+}
+
+// Counters are totals since the start.
+type Counters struct {
+	Hits, Misses   int // prompts that a point served, and others
+	FromDisk       int // hits that were read from disk
+	Saved, Evicted int // points, in memory
+	Damaged        int // files dropped because they were torn or flipped
+	Refused        int // points that found no room
+}
+
+// Keeper is one network's memory.
+type Keeper struct {
+	opt    Options
+	index  *memory.Index
+	states map[*memory.Point]State
+	period int
+
+	volatile memory.Volatile
+
+	mu       sync.Mutex // guards what follows: other goroutines use it
+	finished []written  // from the disk's goroutine, to be taken in
+	replies  *memory.Replies
+	counters Counters
+	usage    [2]memory.Usage
+	recent   []Report
+}
+
+// historyTokens is how many ids without a point are remembered to say why a prompt missed: 8 MiB of them.
+const historyTokens = 2 << 20
+
+// New makes a keeper, with the points that an earlier run left on disk.
+func New(opt Options) *Keeper {
+	k := &Keeper{opt: opt, states: map[*memory.Point]State{}, replies: memory.NewReplies(opt.ReplyBytes),
+		period: memory.Period(opt.WindowTokens, opt.ChunkTokens, opt.Memory.OwnBytes, opt.PointBytes)}
+	var onDisk memory.Budget
+	if opt.Disk != nil {
+		onDisk = opt.Disk.Budget()
+	}
+	k.index = memory.NewIndex(opt.Key, opt.Memory, onDisk, historyTokens)
+	if opt.Disk != nil {
+		k.readDisk()
+	}
+	k.publish()
+	return k
+}
+
+// Replies calls f with the remembered replies. Safe from any goroutine; f must not keep them.
+func (k *Keeper) Replies(f func(*memory.Replies)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f(k.replies)
+}
+
+// Counters is safe from any goroutine.
+func (k *Keeper) Counters() Counters {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.counters
+}
+
+// Usage of a tier is safe from any goroutine.
+func (k *Keeper) Usage(t memory.Tier) memory.Usage {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.usage[t]
+}
+
+func (k *Keeper) count(f func(*Counters)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f(&k.counters)
+}
+
+// publish shows the tiers' usage to other goroutines.
+func (k *Keeper) publish() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.usage = [2]memory.Usage{k.index.Usage(memory.InMemory), k.index.Usage(memory.OnDisk)}
+}
+
+// Close releases every state. Nothing may be running, and the disk is closed already.
+func (k *Keeper) Close() {
+	for p, s := range k.states {
+		s.Release()
+		delete(k.states, p)
+	}
+}
+
+// pageIDs numbers memory pages for the book.
+func pageIDs(pages []int32) []memory.PageID {
+	out := make([]memory.PageID, len(pages))
+	for i, p := range pages {
+		out[i] = memory.PageID(p)
+	}
+	return out
+}
+
+// room makes room in memory. Where the only thing in the way is the request's own source, that gives way.
+func (k *Keeper) room(cost memory.Cost, own *memory.Point) bool {
+	gone, ok := k.index.Room(memory.InMemory, cost)
+	if !ok && own != nil {
+		k.index.Unpin(own)
+		gone, ok = k.index.Room(memory.InMemory, cost)
+		k.index.Pin(own)
+	}
+	k.leave(memory.InMemory, gone)
+	k.count(func(c *Counters) { c.Evicted += len(gone) })
+	return ok
+}
+
+// leave gives back what points held in a tier.
+func (k *Keeper) leave(t memory.Tier, gone []memory.Gone) {
+	for _, g := range gone {
+		if t == memory.OnDisk {
+			k.removeFile(g)
+			continue
+		}
+		k.states[g.Point].Release()
+		delete(k.states, g.Point)
+	}
+}

@@ -1,0 +1,172 @@
+package keep
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+
+	"slipway/engine/memory"
+	"slipway/engine/memory/disk"
+)
+
+// written is a save that the disk's goroutine has ended.
+type written struct {
+	point *memory.Point
+	err   error
+}
+
+// store sends a new point to the disk, where it is worth a file. The point stays in memory until it is written. Periodic
+// points stay out: they serve edits of the text at hand, of which a restart loses little.
+func (k *Keeper) store(p *memory.Point, reach []int32, s State) {
+	if k.opt.Disk == nil || p.Kind == memory.KindPeriodic {
+		return
+	}
+	cost, ok := k.opt.Disk.Cost(k.opt.Key, p.Kind, reach)
+	if !ok {
+		return
+	}
+	k.index.Pin(p)
+	gone, ok := k.index.Room(memory.OnDisk, cost)
+	k.leave(memory.OnDisk, gone)
+	settled, err := k.settled(p, s, ok)
+	if settled == nil {
+		if err != nil {
+			k.opt.Log.Warn("a restore point is not written to disk", "error", err.Error())
+		}
+		k.index.Unpin(p)
+		return
+	}
+	k.index.Hold(p, memory.OnDisk, cost)
+	k.opt.Disk.Save(k.opt.Key, p.Kind, slices.Clone(reach), settled, func(err error) {
+		if len(p.Tail) > 0 {
+			settled.Release()
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.finished = append(k.finished, written{p, err})
+	})
+}
+
+// settled is the state that a file holds: the point's own, or what its tape leads to.
+func (k *Keeper) settled(p *memory.Point, s State, room bool) (State, error) {
+	switch {
+	case !room:
+		return nil, nil
+	case len(p.Tail) == 0:
+		return s, nil
+	}
+	return s.Settle()
+}
+
+// collect takes in what the disk has done meanwhile.
+func (k *Keeper) collect() {
+	k.mu.Lock()
+	finished := k.finished
+	k.finished = nil
+	k.mu.Unlock()
+	for _, w := range finished {
+		k.index.Unpin(w.point)
+		if w.err != nil {
+			k.opt.Log.Warn("a restore point was not written to disk", "error", w.err.Error())
+			k.removeFile(k.index.Release(w.point, memory.OnDisk, memory.LostEvicted))
+		}
+	}
+}
+
+// removeFile deletes the file of a point that left the disk tier.
+func (k *Keeper) removeFile(g memory.Gone) {
+	k.opt.Disk.Remove(g.Key(), append(g.Prefix(), g.Tail...), g.Free)
+}
+
+// worthReading is how many tokens a file must save over what memory has: restoring costs about as much as computing 64.
+const worthReading = 64
+
+// find looks for the best point and brings it into memory. Files that are no good go on the way.
+func (k *Keeper) find(prompt []int32, most int) (m memory.Match, fetched bool) {
+	for {
+		inMemory := k.index.Find(k.opt.Key, prompt, most, false)
+		m = k.index.Find(k.opt.Key, prompt, most, true)
+		if m.Point == nil || m.Point.In(memory.InMemory) || m.Usable < inMemory.Usable+worthReading && inMemory.Point != nil {
+			return inMemory, false
+		}
+		p, err := k.fetch(m.Point, prompt[:m.Usable])
+		var torn *disk.DamageError
+		switch {
+		case err == nil:
+			m.Point = p
+			return m, true
+		case errors.As(err, &torn) || errors.Is(err, fs.ErrNotExist):
+			k.opt.Log.Warn("a file of the disk cache is dropped", "why", err.Error())
+			k.count(func(c *Counters) { c.Damaged++ })
+			k.removeFile(k.index.Release(m.Point, memory.OnDisk, memory.LostDamaged))
+		default:
+			k.opt.Log.Warn("a restore point cannot be read from disk", "error", err.Error())
+			return inMemory, false
+		}
+	}
+}
+
+// errNoRoom says that memory is full of what is in use.
+var errNoRoom = errors.New("every point in memory is in use")
+
+// freshPages numbers pages that a state will take when it is made: none of the pool has such a number.
+const freshPages memory.PageID = 1 << 40
+
+// fetch reads the state behind ids into memory, sharing the whole pages of the nearest point there.
+func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
+	k.index.Pin(p)
+	defer k.index.Unpin(p)
+	var near State
+	shared := 0
+	cost := memory.Cost{Bytes: k.opt.PointBytes}
+	if n := k.index.Nearest(k.opt.Key, ids); n != nil {
+		k.index.Pin(n)
+		defer k.index.Unpin(n)
+		near = k.states[n]
+		shared = n.Len / k.opt.PageTokens
+		cost.Pages = pageIDs(near.Pages()[:shared])
+	}
+	for i := shared; i < (len(ids)+k.opt.PageTokens-1)/k.opt.PageTokens; i++ {
+		cost.Pages = append(cost.Pages, freshPages+memory.PageID(i))
+	}
+	if !k.room(cost, nil) {
+		return nil, errNoRoom
+	}
+	saved, err := k.opt.Disk.Load(k.opt.Key, ids)
+	if err != nil {
+		return nil, err
+	}
+	state, err := k.opt.Import(len(ids), saved.State, near, shared, saved.Page)
+	if err != nil {
+		return nil, err
+	}
+	cost.Pages = pageIDs(state.Pages())
+	if len(p.Tail) > 0 { // the file holds what the tape led to: a point of its own
+		p = k.index.Add(k.opt.Key, ids, nil, p.Kind, p.Conversation(), memory.InMemory, cost)
+	} else {
+		k.index.Hold(p, memory.InMemory, cost)
+	}
+	k.states[p] = state
+	return p, nil
+}
+
+// readDisk takes in what earlier runs left. Points of another key are in the book too: they are not used, are named when
+// they would have served, and leave first.
+func (k *Keeper) readDisk() {
+	found := k.opt.Disk.Found()
+	slices.SortFunc(found, func(a, b disk.Found) int { return len(a.IDs) - len(b.IDs) })
+	for _, f := range found {
+		c := k.index.Open(nil)
+		if below := k.index.Below(f.Key, f.IDs); below != nil && below.Kind != memory.KindSystem {
+			c = below.Conversation()
+		}
+		gone, ok := k.index.Room(memory.OnDisk, f.Cost)
+		k.leave(memory.OnDisk, gone)
+		if ok {
+			k.index.Add(f.Key, f.IDs, nil, f.Kind, c, memory.OnDisk, f.Cost)
+		} else {
+			k.opt.Disk.Remove(f.Key, f.IDs, k.index.Unheld(memory.OnDisk, f.Cost.Pages))
+		}
+	}
+	k.opt.Disk.Replies(func(r memory.Reply) { k.replies.Remember(r) })
+}

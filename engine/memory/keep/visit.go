@@ -1,0 +1,206 @@
+package keep
+
+import (
+	"slices"
+
+	"slipway/engine/memory"
+)
+
+// Marks are the places of a prompt that will be asked for again, in tokens from its start.
+type Marks struct {
+	System int   // end of the system and tools block; 0: none
+	Turns  []int // H: ends of user and tool turns, each before a reply's header, ascending
+	Reply  int   // where the ids of the reply's turn begin, behind its header; 0: not a chat
+}
+
+// Visit is a request's stay. Its methods must not be called after End.
+type Visit struct {
+	Explanation memory.Explanation // of the prompt; Cached tokens are in the sequence already
+
+	k            *Keeper
+	seq          Sequence
+	prompt       []int32
+	marks        Marks
+	stops        []stop
+	from         *memory.Point
+	conversation *memory.Conversation
+	now          []int32 // ids processed
+	saved        int     // length of the latest point
+}
+
+type stop struct {
+	at   int
+	kind memory.Kind
+}
+
+// Tokens that a system block must have for a point of its own: below that it is computed faster than looked up.
+const leastSystem = 32
+
+// coldTurns is how many H a prompt's prefill saves: the last, and the one before it for a last message that is edited.
+const coldTurns = 2
+
+// Admit brings an empty sequence as far along prompt as a point allows; the last token is always left to compute, as its
+// logits are wanted. It says what it knows of the prompt.
+func (k *Keeper) Admit(prompt []int32, marks Marks, seq Sequence) *Visit {
+	k.collect()
+	v := &Visit{k: k, seq: seq, prompt: prompt, marks: marks}
+	most := len(prompt) - 1
+	m, fetched := k.find(prompt, most)
+	v.Explanation = k.index.Explain(k.opt.Key, prompt, m.Usable, most)
+	v.conversation = k.index.Open(m.Point)
+	k.count(func(c *Counters) {
+		switch {
+		case m.Point == nil:
+			c.Misses++
+		case fetched:
+			c.Hits++
+			c.FromDisk++
+		default:
+			c.Hits++
+		}
+	})
+	if m.Point != nil {
+		seq.Restore(k.states[m.Point], m.Usable)
+		k.index.Pin(m.Point)
+		v.from, v.saved = m.Point, m.Usable
+	}
+	v.now = slices.Clone(prompt[:m.Usable])
+	v.plan(m.Usable)
+	k.report(v)
+	return v
+}
+
+// plan lists where the prefill stops to save.
+func (v *Visit) plan(from int) {
+	add := func(at int, kind memory.Kind) {
+		if at > from && at < len(v.prompt) && !slices.ContainsFunc(v.stops, func(s stop) bool { return s.at == at }) {
+			v.stops = append(v.stops, stop{at, kind})
+		}
+	}
+	if v.marks.System >= leastSystem {
+		add(v.marks.System, memory.KindSystem)
+	}
+	for _, at := range v.marks.Turns[max(0, len(v.marks.Turns)-coldTurns):] {
+		add(at, memory.KindTurn)
+	}
+	if v.marks.Reply == 0 {
+		add(len(v.prompt)-1, memory.KindTurn) // a text without turns is asked again as it is
+	}
+	if p := v.k.period; p > 0 {
+		for at := (from/p + 1) * p; at < len(v.prompt); at += p {
+			add(at, memory.KindPeriodic)
+		}
+	}
+	slices.SortFunc(v.stops, func(a, b stop) int { return a.at - b.at })
+}
+
+// Next bounds a prefill chunk that begins where the sequence is, so that it ends at the next place to save at.
+func (v *Visit) Next(chunk int) int {
+	if len(v.stops) > 0 {
+		return min(chunk, v.stops[0].at-len(v.now))
+	}
+	return chunk
+}
+
+// Processed records that ids went through the network, and saves where that is a place to save at.
+func (v *Visit) Processed(ids []int32) {
+	v.now = append(v.now, ids...)
+	for len(v.stops) > 0 && v.stops[0].at <= len(v.now) {
+		if v.stops[0].at == len(v.now) {
+			v.save(v.stops[0].kind, false)
+		}
+		v.stops = v.stops[1:]
+	}
+	if p := v.k.period; p > 0 && len(v.now) > len(v.prompt) && len(v.now)%p == 0 {
+		v.save(memory.KindPeriodic, false)
+	}
+}
+
+// How a request ended.
+type Ending int
+
+const (
+	EndWhole     Ending = iota // by an end token or a bound
+	EndCut                     // by a stop text, which the reply does not hold
+	EndCancelled               // nobody waits for it any more
+	EndBroken                  // a pass failed: the sequence is not to be trusted
+)
+
+// End commits what was processed: the end of a reply, or what a cancelled request had reached. reply is what was streamed,
+// the end token left out. The sequence is still open, and the caller's to close.
+func (v *Visit) End(how Ending, reply []int32) {
+	k := v.k
+	defer k.publish()
+	if v.from != nil {
+		defer k.index.Unpin(v.from)
+	}
+	if how == EndBroken || v.seq.Len() != len(v.now) {
+		return
+	}
+	decoding := len(v.now) > len(v.prompt)
+	switch {
+	case len(v.now) <= v.saved:
+	case how == EndWhole && decoding:
+		v.save(memory.KindReply, false)
+	case how == EndCut && decoding:
+		v.save(memory.KindReply, true)
+	case how == EndCancelled && !v.save(memory.KindCancelled, decoding):
+		k.index.Lose(k.opt.Key, v.now, memory.LostCancelled)
+	}
+	k.index.Learn(k.opt.Key, v.now)
+	for t, gone := range k.index.Tidy(k.opt.Key, v.now, k.period) {
+		k.leave(memory.Tier(t), gone)
+	}
+	if v.marks.Reply > 0 && len(reply) > 0 {
+		v.remember(reply)
+	}
+}
+
+// remember keeps the reply's exact ids, what the prompt opened it with included.
+func (v *Visit) remember(reply []int32) {
+	k := v.k
+	r := memory.Reply{Prefix: memory.HashPrefix(v.prompt[:v.marks.Reply]), IDs: slices.Concat(v.prompt[v.marks.Reply:], reply)}
+	k.mu.Lock()
+	fresh := k.replies.Remember(r)
+	k.mu.Unlock()
+	if fresh && k.opt.Disk != nil {
+		k.opt.Disk.SaveReply(r)
+	}
+}
+
+// save makes a point of the sequence as it is. It reports whether there is one now.
+func (v *Visit) save(kind memory.Kind, tape bool) bool {
+	k := v.k
+	base := len(v.now)
+	cost := memory.Cost{Bytes: k.opt.PointBytes, Pages: pageIDs(v.seq.Pages())}
+	if n := v.seq.TapeLen(); tape && n > 0 {
+		base -= n
+		cost.Bytes += int64(n) * k.opt.TapeTokenBytes
+	}
+	prefix, tail := v.now[:base], v.now[base:]
+	known := k.index.Has(k.opt.Key, prefix, tail)
+	if known != nil && known.In(memory.InMemory) {
+		v.saved = len(v.now)
+		return true
+	}
+	if !k.room(cost, v.from) {
+		k.count(func(c *Counters) { c.Refused++ })
+		return false
+	}
+	state, err := v.seq.Save(tape)
+	if err != nil {
+		k.opt.Log.Warn("a restore point could not be saved", "error", err.Error())
+		return false
+	}
+	v.saved = len(v.now)
+	k.count(func(c *Counters) { c.Saved++ })
+	if known != nil && known.In(memory.OnDisk) && len(known.Tail) == 0 && len(tail) == 0 { // room may have taken it since
+		k.index.Hold(known, memory.InMemory, cost)
+		k.states[known] = state
+		return true
+	}
+	p := k.index.Add(k.opt.Key, prefix, tail, kind, v.conversation, memory.InMemory, cost)
+	k.states[p] = state
+	k.store(p, v.now, state)
+	return true
+}
