@@ -78,7 +78,7 @@ func (s *System) WatchRestore(ctx context.Context, id string, in io.Reader, out 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		time.Sleep(s.Timing.Poll)
+		time.Sleep(4 * s.Timing.Poll) // a second: it may run for weeks
 	}
 }
 
