@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -45,7 +46,10 @@ func (c *Client) follow(ctx context.Context, method, address string, header http
 		}
 		answer, err := c.http.Do(request)
 		if err != nil {
-			return nil, chain, &NetworkError{URL: redactURL(at.String()), Err: bare(err)}
+			if err = bare(err); ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+				err = fmt.Errorf("%w (no answer within %s)", ErrStalled, c.config.StallTimeout) // net/http's own passes for the caller's deadline
+			}
+			return nil, chain, &NetworkError{URL: redactURL(at.String()), Err: err}
 		}
 		location := answer.Header.Get("Location")
 		if !isRedirect(answer.StatusCode) || location == "" {
