@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"slipway/engine/sample"
@@ -17,6 +18,9 @@ type chatRequest struct {
 	parallelCalls bool
 }
 
+// efforts are the values of reasoning_effort that OpenAI has; the template judges further.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
+
 func (s *Server) readChat(o *object) (*chatRequest, *Error) {
 	if err := s.wrongModel(o); err != nil {
 		return nil, err
@@ -30,8 +34,12 @@ func (s *Server) readChat(o *object) (*chatRequest, *Error) {
 			q.conversation.Tools = append(q.conversation.Tools, t.raw)
 		}
 	}
-	q.conversation.ReasoningEffort, _ = o.str("reasoning_effort")
-	q.conversation.Kwargs = readKwargs(o)
+	effort, given := o.str("reasoning_effort")
+	if given && !slices.Contains(efforts, effort) {
+		o.fail("reasoning_effort", "is %.40q; allowed: %s", effort, strings.Join(efforts, ", "))
+	}
+	q.conversation.ReasoningEffort = effort
+	q.conversation.Kwargs = s.readKwargs(o)
 	q.readChatLogprobs(o)
 	o.only("response_format", "structured output is not supported yet", `{"type":"text"}`)
 	o.only("modalities", "this server answers with text", `["text"]`)
@@ -39,8 +47,10 @@ func (s *Server) readChat(o *object) (*chatRequest, *Error) {
 	return q, o.done()
 }
 
-// readKwargs takes the template's variables; the template judges all but enable_thinking, whose type it would not check.
-func readKwargs(o *object) json.RawMessage {
+// readKwargs takes the template's variables. One that the template does not use would be ignored in silence, but for
+// enable_thinking, which clients send whatever the model. The template judges the values of all but that one, whose type it
+// would not check.
+func (s *Server) readKwargs(o *object) json.RawMessage {
 	raw := o.take("chat_template_kwargs")
 	if raw == nil {
 		return nil
@@ -51,6 +61,11 @@ func readKwargs(o *object) json.RawMessage {
 		return nil
 	}
 	sub.boolean("enable_thinking")
+	for _, name := range sub.order {
+		if name != "enable_thinking" && !s.opt.Template.Uses(name) {
+			sub.fail(name, "is no variable of this model's chat template, so it would change nothing")
+		}
+	}
 	if sub.err != nil {
 		o.keep(sub.err)
 	}

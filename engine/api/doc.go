@@ -7,7 +7,8 @@
 //
 // A member that changes what the client gets and is not done here is refused with 400 and its name: response_format other
 // than text, n above 1, images, audio, files, functions, function_call, web_search_options, strict tools, store true,
-// top_logprobs without logprobs, echo, suffix, best_of above 1, and every member that is not known at all. A member that is
+// top_logprobs without logprobs, echo, suffix, best_of above 1, a reasoning_effort that OpenAI has not, a member of
+// chat_template_kwargs that the model's template does not use (enable_thinking is always taken), and every member that is not known at all. A member that is
 // null counts as absent.
 //
 // Ignored, because the reply would be the same with and without: user, metadata, store false, safety_identifier,

@@ -86,6 +86,11 @@ func TestRefusalNamesAnotherField(t *testing.T) {
 		{"logprobs is a number", chatPath, chat(`,"logprobs":3`), 400, "logprobs"},
 		{"kwargs is a string", chatPath, chat(`,"chat_template_kwargs":"x"`), 400, "chat_template_kwargs"},
 		{"enable_thinking is a string", chatPath, chat(`,"chat_template_kwargs":{"enable_thinking":"no"}`), 400, "chat_template_kwargs.enable_thinking"},
+		{"kwargs that the template has not", chatPath, chat(`,"chat_template_kwargs":{"thinking_budget":5}`), 400, "chat_template_kwargs.thinking_budget"},
+		{"reasoning_effort", chatPath, chat(`,"reasoning_effort":"banana"`), 400, "reasoning_effort"},
+		{"reasoning_effort is empty", chatPath, chat(`,"reasoning_effort":""`), 400, "reasoning_effort"},
+		{"not UTF-8", chatPath, strings.Replace(chat(""), "Hi", "H\xff", 1), 400, ""},
+		{"half a character", textPath, "{\"model\":\"pocket\",\"prompt\":\"a\xc3\"}", 400, ""},
 		{"tool name", chatPath, chat(`,"tools":[{"type":"function","function":{"name":"two words"}}]`), 400, "tools[0].function.name"},
 		{"tool type", chatPath, chat(`,"tools":[{"type":"retrieval"}]`), 400, "tools[0].type"},
 		{"strict tool", chatPath, tool(`,"strict":true`), 400, "tools[0].function.strict"},
@@ -209,6 +214,34 @@ func TestTextCompletion(t *testing.T) {
 	r := decode[reply](t, s.post(t, textPath, `{"model":"pocket","prompt":"Hello","max_tokens":100,"stop":"more than"}`).body)
 	if c := r.Choices[0]; c.Text != " world, this is a reply of " || c.FinishReason != "stop" {
 		t.Errorf("stop: %+v", c)
+	}
+}
+
+// OpenAI lists the token that was chosen among the likeliest whether it is one of them or not.
+func TestChosenTokenIsMissingInTopLogprobs(t *testing.T) {
+	s := start(t, setup{})
+	for _, n := range []int{0, 1, 5} {
+		body := fmt.Sprintf(`{"model":"pocket","prompt":"Hello","max_tokens":40,"temperature":2,"top_p":1,"seed":3,"logprobs":%d}`, n)
+		var points struct {
+			Tokens        []string
+			TokenLogprobs []float64            `json:"token_logprobs"`
+			Top           []map[string]float64 `json:"top_logprobs"`
+		}
+		if err := json.Unmarshal(decode[reply](t, s.post(t, textPath, body).body).Choices[0].Logprobs, &points); err != nil {
+			t.Fatal(err)
+		}
+		unlikely := 0
+		for i, token := range points.Tokens {
+			if got, there := points.Top[i][token]; !there || got != points.TokenLogprobs[i] || len(points.Top[i]) > n+1 {
+				t.Errorf("logprobs %d: %q is not in %v", n, token, points.Top[i])
+			}
+			if len(points.Top[i]) == n+1 {
+				unlikely++
+			}
+		}
+		if unlikely == 0 {
+			t.Errorf("logprobs %d: every token was a likeliest one; the test saw nothing", n)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"slipway/engine/sample"
 	"slipway/engine/serve"
@@ -144,7 +145,25 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (*object, *Error) 
 	case err != nil:
 		return nil, invalid("", "the body did not arrive whole")
 	}
+	if at := firstInvalid(raw); at >= 0 {
+		return nil, invalid("", "the body is not UTF-8: byte %d belongs to no character", at)
+	}
 	return readObject("", raw)
+}
+
+// firstInvalid gives the index of the first byte that is not UTF-8, or -1. The JSON reader would put U+FFFD in its place.
+func firstInvalid(raw []byte) int {
+	if utf8.Valid(raw) {
+		return -1
+	}
+	at := 0
+	for {
+		r, size := utf8.DecodeRune(raw[at:])
+		if r == utf8.RuneError && size <= 1 {
+			return at
+		}
+		at += size
+	}
 }
 
 // wrongModel refuses every model but the one that is served, with the list.

@@ -22,7 +22,7 @@ type Conversation struct {
 
 	// Kwargs is the client's chat_template_kwargs: a JSON object, or empty. Its members are variables of the template. They
 	// win over EnableThinking and ReasoningEffort; a member that would shadow messages, tools, add_generation_prompt or a
-	// function of the template language is an error.
+	// function of the template language is an error. One that the template does not use ([Template.Uses]) is ignored.
 	Kwargs json.RawMessage
 }
 

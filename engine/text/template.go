@@ -14,6 +14,7 @@ import (
 // the weights beside it; a conversation is not trusted at all.
 type Template struct {
 	source   string
+	names    map[string]bool // that its tags use
 	compiled *jinja.Template
 	literals []string // texts of the added tokens, none empty
 }
@@ -31,8 +32,11 @@ func NewTemplate(source string, addedTokens []string) (t *Template, err error) {
 	if err != nil {
 		return nil, &TemplateError{Message: err.Error()}
 	}
-	return &Template{source: source, compiled: compiled, literals: slices.DeleteFunc(slices.Clone(addedTokens), func(s string) bool { return s == "" })}, nil
+	return &Template{source: source, names: namesIn(source), compiled: compiled, literals: slices.DeleteFunc(slices.Clone(addedTokens), func(s string) bool { return s == "" })}, nil
 }
+
+// Uses reports whether the template names a variable. One that it does not name can change no prompt.
+func (t *Template) Uses(variable string) bool { return t.names[variable] }
 
 // Render gives the prompt of a conversation. Errors: *ConversationError when the conversation cannot be given to any
 // template, *TemplateError when this template refuses (Raised) or fails.

@@ -139,6 +139,53 @@ func isNameByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
+// namesIn gives the names that stand in the tags of a template, outside of strings and not behind a dot: its variables,
+// with the words of the language, filters and keywords among them.
+func namesIn(source string) map[string]bool {
+	names := map[string]bool{}
+	closer := "" // of the tag at hand; empty outside of tags
+	for i := 0; i < len(source); {
+		rest := source[i:]
+		switch c := rest[0]; {
+		case closer == "" && strings.HasPrefix(rest, "{#"):
+			end := strings.Index(rest, "#}")
+			if end < 0 {
+				return names
+			}
+			i += end + 2
+		case closer == "" && (strings.HasPrefix(rest, "{{") || strings.HasPrefix(rest, "{%")):
+			closer = map[byte]string{'{': "}}", '%': "%}"}[rest[1]]
+			i += 2
+		case closer == "":
+			i++
+		case strings.HasPrefix(rest, closer):
+			closer = ""
+			i += 2
+		case c == '\'' || c == '"':
+			end := 1
+			for end < len(rest) && rest[end] != c {
+				if rest[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			i += end + 1
+		case isNameByte(c):
+			end := 1
+			for end < len(rest) && isNameByte(rest[end]) {
+				end++
+			}
+			if i == 0 || source[i-1] != '.' {
+				names[rest[:end]] = true
+			}
+			i += end
+		default:
+			i++
+		}
+	}
+	return names
+}
+
 // nestedTooDeep reports brackets nested beyond what any chat template has; the library's parser would follow them down
 // until the stack ends.
 func nestedTooDeep(source string) bool {

@@ -227,6 +227,22 @@ func TestEffortThatTheTemplateJudges(t *testing.T) {
 	}
 }
 
+// What a template does not use it must not seem to obey; what it uses it must not refuse.
+func TestVariablesOfATemplateAreMistaken(t *testing.T) {
+	source := `a_text {# a_comment #}{{ a_used }}{%- if not a_tested and m.a_member == 'a_string' ~ "{{ \"a_quoted" -%}{{ a_used2|a_filter(key=a_value) }}{% endif %} { a_brace } {{ x['a_key'] }}{{ '}}' ~ a_behind }}`
+	names := namesIn(source)
+	for _, name := range []string{"a_used", "a_tested", "a_used2", "a_value", "a_behind", "x", "m"} {
+		if !names[name] {
+			t.Errorf("%s is not seen", name)
+		}
+	}
+	for _, name := range []string{"a_text", "a_comment", "a_member", "a_string", "a_quoted", "a_brace", "a_key"} {
+		if names[name] {
+			t.Errorf("%s is seen", name)
+		}
+	}
+}
+
 func TestArgumentsOfCallsInHistory(t *testing.T) {
 	template, err := NewTemplate(`{{ messages[0].tool_calls[0].function.arguments|tojson }}`, nil)
 	if err != nil {
