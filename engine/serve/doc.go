@@ -5,6 +5,9 @@
 // prefill and a long prefill never stops a reply that streams. [Engine.Submit] and the reader of a [Reply] never touch
 // the network; a reader that is slow or gone holds nothing up.
 //
+// With a [keep.Keeper] a request begins where a restore point allows, prefill stops at the places to save at, and every end,
+// a cancelled one too, is committed before the sequence is closed.
+//
 // What ends early: a request whose context ends is dropped before the next pass that would work for it, which is one token
 // in decode and one chunk in prefill. A pass that panics ends the requests in it, with an error that they are told, and
 // closes their sequences; the engine goes on, as all state between passes belongs to sequences. Three such passes without

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"slipway/engine/memory/keep"
 	"slipway/engine/sample"
 )
 
@@ -19,6 +20,8 @@ type Options struct {
 	Queue       int     // requests that may wait behind them; 0 means none
 	VocabTokens int     // ids of the tokenizer; the network's rows above are never chosen
 	EndTokens   []int32 // ids that end a reply
+
+	Keeper *keep.Keeper // nil: nothing is kept between requests. Its sequences must implement keep.Sequence
 
 	Now   func() time.Time
 	Log   *slog.Logger  // never sees text of prompts or replies
@@ -224,6 +227,9 @@ func (e *Engine) admit() {
 		e.status.queued.Store(int64(len(e.waiting)))
 		e.mu.Unlock()
 		j.unwatch()
+		if err == nil {
+			err = e.begin(j)
+		}
 		if err != nil {
 			e.end(j, FinishError, err)
 		}
@@ -273,6 +279,7 @@ func (e *Engine) dropCancelled() {
 // end closes an active request's sequence, makes its place free and finishes it. Only for Run's goroutine.
 func (e *Engine) end(j *job, reason FinishReason, err error) {
 	if j.seq != nil {
+		e.commit(j, reason, err)
 		if closeErr := closeSequence(j.seq); closeErr != nil {
 			e.logPanic(closeErr, j)
 		}
@@ -299,7 +306,7 @@ func (e *Engine) finish(j *job, reason FinishReason, err error) {
 	}
 	end := End{Reason: reason, Err: err, Usage: j.usage, Times: j.timesAt(e.opt.Now()), LimitTokens: j.limit, Windowed: j.windowed && reason == FinishLength}
 	if e.opt.OnEnd != nil {
-		e.opt.OnEnd(Summary{ID: j.ID, Length: len(j.Prompt), End: end})
+		e.opt.OnEnd(Summary{ID: j.ID, Length: len(j.Prompt), End: end, Explanation: j.explanation})
 	}
 	j.reply.put(Event{Text: text, End: &end})
 	j.reply.cancel(errDone)

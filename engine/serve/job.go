@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"slipway/engine/memory"
+	"slipway/engine/memory/keep"
 	"slipway/engine/sample"
 )
 
@@ -19,7 +21,10 @@ type job struct {
 	limit    int     // tokens of the reply, at least 1
 	windowed bool
 
-	seq       Sequence
+	seq         Sequence
+	visit       *keep.Visit         // nil: nothing is kept of it
+	explanation *memory.Explanation // of the prompt; nil: nothing is kept
+
 	out       []int32         // tokens of the reply
 	history   *sample.History // nil where no penalty looks at it
 	generator *sample.Generator

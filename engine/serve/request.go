@@ -3,6 +3,8 @@ package serve
 import (
 	"time"
 
+	"slipway/engine/memory"
+	"slipway/engine/memory/keep"
 	"slipway/engine/sample"
 )
 
@@ -10,6 +12,7 @@ import (
 type Request struct {
 	ID     string
 	Prompt []int32
+	Marks  keep.Marks // places of Prompt that will be asked for again
 
 	// Opening are the reply's first tokens where the caller forces them (the opening of a tool call). They are streamed and
 	// counted as the reply's.
@@ -103,4 +106,5 @@ type Summary struct {
 	ID     string
 	Length int // tokens of the whole prompt, whether dealt with or not
 	End
+	Explanation *memory.Explanation // what was known of the prompt; nil where nothing is kept
 }

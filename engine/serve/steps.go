@@ -29,6 +29,7 @@ func (e *Engine) decodeStep(ctx context.Context) error {
 		return err
 	}
 	for i, j := range jobs {
+		e.processed(j, segments[i].Tokens)
 		e.next(j, rows[i][0])
 	}
 	return nil
@@ -47,7 +48,7 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 	}
 	e.turn++
 	j.lastTurn = e.turn
-	chunk := j.input[j.done:min(j.done+e.net.ChunkTokens(), len(j.input))]
+	chunk := e.chunk(j)
 	wanted := LogitsNone
 	if j.done+len(chunk) == len(j.input) {
 		wanted = LogitsLast
@@ -57,6 +58,7 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 		return err
 	}
 	j.done += len(chunk)
+	e.processed(j, chunk)
 	j.usage.ComputedTokens = min(j.done, len(j.Prompt)) - j.usage.CachedTokens
 	if j.prefilling() {
 		return nil

@@ -1,0 +1,82 @@
+package serve
+
+import (
+	"errors"
+
+	"slipway/engine/memory/keep"
+)
+
+// A request's stay with the keeper: the sequence is restored when it is taken up, points are saved as it goes, and its end is
+// committed. All of it happens in Run's goroutine. A panic of the keeper is a bug in a book that others use too: from then on
+// the engine answers without one.
+
+// begin restores what is known of a job's prompt.
+func (e *Engine) begin(j *job) error {
+	seq, can := j.seq.(keep.Sequence)
+	if e.opt.Keeper == nil || !can {
+		return nil
+	}
+	return e.guarded(j, func() {
+		j.visit = e.opt.Keeper.Admit(j.Prompt, j.Marks, seq)
+		j.done = seq.Len()
+		j.usage.CachedTokens = j.done
+		explanation := j.visit.Explanation
+		j.explanation = &explanation
+	})
+}
+
+// chunk is the next part of a job's input.
+func (e *Engine) chunk(j *job) []int32 {
+	n := min(e.net.ChunkTokens(), len(j.input)-j.done)
+	if j.visit != nil {
+		n = j.visit.Next(n)
+	}
+	return j.input[j.done : j.done+n]
+}
+
+// processed tells the keeper that a job's tokens went through the network.
+func (e *Engine) processed(j *job, tokens []int32) {
+	if j.visit != nil {
+		e.guarded(j, func() { j.visit.Processed(tokens) })
+	}
+}
+
+// commit tells the keeper how a job ended, before its sequence is closed.
+func (e *Engine) commit(j *job, reason FinishReason, cause error) {
+	if j.visit == nil {
+		return
+	}
+	reply, ended := j.out, false
+	if last := len(reply) - 1; last >= 0 && e.ends[reply[last]] {
+		reply, ended = reply[:last], true
+	}
+	how := keep.EndWhole
+	switch {
+	case reason == FinishCancelled || errors.Is(cause, ErrStopped):
+		how = keep.EndCancelled
+	case reason == FinishError:
+		how = keep.EndBroken
+	case reason == FinishStop && !ended:
+		how = keep.EndCut
+	}
+	visit := j.visit
+	j.visit = nil
+	e.guarded(j, func() { visit.End(how, reply) })
+}
+
+// guarded calls the keeper. After a panic the engine goes on without one.
+func (e *Engine) guarded(j *job, call func()) error {
+	err := func() (err error) {
+		defer recovered(&err)
+		call()
+		return nil
+	}()
+	if err != nil {
+		e.logPanic(err, j)
+		e.opt.Keeper = nil
+		for _, other := range e.active {
+			other.visit = nil
+		}
+	}
+	return err
+}
