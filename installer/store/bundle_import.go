@@ -86,7 +86,7 @@ func Import(ctx context.Context, home *os.Root, in io.Reader, expected *manifest
 			return lock, &IntegrityError{Path: name, Expected: f.SHA256, ExpectedBytes: f.Size, FoundBytes: header.Size}
 		}
 		seen[name] = true
-		if err := Install(ctx, home, lock, name, archive); err != nil {
+		if err := Install(ctx, home, lock, name, bundled{archive}); err != nil {
 			return lock, err
 		}
 	}
@@ -96,6 +96,17 @@ func Import(ctx context.Context, home *os.Root, in io.Reader, expected *manifest
 		}
 	}
 	return lock, nil
+}
+
+// bundled names a read error for what it is: the bundle's, not the disk's.
+type bundled struct{ r io.Reader }
+
+func (b bundled) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &BundleError{"it is damaged: " + err.Error()}
+	}
+	return n, err
 }
 
 func openBundle(in io.Reader) (*tar.Reader, func(), error) {

@@ -109,8 +109,8 @@ func garbageIn(home *os.Root, dir, why string, wanted map[string]bool) []Garbage
 	var garbage []Garbage
 	for _, entry := range entries {
 		digest, _, _ := strings.Cut(entry.Name(), ".")
-		if manifests.Digest("sha256:"+digest).Validate() != nil || wanted[digest] {
-			continue
+		if manifests.Digest("sha256:"+digest).Validate() != nil || wanted[digest] || strings.HasSuffix(entry.Name(), ".lock") {
+			continue // a lock file that goes while somebody waits for it would let two processes lock two files
 		}
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
 			garbage = append(garbage, Garbage{path.Join(dir, entry.Name()), info.Size(), why})
