@@ -21,9 +21,10 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Erro
 	if failure != nil {
 		return failure
 	}
+	prompt, marks := s.recall(prompt, q.conversation.Tools)
 	opening, mask := s.opening(q, thinking)
 	reply, err := s.opt.Engine.Submit(r.Context(), serve.Request{
-		ID: rec.id, Prompt: prompt, Opening: opening, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, Mask: mask,
+		ID: rec.id, Prompt: prompt, Marks: marks, Opening: opening, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, Mask: mask,
 		TopLogprobs: q.topLogprobs, Watch: watch(q, thinking), Text: s.opt.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"slipway/engine/memory/keep"
 	"slipway/engine/sample"
 	"slipway/engine/serve"
 	"slipway/engine/text"
@@ -33,6 +34,7 @@ type Options struct {
 	Template    *text.Template
 	VocabTokens int           // ids of the tokenizer
 	Defaults    sample.Params // the model's own sampling values
+	Keeper      *keep.Keeper  // the engine's; nil: nothing is kept between requests
 
 	ModelID  string
 	Revision string // 40 hex digits, or empty where unknown

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"slipway/engine/memory"
+	"slipway/engine/memory/keep"
+	"slipway/engine/text"
+)
+
+// Clients send a conversation back as text. Cut into tokens anew it need not be what was streamed: the model may have chosen
+// other tokens for the same text, white space was trimmed, the arguments of a call were written anew. So a turn that says
+// what was streamed behind the same prefix gets its streamed ids, and is found in the cache.
+
+// openings of turns in ChatML, which all models of the family use.
+const (
+	assistantOpens = "<|im_start|>assistant\n"
+	userOpens      = "<|im_start|>user"
+	turnEnds       = "<|im_end|>"
+)
+
+// recall puts streamed ids into a rendered conversation, and marks the places in it that will be asked for again.
+func (s *Server) recall(ids []int32, tools []json.RawMessage) ([]int32, keep.Marks) {
+	if s.opt.Keeper == nil {
+		return ids, keep.Marks{}
+	}
+	turns := s.turns(tools)
+	s.opt.Keeper.Replies(func(replies *memory.Replies) { ids, _ = turns.Recall(ids, replies) })
+	marks := keep.Marks{Turns: turns.Headers(ids)}
+	if last := len(marks.Turns) - 1; last >= 0 {
+		marks.Reply = marks.Turns[last] + len(turns.Header)
+	}
+	user := memory.Turns{Header: s.special(userOpens)}.Headers(ids)
+	if len(user) > 0 {
+		marks.System = user[0]
+	}
+	return ids, marks
+}
+
+func (s *Server) special(opening string) []int32 {
+	return s.opt.Tokenizer.Encode(opening, text.EncodeOptions{SpecialTokens: true})
+}
+
+func (s *Server) turns(tools []json.RawMessage) memory.Turns {
+	end, ok := s.opt.Tokenizer.ID(turnEnds)
+	if !ok {
+		end = -1
+	}
+	return memory.Turns{
+		Header: s.special(assistantOpens), End: end,
+		Bytes:  s.opt.Tokenizer.TokenBytes,
+		Encode: func(plain string) []int32 { return s.opt.Tokenizer.Encode(plain, text.EncodeOptions{}) },
+		Same: func(returned, streamed string) bool {
+			return readTurn(returned, tools).equal(readTurn(streamed, tools))
+		},
+	}
+}
+
+// turn is what an assistant's turn says.
+type turn struct {
+	reasoning, content string
+	calls              []turnCall
+	unfinished         bool
+}
+
+type turnCall struct {
+	name      string
+	arguments any
+}
+
+func readTurn(whole string, tools []json.RawMessage) turn {
+	parser := text.NewOutputParser(text.ParserOptions{Tools: tools})
+	var t turn
+	var arguments []string
+	for _, event := range append(parser.Push(whole), parser.Close()...) {
+		switch event.Kind {
+		case text.ReasoningDelta:
+			t.reasoning += event.Text
+		case text.ContentDelta:
+			t.content += event.Text
+		case text.ToolCallStart:
+			t.calls = append(t.calls, turnCall{name: event.Name})
+			arguments = append(arguments, "")
+		case text.ToolCallArguments:
+			arguments[event.Index] += event.Text
+		}
+	}
+	for i := range t.calls {
+		decoder := json.NewDecoder(bytes.NewReader([]byte(arguments[i])))
+		decoder.UseNumber()
+		if decoder.Decode(&t.calls[i].arguments) != nil {
+			t.unfinished = true
+		}
+	}
+	t.unfinished = t.unfinished || parser.Unfinished()
+	t.reasoning, t.content = strings.TrimSpace(t.reasoning), strings.TrimSpace(t.content)
+	return t
+}
+
+// equal tells whether two turns say the same. One that was cut off in a call says nothing whole.
+func (t turn) equal(o turn) bool {
+	return !t.unfinished && !o.unfinished && t.reasoning == o.reasoning && t.content == o.content && reflect.DeepEqual(t.calls, o.calls)
+}
