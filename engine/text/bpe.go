@@ -2,6 +2,7 @@ package text
 
 import (
 	"container/heap"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,15 +27,45 @@ type encoder struct {
 	cache map[string][]int32 // word -> its ids
 	ids   []int32            // symbols of the word at hand
 	chain chain
+
+	most    int // ids after which encoding stops
+	atLeast int // ids that there are at least, once it stopped; else 0
 }
 
-func newEncoder(t *Tokenizer) *encoder { return &encoder{t: t, cache: map[string][]int32{}} }
+func newEncoder(t *Tokenizer) *encoder {
+	return &encoder{t: t, cache: map[string][]int32{}, most: math.MaxInt}
+}
+
+// full reports whether encoding stops with certain ids.
+func (e *encoder) full(certain int) bool {
+	if certain > e.most {
+		e.atLeast = max(e.atLeast, certain)
+	}
+	return e.atLeast > 0
+}
+
+// trim gives back the room that a very long word took: 60 bytes for each of its own.
+func (e *encoder) trim() {
+	if cap(e.ids) > keptSymbols {
+		e.ids, e.chain = nil, chain{}
+	}
+}
 
 // segment appends the ids of the text between two added tokens.
 func (e *encoder) segment(out []int32, s string) []int32 {
-	if s == "" {
-		return out
+	for s != "" && !e.full(len(out)) {
+		end := blockEnd(s)
+		if end > boundedSegment && e.full(len(out)+e.t.fewest(s[:end])/shrinkByNFC) {
+			return out
+		}
+		out = e.block(out, s[:end])
+		s = s[end:]
 	}
+	return out
+}
+
+// block appends the ids of a part of a segment that can be encoded by itself.
+func (e *encoder) block(out []int32, s string) []int32 {
 	if !utf8.ValidString(s) {
 		var valid strings.Builder
 		decodeUTF8(&valid, []byte(s), true)
@@ -45,6 +76,9 @@ func (e *encoder) segment(out []int32, s string) []int32 {
 	}
 	for i := 0; i < len(s); {
 		end := wordEnd(s, i)
+		if end-i > boundedWord && e.full(len(out)+e.t.fewest(s[i:end])) {
+			return out
+		}
 		out = e.word(out, s[i:end])
 		i = end
 	}

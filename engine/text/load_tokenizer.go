@@ -79,6 +79,7 @@ func parseTokenizer(path string, raw []byte) (*Tokenizer, error) {
 			return nil, err
 		}
 	}
+	l.t.longest = longestPieces(l.t.pieces)
 	return l.t, nil
 }
 

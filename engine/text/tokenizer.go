@@ -1,22 +1,24 @@
 package text
 
 import (
+	"math"
 	"strings"
 	"sync"
 )
 
 // Tokenizer is a byte-level BPE tokenizer read from tokenizer.json. It is immutable and safe for concurrent use.
 type Tokenizer struct {
-	file   string
-	nfc    bool              // the file asks for normalisation form C
-	pieces [][]byte          // id -> bytes; nil where the file defines no token
-	flags  []tokenFlag       // id -> flags, same length as pieces
-	words  map[string]int32  // bytes -> id, base vocabulary only
-	added  addedTokens       // matched in raw text
-	byteID [256]int32        // byte -> id of its one-byte token
-	merges map[uint64]merged // left id <<32 | right id
-	whole  bool              // ignore_merges: a word that is a token is that token, merges unseen
-	pool   sync.Pool         // *encoder
+	file    string
+	nfc     bool              // the file asks for normalisation form C
+	pieces  [][]byte          // id -> bytes; nil where the file defines no token
+	flags   []tokenFlag       // id -> flags, same length as pieces
+	words   map[string]int32  // bytes -> id, base vocabulary only
+	added   addedTokens       // matched in raw text
+	byteID  [256]int32        // byte -> id of its one-byte token
+	merges  map[uint64]merged // left id <<32 | right id
+	longest [256]int32        // byte -> length of the longest token that holds it
+	whole   bool              // ignore_merges: a word that is a token is that token, merges unseen
+	pool    sync.Pool         // *encoder
 }
 
 type tokenFlag uint8
@@ -38,37 +40,47 @@ type EncodeOptions struct {
 // longest first; what lies between is normalised (NFC), cut into words and merged. Invalid UTF-8 is taken as U+FFFD, one
 // for each maximal invalid part.
 func (t *Tokenizer) Encode(s string, opt EncodeOptions) []int32 {
-	if !opt.SpecialTokens {
-		return t.encode(s, nil, false)
-	}
-	return t.encode(s, nil, true)
+	ids, _ := t.encode(s, nil, opt.SpecialTokens, math.MaxInt)
+	return ids
 }
 
 // EncodePrompt gives the ids of a rendered prompt. Added tokens are recognised where the template wrote them, and never
 // where a person's text spells one out (see [Prompt]).
-func (t *Tokenizer) EncodePrompt(p Prompt) []int32 { return t.encode(p.Text, p.guards, true) }
+func (t *Tokenizer) EncodePrompt(p Prompt) []int32 {
+	ids, _ := t.encode(p.Text, p.guards, true, math.MaxInt)
+	return ids
+}
 
-func (t *Tokenizer) encode(s string, guards []guard, special bool) []int32 {
+// encode stops once more than most ids are certain; atLeast is then how many there are, and 0 otherwise.
+func (t *Tokenizer) encode(s string, guards []guard, special bool, most int) (ids []int32, atLeast int) {
 	e, _ := t.pool.Get().(*encoder)
 	if e == nil {
 		e = newEncoder(t)
 	}
-	defer t.pool.Put(e)
-	ids := make([]int32, 0, len(s)/4+8)
-	if !special {
-		return e.segment(ids, s)
-	}
+	defer func() {
+		e.trim()
+		t.pool.Put(e)
+	}()
+	e.most, e.atLeast = most, 0
+	ids = make([]int32, 0, min(len(s)/4, most)+8)
 	plainFrom := 0
-	for at := 0; at < len(s); {
+	for at := 0; special && at < len(s); {
 		start, end, id := t.added.next(s, at, guards)
 		if id < 0 {
 			break
 		}
 		ids = e.segment(ids, s[plainFrom:start])
 		ids = append(ids, id)
+		if e.full(len(ids)) {
+			return nil, e.atLeast
+		}
 		at, plainFrom = end, end
 	}
-	return e.segment(ids, s[plainFrom:])
+	ids = e.segment(ids, s[plainFrom:])
+	if e.full(len(ids)) {
+		return nil, e.atLeast
+	}
+	return ids, 0
 }
 
 // Decode gives the text of ids, added tokens included. Ids without a token give nothing. Bytes that are not UTF-8 become
