@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,9 +146,9 @@ func TestHTTPSIsNeverLeft(t *testing.T) {
 
 func TestProxyIsUsed(t *testing.T) {
 	k := newKit(t)
-	asked := 0
+	var asked atomic.Int64
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		asked.Add(1)
 		http.Error(w, "the proxy wants a password", 407)
 	}))
 	defer proxy.Close()
@@ -157,8 +158,8 @@ func TestProxyIsUsed(t *testing.T) {
 	config.Sleep = k.config.Sleep
 	k.config = config
 	err := k.download(within(t, time.Minute))
-	if err == nil || asked == 0 {
-		t.Fatalf("the proxy was asked %d times: %v", asked, err)
+	if err == nil || asked.Load() == 0 {
+		t.Fatalf("the proxy was asked %d times: %v", asked.Load(), err)
 	}
 	if strings.Contains(err.Error(), "secretword") {
 		t.Errorf("the proxy's password is shown: %v", err)

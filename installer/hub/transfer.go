@@ -99,9 +99,9 @@ func (t *transfer) give(p *piece) error {
 	t.mu.Lock()
 	keep := byteRange{p.from, p.at}
 	whole := p.at >= p.to
+	discard := t.oneStream && !whole
 	t.mu.Unlock()
 	var err error
-	discard := t.oneStream && !whole
 	if keep.From < keep.To && !discard && !(t.small() && whole) {
 		err = t.part.Sync()
 	}
