@@ -8,7 +8,8 @@ import (
 
 // chat answers POST /v1/chat/completions.
 func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Error {
-	o, failure := s.body(w, r)
+	o, release, failure := s.body(w, r)
+	defer release()
 	if failure != nil {
 		return failure
 	}
@@ -22,6 +23,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Erro
 		return failure
 	}
 	prompt, marks := s.recall(prompt, q.conversation.Tools)
+	q.conversation.Messages = nil // may be large, and the reply long
+	release()
 	opening, mask := s.opening(q, thinking)
 	reply, err := s.opt.Engine.Submit(r.Context(), serve.Request{
 		ID: rec.id, Prompt: prompt, Marks: marks, Opening: opening, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, Mask: mask,

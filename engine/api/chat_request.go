@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"slipway/engine/sample"
+	"slipway/engine/serve"
 	"slipway/engine/text"
 )
 
@@ -91,7 +92,21 @@ func (s *Server) prompt(q *chatRequest) (ids []int32, thinking bool, failure *Er
 		return nil, false, asError(err)
 	}
 	thinking = strings.HasSuffix(strings.TrimRight(rendered.Text, "\n"), "<think>")
-	return s.opt.Tokenizer.EncodePrompt(rendered), thinking, nil
+	ids, failure = s.encode("messages", rendered)
+	return ids, thinking, failure
+}
+
+// encode gives a prompt's ids. One that does not fit the window is counted only where it nearly does.
+func (s *Server) encode(param string, p text.Prompt) ([]int32, *Error) {
+	window := s.opt.Engine.WindowTokens()
+	ids, atLeast := s.opt.Tokenizer.EncodeAtMost(p, window+max(window/8, 4096))
+	switch {
+	case atLeast > 0:
+		return nil, asError(&serve.PromptTooLongError{PromptTokens: atLeast, AtLeast: true, WindowTokens: window})
+	case len(ids) == 0:
+		return nil, invalid(param, "%v", serve.ErrEmptyPrompt)
+	}
+	return ids, nil
 }
 
 // opening gives the tokens that force a tool call, and the mask that holds the name to the tools' where it is open. It ends

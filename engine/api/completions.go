@@ -23,7 +23,8 @@ const defaultTextTokens = 16
 
 // completions answers POST /v1/completions. The prompt is taken raw: added tokens are recognised, nothing is added.
 func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *record) *Error {
-	o, failure := s.body(w, r)
+	o, release, failure := s.body(w, r)
+	defer release()
 	if failure != nil {
 		return failure
 	}
@@ -32,6 +33,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *record
 	if failure != nil {
 		return failure
 	}
+	release()
 	reply, err := s.opt.Engine.Submit(r.Context(), serve.Request{
 		ID: rec.id, Prompt: q.prompt, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, TopLogprobs: q.topLogprobs,
 		Stop: q.stop, Text: s.opt.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
@@ -69,9 +71,6 @@ func (s *Server) readText(o *object) (*textRequest, *Error) {
 	}
 	var err *Error
 	q.prompt, err = s.readPrompt("prompt", raw, true)
-	if err == nil && len(q.prompt) == 0 {
-		err = invalid("prompt", "%v", serve.ErrEmptyPrompt)
-	}
 	return q, err
 }
 
@@ -85,12 +84,12 @@ func (s *Server) readPrompt(path string, raw json.RawMessage, nested bool) ([]in
 		if json.Unmarshal(raw, &prompt) != nil {
 			return nil, invalid(path, "is not a string")
 		}
-		return s.opt.Tokenizer.Encode(prompt, text.EncodeOptions{SpecialTokens: true}), nil
+		return s.encode(path, text.Prompt{Text: prompt})
 	}
-	var elements []json.RawMessage
-	if raw[0] != '[' || json.Unmarshal(raw, &elements) != nil {
+	if raw[0] != '[' {
 		return nil, invalid(path, "must be a string or an array of token ids, not %s", kindOf(raw))
 	}
+	elements := readArray(raw)
 	if nested && len(elements) > 0 && (elements[0][0] == '"' || elements[0][0] == '[') {
 		if len(elements) > 1 {
 			return nil, invalid(path, "holds %d prompts; this server takes one a request", len(elements))
@@ -107,6 +106,9 @@ func (s *Server) readPrompt(path string, raw json.RawMessage, nested bool) ([]in
 			return nil, invalid(element(path, i), "is %d; token ids are in [0, %d)", id, s.opt.VocabTokens)
 		}
 		ids = append(ids, int32(id))
+	}
+	if len(ids) == 0 {
+		return nil, invalid(path, "%v", serve.ErrEmptyPrompt)
 	}
 	return ids, nil
 }

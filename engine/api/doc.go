@@ -41,6 +41,11 @@
 // it gets 499 with code "cancelled", or that error as the last event of a stream that ends without [DONE], or as the body
 // of a plain reply whose white space was sent already. Only a whole reply has a finish_reason.
 //
+// # Large bodies
+//
+// A body of more than 1 MiB is read, understood and tokenised while no other of its kind is; others wait up to a minute and
+// are then told 503. A prompt far beyond the window is counted only until that is certain: its 400 says "at least".
+//
 // # Who may ask
 //
 // A web page must not reach the server: Host must be loopback, the address that the connection came in on, or a name given

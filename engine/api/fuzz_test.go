@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"slipway/engine/sample"
+	"slipway/engine/text"
 )
 
 // FuzzChatBody: whatever arrives is understood or refused with a 4xx that says why; nothing panics.
@@ -18,7 +19,11 @@ func FuzzChatBody(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	s := &Server{opt: Options{ModelID: "m", VocabTokens: 10, Defaults: sample.Neutral()}}
+	template, err := text.NewTemplate("{{ messages }}", nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := &Server{opt: Options{ModelID: "m", VocabTokens: 10, Defaults: sample.Neutral(), Template: template}}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, read := range []func(*object) *Error{
 			func(o *object) *Error { _, err := s.readChat(o); return err },
@@ -29,7 +34,7 @@ func FuzzChatBody(f *testing.F) {
 				return err
 			},
 		} {
-			o, err := readObject("", body)
+			o, err := readBody(body)
 			if err == nil {
 				err = read(o)
 			}

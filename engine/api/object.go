@@ -33,26 +33,29 @@ func (o *object) fail(name, format string, args ...any) {
 	}
 }
 
-// readObject takes raw apart. A member given twice is an error: which one was meant is not ours to guess.
+// readBody takes a whole body apart, which must be one JSON object.
+func readBody(raw []byte) (*object, *Error) {
+	if !json.Valid(raw) {
+		return nil, malformed(raw)
+	}
+	return readObject("", raw)
+}
+
+// readObject takes raw apart, which must be JSON (a part of a body that [readBody] took). Members alias raw: a body may be
+// large, and copies of its parts are all its memory. A member given twice is an error: which one was meant is not ours to
+// guess.
 func readObject(path string, raw []byte) (*object, *Error) {
+	if kind := kindOf(raw); kind != "an object" {
+		return nil, invalid(path, "must be an object, not %s", kind)
+	}
 	o := &object{path: path, members: map[string]json.RawMessage{}, taken: map[string]bool{}}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	first, err := d.Token()
-	if err != nil {
-		return nil, malformed(path, err, d.InputOffset())
-	}
-	if first != json.Delim('{') {
-		return nil, invalid(path, "must be an object, not %s", kindOf(raw))
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, malformed(path, err, d.InputOffset())
-		}
-		name := key.(string)
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, malformed(path, err, d.InputOffset())
+	for rest := inside(raw); len(rest) > 0; {
+		var key, value []byte
+		key, rest = cutValue(rest)
+		value, rest = cutValue(rest)
+		var name string
+		if err := json.Unmarshal(key, &name); err != nil {
+			panic(err) // the body was valid
 		}
 		if _, twice := o.members[name]; twice {
 			return nil, invalid(o.at(name), "is given twice")
@@ -60,20 +63,62 @@ func readObject(path string, raw []byte) (*object, *Error) {
 		o.members[name] = value
 		o.order = append(o.order, name)
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, malformed(path, err, d.InputOffset())
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, invalid(path, "the body goes on after its JSON object, at byte %d", d.InputOffset())
-	}
 	return o, nil
 }
 
-func malformed(path string, err error, offset int64) *Error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return invalid(path, "the body is not whole JSON: it ends at byte %d", offset)
+// readArray gives the elements of an array, which alias it; it must be JSON.
+func readArray(raw []byte) []json.RawMessage {
+	elements := []json.RawMessage{}
+	for rest := inside(raw); len(rest) > 0; {
+		var value []byte
+		value, rest = cutValue(rest)
+		elements = append(elements, value)
 	}
-	return invalid(path, "the body is not JSON: %v, near byte %d", err, offset)
+	return elements
+}
+
+const jsonSpace = " \t\r\n"
+
+// inside gives what stands between the brackets of an object or array.
+func inside(raw []byte) []byte {
+	raw = bytes.Trim(raw, jsonSpace)
+	return bytes.Trim(raw[1:len(raw)-1], jsonSpace)
+}
+
+// cutValue cuts the value (or key) that s begins with from what follows behind the comma or colon. s must be the inside of
+// valid JSON.
+func cutValue(s []byte) (value, rest []byte) {
+	end, depth, quoted := 0, 0, false
+scan:
+	for ; end < len(s); end++ {
+		switch c := s[end]; {
+		case quoted && c == '\\':
+			end++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case depth == 0 && (c == ',' || c == ':'):
+			break scan
+		}
+	}
+	return bytes.TrimRight(s[:end], jsonSpace), bytes.TrimLeft(s[min(end+1, len(s)):], jsonSpace)
+}
+
+// malformed says where a body stops to be one JSON value.
+func malformed(raw []byte) *Error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	var value json.RawMessage
+	switch err := d.Decode(&value); {
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return invalid("", "the body is not whole JSON: it ends at byte %d", len(raw))
+	case err != nil:
+		return invalid("", "the body is not JSON: %v, near byte %d", err, d.InputOffset())
+	}
+	return invalid("", "the body goes on after its JSON value, at byte %d", d.InputOffset())
 }
 
 // kindOf names a JSON value's type.
@@ -184,12 +229,11 @@ func (o *object) array(name string) ([]json.RawMessage, bool) {
 	if raw == nil {
 		return nil, false
 	}
-	var elements []json.RawMessage
-	if raw[0] != '[' || json.Unmarshal(raw, &elements) != nil {
+	if raw[0] != '[' {
 		o.fail(name, "must be an array, not %s", kindOf(raw))
 		return nil, false
 	}
-	return elements, true
+	return readArray(raw), true
 }
 
 // ignore takes members that change nothing.

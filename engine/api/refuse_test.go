@@ -1,8 +1,11 @@
 package api_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -168,6 +171,41 @@ func TestBodyIsUnbounded(t *testing.T) {
 		t.Errorf("status %d: %s", a.status, a.body)
 	}
 	s.ask(t, "")
+}
+
+// Megabytes in one message are refused by what they must come to at least, while others are served.
+func TestHugePromptIsCountedToItsEnd(t *testing.T) {
+	s := start(t, setup{bodyBytes: 8 << 20})
+	refused := func(body answer) {
+		e := decode[reply](t, body.body).Error
+		if body.status != 400 || e == nil || e.Code != "context_length_exceeded" || !strings.Contains(e.Message, "has at least ") || !strings.Contains(e.Message, "the window holds 2048") {
+			t.Errorf("status %d: %.300s", body.status, body.body)
+		}
+	}
+	for _, piece := range []string{"word ", "a", "é", "<|im_end|>"} {
+		huge := strings.Repeat(piece, 3<<20/len(piece))
+		refused(s.post(t, chatPath, strings.Replace(chat(""), "Hi", huge, 1)))
+		refused(s.post(t, textPath, `{"model":"pocket","prompt":"`+huge+`"}`))
+	}
+	// A large body that trickles in holds up no small one.
+	body := strings.Replace(chat(""), "Hi", strings.Repeat("word ", 500_000), 1)
+	slow, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	fmt.Fprintf(slow, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", chatPath, len(body), body[:2<<20])
+	s.ask(t, thinkingOff)
+	fmt.Fprint(slow, body[2<<20:])
+	response, err := http.ReadResponse(bufio.NewReader(slow), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(answer{response.StatusCode, response.Header, raw})
 }
 
 func TestTextCompletion(t *testing.T) {

@@ -6,13 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"slipway/engine/memory/keep"
 	"slipway/engine/sample"
@@ -57,6 +55,7 @@ type Options struct {
 type Server struct {
 	opt   Options
 	guard guard
+	large chan struct{} // the place of the one large body
 }
 
 // New makes a server.
@@ -68,7 +67,7 @@ func New(opt Options) *Server {
 	if opt.Metrics == nil {
 		opt.Metrics = NewMetrics(opt.Log, func() serve.Status { return serve.Status{} }, opt.Version, opt.ModelID, opt.Revision)
 	}
-	return &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}}
+	return &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}, large: make(chan struct{}, 1)}
 }
 
 // Handler answers every path.
@@ -128,44 +127,6 @@ func (s *Server) post(rec *record, r *http.Request, handle func(http.ResponseWri
 		return err
 	}
 	return handle(rec, r, rec)
-}
-
-// bodyPatience is how long a body may take to arrive; 32 MiB over a slow wireless LAN take some ten seconds.
-const bodyPatience = 60 * time.Second
-
-// body reads the whole body, which also lets the server notice when the client leaves.
-func (s *Server) body(w http.ResponseWriter, r *http.Request) (*object, *Error) {
-	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Now().Add(bodyPatience))
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opt.BodyBytes))
-	control.SetReadDeadline(time.Time{})
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, &Error{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body is larger than %d bytes, the most that is read", s.opt.BodyBytes),
-			Type: "invalid_request_error", Code: "body_too_large"}
-	case err != nil:
-		return nil, invalid("", "the body did not arrive whole")
-	}
-	if at := firstInvalid(raw); at >= 0 {
-		return nil, invalid("", "the body is not UTF-8: byte %d belongs to no character", at)
-	}
-	return readObject("", raw)
-}
-
-// firstInvalid gives the index of the first byte that is not UTF-8, or -1. The JSON reader would put U+FFFD in its place.
-func firstInvalid(raw []byte) int {
-	if utf8.Valid(raw) {
-		return -1
-	}
-	at := 0
-	for {
-		r, size := utf8.DecodeRune(raw[at:])
-		if r == utf8.RuneError && size <= 1 {
-			return at
-		}
-		at += size
-	}
 }
 
 // wrongModel refuses every model but the one that is served, with the list.

@@ -1,0 +1,31 @@
+package api
+
+import (
+	"testing"
+	"time"
+)
+
+func TestLargeBodiesAreReadTogether(t *testing.T) {
+	s := New(Options{})
+	release, failure := s.largeBody(time.Now().Add(time.Minute))
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	if _, failure = s.largeBody(time.Now()); failure == nil || failure.Status != 503 || failure.RetryAfter == 0 {
+		t.Fatalf("a second one beside it: %+v", failure)
+	}
+	waited := make(chan *Error)
+	go func() {
+		release, failure := s.largeBody(time.Now().Add(time.Minute))
+		release()
+		waited <- failure
+	}()
+	release()
+	release() // by the handler's end once more
+	if failure := <-waited; failure != nil {
+		t.Errorf("behind it: %v", failure)
+	}
+	if len(s.large) != 0 {
+		t.Error("the place is not given back")
+	}
+}
