@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 
 	"slipway/engine/api"
 	"slipway/engine/device/cpu"
+	"slipway/engine/memory/disk"
+	"slipway/engine/memory/keep"
 	"slipway/engine/model"
 	"slipway/engine/sample"
 	"slipway/engine/serve"
@@ -23,6 +23,10 @@ type loaded struct {
 	network    *network
 	text       *text.Model
 	defaults   sample.Params
+
+	extraPages int          // of the network's pool, for restore points
+	keeper     *keep.Keeper // nil: nothing is kept between requests
+	disk       *disk.Store  // nil: not on disk
 }
 
 // load opens the folder and puts the weights on the device. The window is checked against the model's own before any
@@ -37,10 +41,10 @@ func load(s settings) (l *loaded, err error) {
 	if l.text, err = text.Load(s.modelDir); err != nil {
 		return l, err
 	}
-	if l.defaults, err = defaultsOf(s.modelDir); err != nil {
+	if l.checkpoint, err = weights.Open(s.modelDir); err != nil {
 		return l, err
 	}
-	if l.checkpoint, err = weights.Open(s.modelDir); err != nil {
+	if l.defaults, err = defaultsOf(l.checkpoint.Generation); err != nil {
 		return l, err
 	}
 	config, err := model.ParseConfig(l.checkpoint.Config, l.checkpoint.Generation)
@@ -54,7 +58,12 @@ func load(s settings) (l *loaded, err error) {
 		return l, usage("--window %d: the model's own window is %d", s.window, config.MaxPositions)
 	}
 	l.device = cpu.New(0)
-	n, err := model.Load(l.device, l.checkpoint, model.Options{WindowTokens: s.window, MaxSequences: s.parallel})
+	options := model.Options{WindowTokens: s.window, MaxSequences: s.parallel}
+	if s.cacheMemory > 0 {
+		l.extraPages = extraPages(config, s.cacheMemory)
+		options.ExtraPages, options.TapeTokens = l.extraPages, tapeTokens
+	}
+	n, err := model.Load(l.device, l.checkpoint, options)
 	if err != nil {
 		return l, err
 	}
@@ -72,16 +81,12 @@ func (l *loaded) close() {
 	}
 }
 
-// defaultsOf reads the sampling values that the model's makers recommend; without the file they are neutral.
-func defaultsOf(dir string) (sample.Params, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, "generation_config.json"))
-	if os.IsNotExist(err) {
+// defaultsOf reads the sampling values that the model's makers recommend; without generation_config.json they are neutral.
+func defaultsOf(generation []byte) (sample.Params, error) {
+	if generation == nil {
 		return sample.Neutral(), nil
 	}
-	if err != nil {
-		return sample.Params{}, err
-	}
-	p, err := sample.ParseDefaults(raw)
+	p, err := sample.ParseDefaults(generation)
 	if err != nil {
 		return p, fmt.Errorf("generation_config.json: %w", err)
 	}
@@ -90,16 +95,20 @@ func defaultsOf(dir string) (sample.Params, error) {
 
 // engine makes the queue over the network and completes the API's options.
 func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*serve.Engine, error) {
+	if err := l.openCache(s, log); err != nil {
+		return nil, err
+	}
 	var engine *serve.Engine
 	metrics := api.NewMetrics(log, func() serve.Status { return engine.Status() }, version, s.modelID, s.revision)
 	vocab := l.text.Tokenizer.VocabSize()
 	engine, err := serve.New(l.network, serve.Options{
-		Parallel: s.parallel, Queue: s.queue, VocabTokens: vocab, EndTokens: l.network.Config().EOS,
+		Parallel: s.parallel, Queue: s.queue, VocabTokens: vocab, EndTokens: l.network.Config().EOS, Keeper: l.keeper,
 		Now: time.Now, Log: log, OnEnd: metrics.OnEnd,
 	})
 	if err != nil {
 		return nil, err
 	}
+	options.Keeper = l.keeper
 	options.Engine, options.Metrics, options.Defaults = engine, metrics, l.defaults
 	options.Tokenizer, options.Template, options.VocabTokens = l.text.Tokenizer, l.text.Template, vocab
 	return engine, nil

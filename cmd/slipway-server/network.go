@@ -20,7 +20,7 @@ func (n *network) NewSequence() (serve.Sequence, error) {
 	if err != nil {
 		return nil, err // never a nil sequence in a non-nil interface
 	}
-	return s, nil
+	return sequence{s}, nil
 }
 
 // wanted translates; the two packages number their constants on their own.
@@ -31,7 +31,7 @@ var wanted = map[serve.LogitsWanted]model.LogitsWanted{
 func (n *network) Forward(ctx context.Context, segments []serve.Segment) ([][][]float32, error) {
 	n.segments = n.segments[:0]
 	for _, s := range segments {
-		n.segments = append(n.segments, model.Segment{Seq: s.Seq.(*model.Sequence), Tokens: s.Tokens, Logits: wanted[s.Logits]})
+		n.segments = append(n.segments, model.Segment{Seq: s.Seq.(sequence).Sequence, Tokens: s.Tokens, Logits: wanted[s.Logits]})
 	}
 	return n.Network.Forward(ctx, n.segments)
 }

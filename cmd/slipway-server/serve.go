@@ -39,7 +39,8 @@ func serveVerb(errOut io.Writer) *cli.Command {
 const (
 	finishPatience = 8 * time.Second // for replies under way to end by themselves
 	cutPatience    = time.Second     // for the pass under way, after which replies are told that they were cut
-	closePatience  = 500 * time.Millisecond
+	closePatience  = 300 * time.Millisecond
+	cachePatience  = 500 * time.Millisecond // for the disk cache to write what it has: a point of a large model takes 0.2 s
 )
 
 // keepAlive is well under the shortest header time-out met in clients (30 s).
@@ -70,6 +71,10 @@ func serveModel(s settings, errOut io.Writer) error {
 		return err
 	}
 	engine, err := loaded.engine(s, &options, log)
+	var refused *failure
+	if errors.As(err, &refused) {
+		return refused
+	}
 	if err != nil {
 		return &failure{exitModel, fmt.Sprintf("the model in %s cannot be served: %v", s.modelDir, err)}
 	}
@@ -85,11 +90,13 @@ func serveModel(s settings, errOut io.Writer) error {
 	select {
 	case err := <-ran:
 		door.close()
+		loaded.closeCache(cachePatience)
 		return &failure{exitBug, fmt.Sprintf("the server stopped itself: %v", err)}
 	case received := <-signals:
 		log.Info("stopping", "signal", received.String())
 		stop(engine, cut, ran, signals, log)
 		door.close()
+		loaded.closeCache(cachePatience)
 		return nil
 	}
 }

@@ -30,6 +30,11 @@ type settings struct {
 	modelID    string
 	revision   string
 	bodyBytes  int64
+
+	cacheMemory    int64  // bytes for restore points; 0: nothing is kept
+	cacheDisk      string // folder; empty: none
+	cacheDiskBytes int64
+	cacheDiskDaily int64 // 0: no bound
 }
 
 // Defaults. A window of 8,192 keeps two sequences of a small model under 150 MB on the CPU; set-up sizes it to the machine.
@@ -40,6 +45,9 @@ const (
 	mostParallel    = 16
 	mostQueue       = 1024
 	leastWindow     = 64
+	defaultCache    = 512 << 20 // half of it holds three points of a model of 0.8B, or a thousand of Pocket; set-up sizes it
+	defaultDisk     = 8 << 30
+	defaultDaily    = 64 << 30 // two hundred turns of the 27B, 300 MiB each
 	bodyBytes       = 32 << 20 // a prompt of 262,144 tokens is about 1 MB of English, at worst 8 MB once escaped
 )
 
@@ -63,6 +71,11 @@ func serveFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "allow-host", Usage: "name that clients may use in the Host header, such as mac.local"},
 		&cli.StringFlag{Name: "launch-id", Usage: "name of this launch, told by /health"},
 		&cli.StringFlag{Name: "model-id", Usage: "name of the model in the API; left out: the folder's"},
+		&cli.Int64Flag{Name: "cache-memory", Value: defaultCache, Usage: "bytes for restore points, so that conversations go on without starting over; 0 keeps nothing"},
+		&cli.StringFlag{Name: "cache-disk", Usage: "folder for restore points that outlive the server; they hold what you and the model wrote"},
+		&cli.Int64Flag{Name: "cache-disk-bytes", Value: defaultDisk, Usage: "most bytes in that folder"},
+		&cli.Int64Flag{Name: "cache-disk-daily-bytes", Value: defaultDaily, Usage: "most bytes written there in a day; 0 is no bound"},
+		&cli.BoolFlag{Name: "no-cache-disk", Usage: "write no restore points to disk, whatever else is given"},
 		&cli.StringFlag{Name: "revision", Usage: "40 hex digits of the weights' revision, told by /v1/models"},
 	}
 }
@@ -91,6 +104,9 @@ func readSettings(c *cli.Context) (settings, error) {
 			return s, usage("--%s %d: it must be in [%d, %d]", n.flag, *n.to, n.low, n.high)
 		}
 	}
+	if err := s.readCache(c); err != nil {
+		return s, err
+	}
 	if file := c.String("api-key-file"); file != "" || c.IsSet("api-key-file") {
 		if s.key, err = readKey(file); err != nil {
 			return s, err
@@ -112,6 +128,31 @@ func readSettings(c *cli.Context) (settings, error) {
 		return s, usage("--revision %q: it must be 40 lower-case hex digits", s.revision)
 	}
 	return s, nil
+}
+
+// readCache takes the flags of what is kept between requests.
+func (s *settings) readCache(c *cli.Context) error {
+	for _, n := range []struct {
+		flag string
+		to   *int64
+	}{{"cache-memory", &s.cacheMemory}, {"cache-disk-bytes", &s.cacheDiskBytes}, {"cache-disk-daily-bytes", &s.cacheDiskDaily}} {
+		if *n.to = c.Int64(n.flag); *n.to < 0 || *n.to > mostCacheBytes {
+			return usage("--%s %d: it must be a number of bytes from 0 on", n.flag, *n.to)
+		}
+	}
+	if c.Bool("no-cache-disk") {
+		return nil
+	}
+	if s.cacheDisk = c.String("cache-disk"); s.cacheDisk == "" {
+		if c.IsSet("cache-disk") || c.IsSet("cache-disk-bytes") || c.IsSet("cache-disk-daily-bytes") {
+			return usage("--cache-disk is missing: the folder that the bounds are for")
+		}
+		return nil
+	}
+	if s.cacheMemory == 0 {
+		return usage("--cache-disk needs memory to restore into; give --cache-memory more than 0")
+	}
+	return nil
 }
 
 func modelOf(dir, id string) (string, string, error) {
@@ -167,8 +208,13 @@ const (
 // readKey takes a key file that nobody else can read. The key is never printed.
 func readKey(file string) (*api.Key, error) {
 	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() {
+	switch {
+	case os.IsNotExist(err):
 		return nil, usage("--api-key-file %s: there is no such file", file)
+	case err != nil:
+		return nil, usage("--api-key-file %s cannot be looked at: %v", file, err)
+	case !info.Mode().IsRegular():
+		return nil, usage("--api-key-file %s is no regular file; write the key into one of mode 0600", file)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, usage("--api-key-file %s has mode %04o, so others can read it; run: chmod 600 %s", file, mode, file)

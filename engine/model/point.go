@@ -55,6 +55,11 @@ func (n *Network) PointBytes() int64 {
 	return bytes
 }
 
+// StateBytes is the size of a state as Point.ReadState gives it.
+func (n *Network) StateBytes() int64 {
+	return 4 * int64(n.stateGeometry.Layers) * int64(stateFloats(n.stateGeometry))
+}
+
 // stateFloats is one layer's share of a state.
 func stateFloats(g device.StateGeometry) int {
 	return g.ValueHeads*g.ValueDim*g.KeyDim + (g.ConvTaps-1)*g.ConvChannels

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"slipway/engine/device"
+	"slipway/engine/memory"
+	"slipway/engine/memory/disk"
+	"slipway/engine/memory/keep"
+	"slipway/engine/model"
+)
+
+// sequence shows a model's sequence to the keeper.
+type sequence struct{ *model.Sequence }
+
+func (s sequence) Save(tape bool) (keep.State, error) {
+	save := s.Snapshot
+	if tape {
+		save = s.SnapshotTape
+	}
+	p, err := save()
+	if err != nil {
+		return nil, err
+	}
+	return point{p}, nil
+}
+
+func (s sequence) Restore(state keep.State, at int) { s.RestoreAt(state.(point).Point, at) }
+
+// point shows a model's restore point to the keeper.
+type point struct{ *model.Point }
+
+func (p point) Settle() (keep.State, error) {
+	settled, err := p.Point.Settle(p.Reach())
+	if err != nil {
+		return nil, err
+	}
+	return point{settled}, nil
+}
+
+// tapeTokens is what a cancelled reply can be brought back by: clients have seen up to some dozens of tokens less than what
+// was streamed when they leave.
+const tapeTokens = 64
+
+// Bytes kept of replies' exact ids, in memory and on disk: about a million tokens.
+const replyBytes = 4 << 20
+
+// cacheBudget cuts the memory for restore points in halves: attention pages, which the pool holds from the start (a device
+// may give their memory only as it is used), and states. Both bounds hold, so together they never pass bytes.
+func cacheBudget(n *model.Network, bytes int64, extraPages int) memory.Budget {
+	return memory.Budget{OwnBytes: bytes - int64(extraPages)*n.PageBytes(), Pages: extraPages, TotalBytes: bytes, PageBytes: n.PageBytes()}
+}
+
+// extraPages is how many pages half of the memory for restore points holds.
+func extraPages(config *model.Config, bytes int64) int {
+	elements := int64(config.KVHeads) * int64(config.HeadDim) * device.PageTokens
+	layers := int64(config.AttentionLayers() + config.MTPLayers)
+	return int(bytes / 2 / (2 * 4 * elements * layers))
+}
+
+// openCache makes the keeper over the loaded network; nil where nothing is to be kept.
+func (l *loaded) openCache(s settings, log *slog.Logger) error {
+	if s.cacheMemory == 0 {
+		return nil
+	}
+	n := l.network.Network
+	budget := cacheBudget(n, s.cacheMemory, l.extraPages)
+	if budget.OwnBytes < n.PointBytes() || budget.Pages < 1 {
+		if s.cacheDisk != "" {
+			return usage("--cache-memory %d: a restore point of this model takes %d bytes of one half of it and pages of %d of the other; give more, as --cache-disk restores through it", s.cacheMemory, n.PointBytes(), n.PageBytes())
+		}
+		log.Warn("nothing is kept between requests: the memory for it holds no restore point of this model",
+			"cache_memory_bytes", s.cacheMemory, "point_bytes", n.PointBytes(), "page_bytes", n.PageBytes())
+		return nil
+	}
+	key, err := l.key(s)
+	if err != nil {
+		return err
+	}
+	opt := keep.Options{
+		Key: key, PointBytes: n.PointBytes(), TapeTokenBytes: n.TapeBytes(1), PageTokens: device.PageTokens,
+		WindowTokens: n.WindowTokens(), ChunkTokens: n.ChunkTokens(), Memory: budget, ReplyBytes: replyBytes,
+		Decode: l.text.Tokenizer.Decode, Log: log, Import: l.importPoint,
+	}
+	if s.cacheDisk != "" {
+		if !n.CanTransfer() {
+			return usage("--cache-disk: %v; run without it", model.ErrNoTransfer)
+		}
+		opt.Disk, err = disk.Open(s.cacheDisk, disk.Options{CapBytes: s.cacheDiskBytes, DailyBytes: s.cacheDiskDaily, PageTokens: device.PageTokens,
+			StateBytes: n.StateBytes(), Positions: func(tokens int) int64 { return int64(n.PositionBytes(tokens)) }, ReplyBytes: replyBytes, Now: time.Now, Log: log})
+		if err != nil {
+			return usage("--cache-disk %s: %v", s.cacheDisk, err)
+		}
+		l.disk = opt.Disk
+	}
+	l.keeper = keep.New(opt)
+	return nil
+}
+
+func (l *loaded) importPoint(tokens int, state []byte, near keep.State, shared int, page func(index, tokens int) ([]byte, error)) (keep.State, error) {
+	var base *model.Point
+	if near != nil {
+		base = near.(point).Point
+	}
+	p, err := l.network.Import(tokens, state, base, shared, page)
+	if err != nil {
+		return nil, err
+	}
+	return point{p}, nil
+}
+
+// key says what states are computed under. Without a given revision the weights are known by their files: names, sizes and
+// times of change, with the configuration's text.
+func (l *loaded) key(s settings) (memory.Key, error) {
+	revision := s.revision
+	if revision == "" {
+		h := sha256.New()
+		h.Write(l.checkpoint.Config)
+		files, err := filepath.Glob(filepath.Join(s.modelDir, "*.safetensors"))
+		if err != nil {
+			return memory.Key{}, err
+		}
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err != nil {
+				return memory.Key{}, err
+			}
+			fmt.Fprintf(h, "%s %d %d\n", filepath.Base(file), info.Size(), info.ModTime().UnixNano())
+		}
+		revision = "files " + hex.EncodeToString(h.Sum(nil))
+	}
+	var config struct {
+		Quantization json.RawMessage `json:"quantization"`
+	}
+	if err := json.Unmarshal(l.checkpoint.Config, &config); err != nil {
+		return memory.Key{}, err
+	}
+	return memory.Key{
+		Model: l.network.Config().ModelType, Revision: revision, Quantization: string(config.Quantization), KVFormat: "f32",
+		Policy: memory.Policy{Name: "exact"}, Device: l.device.Name(), Numerics: l.device.Numerics(),
+	}, nil
+}
+
+// closeCache finishes writing within patience.
+func (l *loaded) closeCache(patience time.Duration) {
+	if l.disk != nil {
+		l.disk.Close(patience)
+	}
+}
+
+// mostCacheBytes keeps sums of byte counts in range.
+const mostCacheBytes = math.MaxInt64 / 4
