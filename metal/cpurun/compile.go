@@ -67,6 +67,26 @@ func Compile(name, text string) (*Library, error) {
 	return open(name, path, source)
 }
 
+// Object builds a source as Compile does and returns the path of the shared object, for a program that opens it by itself:
+// it exports msl_run, mslk_KERNEL, mslc_INDEX and msls_STRUCT.
+func Object(name, text string) (string, error) {
+	path, _, err := build(name, text)
+	return path, err
+}
+
+// Shared builds plain C++ into a shared object and returns its path.
+func Shared(name, code string) (string, error) {
+	clang, err := compiler()
+	if err != nil {
+		return "", err
+	}
+	dir, err := toolDir()
+	if err != nil {
+		return "", err
+	}
+	return shared(name, dir, clang, code)
+}
+
 // build returns the path of the shared object of text.
 func build(name, text string) (string, *Source, error) {
 	clang, err := compiler()
@@ -89,14 +109,20 @@ func build(name, text string) (string, *Source, error) {
 	if err := produce(name, runtimeObject, clang, append(flags(), "-I"+dir, "-c", filepath.Join(dir, "runtime.cpp"))...); err != nil {
 		return "", nil, err
 	}
+	output, err := shared(name, dir, clang, code, "-I"+dir, runtimeObject)
+	return output, source, err
+}
+
+// shared compiles code into an object named by its content.
+func shared(name, dir, clang, code string, more ...string) (string, error) {
 	sum := sha256.Sum256([]byte(code))
 	input := filepath.Join(dir, hex.EncodeToString(sum[:12])+".cpp")
 	if err := writeOnce(input, []byte(code)); err != nil {
-		return "", nil, err
+		return "", err
 	}
 	output := input[:len(input)-len(".cpp")] + ".so"
-	args := append(flags(), "-I"+dir, "-shared", "--rtlib=compiler-rt", input, runtimeObject, "-lpthread")
-	return output, source, produce(name, output, clang, args...)
+	args := append(append(flags(), "-shared", "--rtlib=compiler-rt", input), more...)
+	return output, produce(name, output, clang, append(args, "-lpthread")...)
 }
 
 var toolOnce = sync.OnceValues(makeToolDir)

@@ -1,0 +1,37 @@
+package kernels
+
+// Parameter structs, field by field as in the .metal files, where their meaning stands. Every field has four bytes; a test
+// compares sizes and offsets with the compiler's.
+type (
+	EmbedParams   struct{ Rows, In uint32 }
+	RMSNormParams struct {
+		Rows, Cols, Stride, Column uint32
+		Eps                        float32
+	}
+	LinearParams     struct{ Rows, Out, In, Add uint32 }
+	SwiGLUParams     struct{ Count uint32 }
+	GatherParams     struct{ Rows, Cols uint32 }
+	RotationParams   struct{ Rows, Pairs uint32 }
+	ConvParams       struct{ Rows, Channels uint32 }
+	DeltaGatesParams struct{ Count, Heads uint32 }
+	DeltaStepParams  struct{ Rows, KeyHeads, ValueHeads, KeyDim, ValueDim uint32 }
+	GatedNormParams  struct {
+		Heads, Dim uint32
+		Eps        float32
+	}
+	AttentionInputParams struct {
+		Rows, Heads, KVHeads, Dim, Pairs uint32
+		Eps                              float32
+	}
+	AttentionParams struct {
+		Rows, Row, Start, Heads, KVHeads, Dim, Sink, Window, DenseFrom uint32
+		Scale                                                          float32
+	}
+	AttentionDecodeParams struct {
+		AttentionParams
+		Splits, SplitTokens uint32
+	}
+)
+
+// Status bits that kernels set.
+const StatusRange = 1 // a finite value did not fit into 16 bits
