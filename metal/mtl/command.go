@@ -1,0 +1,75 @@
+//go:build unix
+
+package mtl
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Queue takes command buffers in order.
+type Queue struct {
+	r  *Runtime
+	id uintptr
+}
+
+func (d *Device) NewQueue() *Queue { return &Queue{d.r, d.r.message(d.id, selNewQueue)} }
+
+// Release gives the queue back.
+func (q *Queue) Release() { q.r.message(q.id, selRelease) }
+
+// Commands is a command buffer with one concurrent compute encoder. It keeps no buffer alive.
+type Commands struct {
+	r           *Runtime
+	id, encoder uintptr
+}
+
+// Commands begins a command buffer, which outlives the pool around the call and is given back by Release.
+func (q *Queue) Commands() Commands {
+	id := q.r.message(q.r.message(q.id, selCommandBuffer), selRetain)
+	return Commands{q.r, id, q.r.message(id, selEncoder, dispatchConcurrent)}
+}
+
+func (c Commands) SetPipeline(p *Pipeline) { c.r.message(c.encoder, selSetPipeline, p.id) }
+
+// SetBuffer binds b from offset, in bytes, to index.
+func (c Commands) SetBuffer(b *Buffer, offset, index int) {
+	if offset < 0 || offset >= b.Length || offset%4 != 0 || index < 0 || index > 30 {
+		panic(fmt.Sprintf("mtl: buffer of %d bytes from %d at index %d", b.Length, offset, index))
+	}
+	c.r.message(c.encoder, selSetBuffer, b.id, uintptr(offset), uintptr(index))
+}
+
+// SetBytes copies n bytes, at most 4 KiB, to index.
+func (c Commands) SetBytes(at unsafe.Pointer, n, index int) {
+	if n <= 0 || n > 4096 || index < 0 || index > 30 {
+		panic(fmt.Sprintf("mtl: %d bytes at index %d", n, index))
+	}
+	c.r.message(c.encoder, selSetBytes, uintptr(at), uintptr(n), uintptr(index))
+}
+
+// Dispatch runs grid threadgroups of group threads. Without a Barrier it may run together with those before.
+func (c Commands) Dispatch(grid, group [3]int) {
+	c.r.sizes(c.encoder, selDispatch, size3{uint64(grid[0]), uint64(grid[1]), uint64(grid[2])}, size3{uint64(group[0]), uint64(group[1]), uint64(group[2])})
+}
+
+// Barrier makes the dispatches behind it see what those before it wrote.
+func (c Commands) Barrier() { c.r.message(c.encoder, selBarrier, barrierBuffers) }
+
+// Commit ends the recording and gives the work to the GPU.
+func (c Commands) Commit() {
+	c.r.message(c.encoder, selEndEncoding)
+	c.r.message(c.id, selCommit)
+}
+
+// Wait waits until the work is done and returns the GPU's time in seconds.
+func (c Commands) Wait() (float64, error) {
+	c.r.message(c.id, selWait)
+	if c.r.message(c.id, selStatus) == statusError {
+		return 0, c.r.nsError("command buffer", c.r.message(c.id, selError))
+	}
+	return c.r.double(c.id, selGPUEnd) - c.r.double(c.id, selGPUStart), nil
+}
+
+// Release gives the command buffer back, after Wait.
+func (c Commands) Release() { c.r.message(c.id, selRelease) }

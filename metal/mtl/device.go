@@ -1,0 +1,124 @@
+//go:build unix
+
+package mtl
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+)
+
+// Families of GPUs, as MTLGPUFamily numbers them.
+const (
+	FamilyApple7 = 1007 // M1
+	FamilyMetal3 = 5001
+)
+
+const (
+	languageVersion31  = 3<<16 + 1 // Metal 3.1, macOS 14
+	dataTypeUInt       = 33
+	storageShared      = 0 // hazards tracked between command buffers
+	dispatchConcurrent = 1
+	barrierBuffers     = 1
+	statusError        = 5
+)
+
+// Device is the machine's GPU.
+type Device struct {
+	r  *Runtime
+	id uintptr
+}
+
+// Device opens the default device.
+func (r *Runtime) Device() (*Device, error) {
+	id := r.createDevice()
+	if id == 0 {
+		return nil, ErrNoDevice
+	}
+	return &Device{r, id}, nil
+}
+
+// Facts are what a device says of itself.
+type Facts struct {
+	Name            string
+	Apple7, Metal3  bool
+	UnifiedMemory   bool
+	WorkingSetBytes int64 // recommendedMaxWorkingSetSize
+	MaxBufferBytes  int64
+}
+
+func (d *Device) Facts() Facts {
+	var f Facts
+	d.r.Pool(func() error {
+		f.Name = d.r.goString(d.r.message(d.id, selName))
+		return nil
+	})
+	f.Apple7 = truth(d.r.message(d.id, selSupportsFamily, FamilyApple7))
+	f.Metal3 = truth(d.r.message(d.id, selSupportsFamily, FamilyMetal3))
+	f.UnifiedMemory = truth(d.r.message(d.id, selUnifiedMemory))
+	f.WorkingSetBytes = int64(d.r.message(d.id, selWorkingSet))
+	f.MaxBufferBytes = int64(d.r.message(d.id, selMaxBufferLength))
+	return f
+}
+
+// Release gives the device back, after all that was made of it.
+func (d *Device) Release() { d.r.message(d.id, selRelease) }
+
+// Buffer is memory that GPU and host see. Bytes is nil for a buffer over mapped memory.
+type Buffer struct {
+	r      *Runtime
+	id     uintptr
+	Bytes  []byte
+	Length int
+}
+
+// NewBuffer makes n bytes of unspecified content.
+func (d *Device) NewBuffer(n int) (*Buffer, error) {
+	if n <= 0 {
+		panic("mtl: an empty buffer")
+	}
+	id := d.r.message(d.id, selNewBuffer, uintptr(n), storageShared)
+	if id == 0 {
+		return nil, fmt.Errorf("Metal gave no buffer of %d bytes", n)
+	}
+	return &Buffer{d.r, id, unsafe.Slice((*byte)(address(d.r.message(id, selContents))), n), n}, nil
+}
+
+// NewBufferOver wraps whole pages of memory that is not Go's, without a copy. The memory must outlive the buffer.
+func (d *Device) NewBufferOver(at unsafe.Pointer, n int) (*Buffer, error) {
+	if page := os.Getpagesize(); uintptr(at)%uintptr(page) != 0 || n <= 0 || n%page != 0 {
+		panic(fmt.Sprintf("mtl: %d bytes at %p are not whole pages", n, at))
+	}
+	id := d.r.message(d.id, selNewBufferNoCopy, uintptr(at), uintptr(n), storageShared, 0)
+	if id == 0 {
+		return nil, fmt.Errorf("Metal did not take %d mapped bytes as a buffer", n)
+	}
+	return &Buffer{d.r, id, nil, n}, nil
+}
+
+// Release gives the buffer back. No command buffer may still use it.
+func (b *Buffer) Release() { b.r.message(b.id, selRelease) }
+
+// Resident asks that buffers stay in the GPU's reach (macOS 15). The answer is false where there are no residency sets.
+func (d *Device) Resident(q *Queue, buffers []*Buffer) (bool, error) {
+	if !truth(d.r.message(d.id, selResponds, d.r.selectors[selNewResidencySet])) {
+		return false, nil
+	}
+	return true, d.r.Pool(func() error {
+		descriptor := d.r.message(d.r.class("MTLResidencySetDescriptor"), selNew)
+		defer d.r.message(descriptor, selRelease)
+		d.r.message(descriptor, selSetCapacity, uintptr(len(buffers)))
+		var refusal uintptr
+		set := d.r.message(d.id, selNewResidencySet, descriptor, uintptr(unsafe.Pointer(&refusal)))
+		if set == 0 {
+			return d.r.nsError("residency set", refusal)
+		}
+		for _, b := range buffers {
+			d.r.message(set, selAddAllocation, b.id)
+		}
+		d.r.message(set, selCommit)
+		d.r.message(set, selRequestResidency)
+		d.r.message(q.id, selAddResidencySet, set)
+		return nil
+	})
+}

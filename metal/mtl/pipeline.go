@@ -1,0 +1,81 @@
+//go:build unix
+
+package mtl
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Library is a compiled source.
+type Library struct {
+	d  *Device
+	id uintptr
+}
+
+// NewLibrary compiles a source as Metal 3.1 without fast math. The error holds the compiler's messages.
+func (d *Device) NewLibrary(source string) (l *Library, err error) {
+	r := d.r
+	err = r.Pool(func() error {
+		options := r.message(r.class("MTLCompileOptions"), selNew)
+		defer r.message(options, selRelease)
+		r.message(options, selSetLanguage, languageVersion31)
+		r.message(options, selSetFastMath, 0)
+		var refusal uintptr
+		id := r.message(d.id, selNewLibrary, r.nsString(source), options, uintptr(unsafe.Pointer(&refusal)))
+		if id == 0 {
+			return r.nsError("compiling", refusal)
+		}
+		l = &Library{d, id}
+		return nil
+	})
+	return l, err
+}
+
+// Release gives the library back; its pipelines live on.
+func (l *Library) Release() { l.d.r.message(l.id, selRelease) }
+
+// Pipeline is a kernel ready to run.
+type Pipeline struct {
+	r          *Runtime
+	id         uintptr
+	Name       string
+	MaxThreads int // of a threadgroup
+}
+
+// NewPipeline makes a kernel with its function constants, by index.
+func (l *Library) NewPipeline(name string, constants []uint32) (p *Pipeline, err error) {
+	r := l.d.r
+	err = r.Pool(func() error {
+		var refusal uintptr
+		var function uintptr
+		if len(constants) == 0 {
+			function = r.message(l.id, selNewFunction, r.nsString(name))
+		} else {
+			values := r.message(r.class("MTLFunctionConstantValues"), selNew)
+			defer r.message(values, selRelease)
+			for i := range constants {
+				r.message(values, selSetConstant, uintptr(unsafe.Pointer(&constants[i])), dataTypeUInt, uintptr(i))
+			}
+			function = r.message(l.id, selNewFunctionConstants, r.nsString(name), values, uintptr(unsafe.Pointer(&refusal)))
+		}
+		if function == 0 {
+			return r.nsError("kernel "+name, refusal)
+		}
+		defer r.message(function, selRelease)
+		id := r.message(l.d.id, selNewPipeline, function, uintptr(unsafe.Pointer(&refusal)))
+		if id == 0 {
+			return r.nsError("kernel "+name, refusal)
+		}
+		p = &Pipeline{r, id, name, int(r.message(id, selMaxThreads))}
+		if width := r.message(id, selSimdWidth); width != 32 {
+			p.Release()
+			return fmt.Errorf("kernel %s: simdgroups of %d threads; the kernels are written for 32", name, width)
+		}
+		return nil
+	})
+	return p, err
+}
+
+// Release gives the pipeline back.
+func (p *Pipeline) Release() { p.r.message(p.id, selRelease) }

@@ -1,0 +1,159 @@
+//go:build unix
+
+package mtl
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// Libraries are the paths to open. Preload is opened first and kept: MTLCreateSystemDefaultDevice needs CoreGraphics in a
+// program without windows.
+type Libraries struct {
+	Preload     []string
+	ObjC, Metal string
+}
+
+// ErrNoDevice means that Metal is there and has no device.
+var ErrNoDevice = errors.New("Metal has no device on this machine")
+
+// Runtime is the opened libraries.
+type Runtime struct {
+	send         uintptr // objc_msgSend
+	sendDouble   func(object, selector uintptr) float64
+	class        func(name string) uintptr
+	createDevice func() uintptr
+	selectors    [selectorCount]uintptr
+	calls        atomic.Int64
+}
+
+// Open loads the libraries.
+func Open(l Libraries) (*Runtime, error) {
+	for _, path := range l.Preload {
+		if _, err := purego.Dlopen(path, purego.RTLD_LAZY|purego.RTLD_GLOBAL); err != nil {
+			return nil, fmt.Errorf("opening %s: %w", path, err)
+		}
+	}
+	metal, err := purego.Dlopen(l.Metal, purego.RTLD_LAZY|purego.RTLD_GLOBAL)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", l.Metal, err)
+	}
+	objc, err := purego.Dlopen(l.ObjC, purego.RTLD_LAZY|purego.RTLD_GLOBAL)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", l.ObjC, err)
+	}
+	r := &Runtime{}
+	var register func(string) uintptr
+	for _, f := range []struct {
+		library uintptr
+		name    string
+		to      any
+	}{{objc, "sel_registerName", &register}, {objc, "objc_getClass", &r.class}, {objc, "objc_msgSend", &r.sendDouble}, {metal, "MTLCreateSystemDefaultDevice", &r.createDevice}} {
+		at, err := purego.Dlsym(f.library, f.name)
+		if err != nil {
+			return nil, err
+		}
+		purego.RegisterFunc(f.to, at)
+		if f.name == "objc_msgSend" {
+			r.send = at
+		}
+	}
+	for i, s := range selectorTable {
+		r.selectors[i] = register(s.name)
+	}
+	return r, nil
+}
+
+// Calls counts the messages sent since Open.
+func (r *Runtime) Calls() int64 { return r.calls.Load() }
+
+// message sends one message. Arguments that are uintptr(unsafe.Pointer(&x)) stay alive and in place for the call.
+//
+//go:uintptrescapes
+func (r *Runtime) message(object uintptr, s selector, arguments ...uintptr) uintptr {
+	if object == 0 {
+		panic("mtl: " + selectorTable[s].name + " to nothing")
+	}
+	r.calls.Add(1)
+	var result uintptr
+	switch to := r.selectors[s]; len(arguments) {
+	case 0:
+		result, _, _ = purego.SyscallN(r.send, object, to)
+	case 1:
+		result, _, _ = purego.SyscallN(r.send, object, to, arguments[0])
+	case 2:
+		result, _, _ = purego.SyscallN(r.send, object, to, arguments[0], arguments[1])
+	case 3:
+		result, _, _ = purego.SyscallN(r.send, object, to, arguments[0], arguments[1], arguments[2])
+	case 4:
+		result, _, _ = purego.SyscallN(r.send, object, to, arguments[0], arguments[1], arguments[2], arguments[3])
+	default:
+		panic("mtl: more than four arguments")
+	}
+	return result
+}
+
+// double sends a message whose answer comes in a floating-point register.
+func (r *Runtime) double(object uintptr, s selector) float64 {
+	r.calls.Add(1)
+	return r.sendDouble(object, r.selectors[s])
+}
+
+// size3 is MTLSize.
+type size3 struct{ w, h, d uint64 }
+
+// sizes sends a message with two MTLSize by value: on arm64 pointers to copies (composites above 16 bytes), on x86-64 on the stack.
+func (r *Runtime) sizes(object uintptr, s selector, a, b size3) {
+	r.calls.Add(1)
+	if runtime.GOARCH == "arm64" {
+		purego.SyscallN(r.send, object, r.selectors[s], uintptr(unsafe.Pointer(&a)), uintptr(unsafe.Pointer(&b)))
+		return
+	}
+	purego.SyscallN(r.send, object, r.selectors[s], 0, 0, 0, 0, uintptr(a.w), uintptr(a.h), uintptr(a.d), uintptr(b.w), uintptr(b.h), uintptr(b.d))
+}
+
+// Pool runs f in an autorelease pool, on one OS thread, because pools belong to threads.
+func (r *Runtime) Pool(f func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	pool := r.message(r.class("NSAutoreleasePool"), selNew)
+	defer r.message(pool, selDrain)
+	return f()
+}
+
+// nsString is autoreleased.
+func (r *Runtime) nsString(s string) uintptr {
+	text := append([]byte(s), 0)
+	return r.message(r.class("NSString"), selString, uintptr(unsafe.Pointer(&text[0])))
+}
+
+// goString copies an NSString.
+func (r *Runtime) goString(object uintptr) string {
+	if object == 0 {
+		return ""
+	}
+	at := (*byte)(address(r.message(object, selUTF8)))
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(at), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(at, n))
+}
+
+// nsError turns an NSError into ours; what says what was tried.
+func (r *Runtime) nsError(what string, object uintptr) error {
+	if object == 0 {
+		return fmt.Errorf("%s: Metal refused without a reason", what)
+	}
+	return fmt.Errorf("%s: %s", what, r.goString(r.message(object, selDescription)))
+}
+
+// address turns an address outside Go's memory into a pointer.
+func address(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
+
+func truth(answer uintptr) bool { return answer&0xFF != 0 }
