@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"unicode/utf8"
 )
@@ -57,7 +56,7 @@ type stage struct {
 // LoadTokenizer reads a tokenizer.json of the Qwen3.5 family: byte-level BPE, its split pattern, NFC or no normaliser.
 // Whatever else a file asks for is a *[FileError], never a silent difference.
 func LoadTokenizer(path string) (*Tokenizer, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := readFile(path)
 	if err != nil {
 		return nil, &FileError{File: path, Err: err, Want: "a readable tokenizer.json"}
 	}

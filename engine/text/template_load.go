@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // maxTemplateBytes bounds a template; the largest of the family has 9 KB.
@@ -17,7 +18,7 @@ const maxTemplateBytes = 1 << 20
 // *FileError.
 func LoadTemplate(dir string, addedTokens []string) (*Template, error) {
 	path := filepath.Join(dir, "chat_template.jinja")
-	raw, err := os.ReadFile(path)
+	raw, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return loadConfigTemplate(dir, addedTokens)
 	}
@@ -30,7 +31,7 @@ func LoadTemplate(dir string, addedTokens []string) (*Template, error) {
 func loadConfigTemplate(dir string, addedTokens []string) (*Template, error) {
 	path := filepath.Join(dir, "tokenizer_config.json")
 	want := "a chat template here or in chat_template.jinja beside it"
-	raw, err := os.ReadFile(path)
+	raw, err := readFile(path)
 	if err != nil {
 		return nil, &FileError{File: path, Err: err, Want: want}
 	}
@@ -59,6 +60,9 @@ func loadConfigTemplate(dir string, addedTokens []string) (*Template, error) {
 }
 
 func compileFile(path, field, source string, addedTokens []string) (*Template, error) {
+	if strings.TrimSpace(source) == "" {
+		return nil, &FileError{File: path, Field: field, Found: "an empty template", Want: "one that writes the conversation"}
+	}
 	if len(source) > maxTemplateBytes {
 		return nil, &FileError{File: path, Field: field, Found: fmt.Sprintf("%d bytes", len(source)), Want: fmt.Sprintf("at most %d", maxTemplateBytes)}
 	}
@@ -68,3 +72,17 @@ func compileFile(path, field, source string, addedTokens []string) (*Template, e
 	}
 	return t, nil
 }
+
+// readFile reads a regular file; opening a pipe would wait for a writer, and a device has no end.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	return os.ReadFile(path)
+}
+
+var errNotRegular = errors.New("it is a folder, a pipe or a device")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -442,6 +443,29 @@ func TestTemplateThatFails(t *testing.T) {
 	}
 }
 
+// A pipe without a writer would be waited for, and /dev/zero be read until memory ends.
+func TestPipesAndDevicesAreRead(t *testing.T) {
+	for _, name := range []string{"tokenizer.json", "chat_template.jinja", "tokenizer_config.json"} {
+		for kind, place := range map[string]func(string) error{
+			"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+			"device": func(path string) error { return os.Symlink("/dev/zero", path) },
+		} {
+			dir := t.TempDir()
+			if err := place(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := LoadTemplate(dir, nil)
+			if name == "tokenizer.json" {
+				_, err = LoadTokenizer(filepath.Join(dir, name))
+			}
+			var wrong *FileError
+			if !errors.As(err, &wrong) || !errors.Is(err, errNotRegular) || filepath.Base(wrong.File) != name {
+				t.Errorf("%s is a %s: %v", name, kind, err)
+			}
+		}
+	}
+}
+
 func TestTemplateIsLookedForInTheWrongPlace(t *testing.T) {
 	tests := []struct {
 		name, jinja, config string
@@ -458,6 +482,8 @@ func TestTemplateIsLookedForInTheWrongPlace(t *testing.T) {
 		{"not JSON", "", `{`, "", ""},
 		{"neither", "", "", "", ""},
 		{"does not compile", "{% if %}", "", "", ""},
+		{"blank", " \n", "", "", ""},
+		{"empty in the config", "", `{"chat_template":""}`, "", "chat_template"},
 		{"too large", strings.Repeat("x", 1<<20+1), "", "", ""},
 	}
 	for _, test := range tests {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -41,13 +40,13 @@ func Open(dir string) (c *Checkpoint, err error) {
 			c = nil
 		}
 	}()
-	if c.Config, err = os.ReadFile(filepath.Join(dir, "config.json")); err != nil {
+	if c.Config, err = readFile(dir, "config.json"); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return c, misfit("config.json", "", "no such file in "+dir, "a checkpoint folder")
 		}
 		return c, err
 	}
-	if c.Generation, err = os.ReadFile(filepath.Join(dir, "generation_config.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if c.Generation, err = readFile(dir, "generation_config.json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, err
 	}
 	if c.quant, err = parseQuantization(c.Config); err != nil {
@@ -78,7 +77,7 @@ func (c *Checkpoint) Close() error {
 
 // openTrunk opens what the index names, or model.safetensors, or every model*.safetensors.
 func (c *Checkpoint) openTrunk() error {
-	index, err := os.ReadFile(filepath.Join(c.Dir, indexName))
+	index, err := readFile(c.Dir, indexName)
 	if err == nil {
 		return c.openIndexed(index)
 	}

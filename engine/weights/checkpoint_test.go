@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"slipway/engine/weights/fixture"
@@ -81,7 +82,16 @@ func TestFoldersThatDoNotFitAreRefusedByName(t *testing.T) {
 		{"truncated weights", object{}, single(minimal()), func(dir string) error { return os.Truncate(filepath.Join(dir, "model.safetensors"), 2000) }, "model.safetensors", "model.layers.0.linear_attn.in_proj_qkv.weight", "an end at"},
 		{"weights cut inside the header", object{}, single(minimal()), func(dir string) error { return os.Truncate(filepath.Join(dir, "model.safetensors"), 60) }, "model.safetensors", "", "60 bytes"},
 		{"empty weights", object{}, single(minimal()), func(dir string) error { return os.Truncate(filepath.Join(dir, "model.safetensors"), 0) }, "model.safetensors", "", "0 bytes"},
-		{"a folder in place of weights", object{}, nil, func(dir string) error { return os.Mkdir(filepath.Join(dir, "model.safetensors"), 0o755) }, "model.safetensors", "", "d"},
+		{"a folder in place of weights", object{}, nil, func(dir string) error { return os.Mkdir(filepath.Join(dir, "model.safetensors"), 0o755) }, "model.safetensors", "", "a folder"},
+		{"a pipe in place of weights", object{}, nil, func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "model.safetensors"), 0o600) }, "model.safetensors", "", "a named pipe"},
+		{"a device in place of weights", object{}, nil, func(dir string) error { return os.Symlink("/dev/zero", filepath.Join(dir, "model.safetensors")) }, "model.safetensors", "", "a device"},
+		{"a pipe in place of the index", object{}, nil, func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, indexName), 0o600) }, indexName, "", "a named pipe"},
+		{"a pipe in place of generation_config.json", object{}, single(minimal()), func(dir string) error {
+			return syscall.Mkfifo(filepath.Join(dir, "generation_config.json"), 0o600)
+		}, "generation_config.json", "", "a named pipe"},
+		{"a device in place of config.json", object{}, single(minimal()), func(dir string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, "config.json")), os.Symlink("/dev/zero", filepath.Join(dir, "config.json")))
+		}, "config.json", "", "a device"},
 		{"index that is not JSON", object{}, single(minimal()), func(dir string) error { return os.WriteFile(filepath.Join(dir, indexName), []byte("{"), 0o644) }, indexName, "weight_map", ""},
 		{"index of nothing", object{}, single(minimal()), func(dir string) error { return os.WriteFile(filepath.Join(dir, indexName), []byte("{}"), 0o644) }, indexName, "weight_map", "nothing"},
 		{"missing shard", object{}, single(minimal()), func(dir string) error {
