@@ -102,6 +102,7 @@ func (l *loaded) openCache(s settings, log *slog.Logger) error {
 		l.disk = opt.Disk
 	}
 	l.keeper = keep.New(opt)
+	log.Info("requests go on from restore points", "points", budget.OwnBytes/n.PointBytes(), "tokens", int64(budget.Pages)*device.PageTokens, "disk", s.cacheDisk != "")
 	return nil
 }
 

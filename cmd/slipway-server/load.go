@@ -57,6 +57,12 @@ func load(s settings) (l *loaded, err error) {
 	if s.window > config.MaxPositions {
 		return l, usage("--window %d: the model's own window is %d", s.window, config.MaxPositions)
 	}
+	for _, id := range config.EOS {
+		if vocab := l.text.Tokenizer.VocabSize(); int(id) >= vocab {
+			return l, &weights.MisfitError{File: "config.json or generation_config.json", Tensor: "eos_token_id", Found: fmt.Sprint(id),
+				Wanted: fmt.Sprintf("one of the tokenizer's ids, [0,%d): rows above are never chosen, so no reply would end", vocab)}
+		}
+	}
 	l.device = cpu.New(0)
 	options := model.Options{WindowTokens: s.window, MaxSequences: s.parallel}
 	if s.cacheMemory > 0 {

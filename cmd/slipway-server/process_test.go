@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -274,6 +275,10 @@ func TestSettingThatCannotBeHonouredIsTaken(t *testing.T) {
 		return path
 	}
 	good := file("good", "0123456789abcdef\n", 0o600)
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	serve := func(args ...string) []string {
 		return append([]string{"serve", "--model", pocketDir, "--port", "0"}, args...)
 	}
@@ -309,7 +314,9 @@ func TestSettingThatCannotBeHonouredIsTaken(t *testing.T) {
 		{"key of two words", serve("--api-key-file", file("words", "0123456789abcdef 0123456789abcdef", 0o600)), "visible ASCII"},
 		{"key file empty", serve("--api-key-file", file("empty", "", 0o600)), "at least 16"},
 		{"key file missing", serve("--api-key-file", filepath.Join(dir, "none")), "no such file"},
-		{"key file is a folder", serve("--api-key-file", dir), "no such file"},
+		{"key file is a folder", serve("--api-key-file", dir), "is no regular file"},
+		{"key file is a pipe", serve("--api-key-file", pipe), "is no regular file"},
+		{"key file is a device", serve("--api-key-file", "/dev/zero"), "is no regular file"},
 		{"key file unnamed", serve("--api-key-file", ""), "no such file"},
 		{"launch id", serve("--launch-id", "a b"), "--launch-id"},
 		{"revision is a branch", serve("--revision", "main"), "40 lower-case hex"},
@@ -355,6 +362,23 @@ func TestModelThatCannotBeLoaded(t *testing.T) {
 		{"no tokenizer", "tokenizer.json", func([]byte) []byte { return nil }, "tokenizer.json"},
 		{"tokenizer cut", "tokenizer.json", func(b []byte) []byte { return b[:1000] }, "tokenizer.json"},
 		{"weights cut", "model.safetensors", func(b []byte) []byte { return b[:len(b)-1000] }, "model.safetensors"},
+		{"end token beyond the vocabulary", "config.json", func(b []byte) []byte {
+			return bytes.Replace(b, []byte(`"eos_token_id": 4088`), []byte(`"eos_token_id": 5000`), 1)
+		}, "eos_token_id: found 5000"},
+		{"end token that the tokenizer has not", "tokenizer.json", func(b []byte) []byte {
+			var file map[string]any
+			if err := json.Unmarshal(b, &file); err != nil {
+				t.Fatal(err)
+			}
+			added := file["added_tokens"].([]any)
+			file["added_tokens"] = slices.DeleteFunc(added, func(token any) bool { return token.(map[string]any)["id"].(float64) >= 4088 })
+			out, err := json.Marshal(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}, "eos_token_id: found 4088"},
+		{"template without text", "chat_template.jinja", func([]byte) []byte { return []byte("\n") }, "empty template"},
 		{"sampling defaults out of range", "generation_config.json", func(b []byte) []byte { return bytes.Replace(b, []byte("0.7"), []byte("7.0"), 1) }, "temperature"},
 	}
 	for _, test := range tests {

@@ -2,8 +2,10 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 
 	"slipway/engine/weights"
@@ -59,7 +61,7 @@ func ParseConfig(config, generation []byte) (*Config, error) {
 		EOS       json.RawMessage `json:"eos_token_id"`
 	}
 	if err := json.Unmarshal(config, &top); err != nil {
-		return nil, misfit("", "text that does not parse: "+err.Error(), "a model configuration")
+		return nil, unread("", err, "a model configuration")
 	}
 	text := config
 	if len(top.Text) > 0 && string(top.Text) != "null" {
@@ -67,7 +69,7 @@ func ParseConfig(config, generation []byte) (*Config, error) {
 	}
 	var f fields
 	if err := json.Unmarshal(text, &f); err != nil {
-		return nil, misfit("text_config", "text that does not parse: "+err.Error(), "the configuration of a text model")
+		return nil, unread("text_config", err, "the configuration of a text model")
 	}
 	if !isFamily(top.ModelType) || f.ModelType != "" && !isFamily(f.ModelType) {
 		return nil, misfit("model_type", fmt.Sprintf("%q", top.ModelType), `"qwen3_5" or "qwen3_5_text" (Qwen3.5, 3.6 and 3.8, dense)`)
@@ -82,12 +84,27 @@ func ParseConfig(config, generation []byte) (*Config, error) {
 	if c.ModelType == "" {
 		c.ModelType = top.ModelType
 	}
-	for _, raw := range []json.RawMessage{f.EOS, top.EOS, generationEOS(generation)} {
-		if err := c.addEOS(raw); err != nil {
+	for _, eos := range []struct {
+		file string
+		raw  json.RawMessage
+	}{{"config.json", f.EOS}, {"config.json", top.EOS}, {"generation_config.json", generationEOS(generation)}} {
+		if err := c.addEOS(eos.file, eos.raw); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
+}
+
+// unread says why JSON did not fit: by field where one is of another type.
+func unread(field string, err error, wanted string) error {
+	var typed *json.UnmarshalTypeError
+	if errors.As(err, &typed) && typed.Field != "" {
+		if typed.Type.Kind() == reflect.Int {
+			return misfit(typed.Field, typed.Value, "a whole number, written out")
+		}
+		return misfit(typed.Field, typed.Value, "a value of the type "+typed.Type.String())
+	}
+	return misfit(field, "text that does not parse: "+err.Error(), wanted)
 }
 
 func isFamily(modelType string) bool {
@@ -129,6 +146,13 @@ type fields struct {
 	RopeScaling  *rope           `json:"rope_scaling"` // where older exports keep a scaling
 	RopeTheta    *float64        `json:"rope_theta"`
 	Partial      *float64        `json:"partial_rotary_factor"`
+
+	// What other networks do and this one does not; each would change every reply.
+	SlidingWindow bool     `json:"use_sliding_window"`
+	FinalSoftcap  *float64 `json:"final_logit_softcapping"`
+	AttnSoftcap   *float64 `json:"attn_logit_softcapping"`
+	LogitScale    *float64 `json:"logit_scale"`
+	MLPBias       bool     `json:"mlp_bias"`
 }
 
 type rope struct {
@@ -149,7 +173,7 @@ func (f *fields) config() (*Config, error) {
 		{"linear_key_head_dim", f.KeyDim}, {"linear_value_head_dim", f.ValueDim},
 	} {
 		if d.value <= 0 || d.value > maxDim {
-			return nil, misfit(d.name, fmt.Sprint(d.value), "a positive number")
+			return nil, misfit(d.name, fmt.Sprint(d.value), fmt.Sprintf("a number from 1 to %d", maxDim))
 		}
 	}
 	c := &Config{ModelType: f.ModelType, VocabSize: f.Vocab, MaxPositions: f.MaxPositions, Tied: f.Tied != nil && *f.Tied, Hidden: f.Hidden, Intermediate: f.Intermediate,
@@ -169,6 +193,16 @@ func (f *fields) config() (*Config, error) {
 		return nil, misfit("attention_bias", "true", "false")
 	case f.OutputGate != nil && !*f.OutputGate:
 		return nil, misfit("attn_output_gate", "false", "true")
+	case f.SlidingWindow:
+		return nil, misfit("use_sliding_window", "true", "false: attention here sees the whole window")
+	case f.FinalSoftcap != nil:
+		return nil, misfit("final_logit_softcapping", describe(f.FinalSoftcap), "nothing: logits are not capped here")
+	case f.AttnSoftcap != nil:
+		return nil, misfit("attn_logit_softcapping", describe(f.AttnSoftcap), "nothing: attention is not capped here")
+	case f.LogitScale != nil && *f.LogitScale != 1:
+		return nil, misfit("logit_scale", describe(f.LogitScale), "1 or nothing: logits are not scaled here")
+	case f.MLPBias:
+		return nil, misfit("mlp_bias", "true", "false")
 	case f.MTPEmbed:
 		return nil, misfit("mtp_use_dedicated_embeddings", "true", "false")
 	case f.MTPLayers < 0 || f.MTPLayers > 1:
@@ -266,8 +300,8 @@ func generationEOS(generation []byte) json.RawMessage {
 	return g.EOS
 }
 
-// addEOS takes a number, a list of numbers or null.
-func (c *Config) addEOS(raw json.RawMessage) error {
+// addEOS takes a number, a list of numbers or null. An id beyond the vocabulary would never come, and no reply would end.
+func (c *Config) addEOS(file string, raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
@@ -276,10 +310,13 @@ func (c *Config) addEOS(raw json.RawMessage) error {
 		raw = json.RawMessage("[" + string(raw) + "]")
 	}
 	if err := json.Unmarshal(raw, &ids); err != nil {
-		return misfit("eos_token_id", string(raw), "a token id or a list of them")
+		return &weights.MisfitError{File: file, Tensor: "eos_token_id", Found: string(raw), Wanted: "a token id or a list of them"}
 	}
 next:
 	for _, id := range ids {
+		if id < 0 || int(id) >= c.VocabSize {
+			return &weights.MisfitError{File: file, Tensor: "eos_token_id", Found: fmt.Sprint(id), Wanted: fmt.Sprintf("an id in [0,%d), the vocabulary", c.VocabSize)}
+		}
 		for _, known := range c.EOS {
 			if known == id {
 				continue next

@@ -52,7 +52,17 @@ func TestConfigsOfOtherModelsAreRefusedByField(t *testing.T) {
 		{"no vocabulary", map[string]any{"vocab_size": nil}, "vocab_size", "0"},
 		{"negative layers", map[string]any{"num_hidden_layers": -1}, "num_hidden_layers", "-1"},
 		{"a billion layers", map[string]any{"num_hidden_layers": 1 << 30}, "num_hidden_layers", "1073741824"},
-		{"text in place of a number", map[string]any{"head_dim": "64"}, "text_config", "head_dim"},
+		{"text in place of a number", map[string]any{"head_dim": "64"}, "head_dim", "string"},
+		{"a float in place of a whole number", map[string]any{"num_hidden_layers": json.RawMessage("1e9")}, "num_hidden_layers", "number 1e9"},
+		{"a window beyond all memory", map[string]any{"max_position_embeddings": int64(1e12)}, "max_position_embeddings", "1000000000000"},
+		{"a window larger than any number", map[string]any{"max_position_embeddings": json.RawMessage("1000000000000000000000")}, "max_position_embeddings", "number 1000000000000000000000"},
+		{"sliding window", map[string]any{"use_sliding_window": true}, "use_sliding_window", "true"},
+		{"capped logits", map[string]any{"final_logit_softcapping": 30.0}, "final_logit_softcapping", "30"},
+		{"capped attention", map[string]any{"attn_logit_softcapping": 50.0}, "attn_logit_softcapping", "50"},
+		{"scaled logits", map[string]any{"logit_scale": 0.5}, "logit_scale", "0.5"},
+		{"bias in the MLP", map[string]any{"mlp_bias": true}, "mlp_bias", "true"},
+		{"an end id beyond the vocabulary", map[string]any{"eos_token_id": []int{1, 4_000_000}}, "eos_token_id", "4000000"},
+		{"a negative end id", map[string]any{"eos_token_id": -1}, "eos_token_id", "-1"},
 		{"heads that do not divide", map[string]any{"num_attention_heads": 5}, "num_attention_heads", "5"},
 		{"value heads that do not divide", map[string]any{"linear_num_value_heads": 7}, "linear_num_value_heads", "7"},
 		{"attention bias", map[string]any{"attention_bias": true}, "attention_bias", "true"},
@@ -102,6 +112,14 @@ func TestConfigOfThe27BIsRead(t *testing.T) {
 	if c.ConvChannels() != 10240 || c.AttentionLayers() != 16 || !c.FullAttention[3] || c.FullAttention[4] || !c.FullAttention[63] || c.RotaryDims != 64 ||
 		c.Tied || c.MaxPositions != 262144 || c.RopeTheta != 1e7 || !reflect.DeepEqual(c.EOS, []int32{248044, 248046}) {
 		t.Errorf("read as %+v", c)
+	}
+}
+
+func TestEndIdBeyondTheVocabularyIsTaken(t *testing.T) {
+	_, err := parse(t, pocketConfig(t), `{"eos_token_id":[4088,4000000]}`)
+	var m *weights.MisfitError
+	if !errors.As(err, &m) || m.File != "generation_config.json" || m.Tensor != "eos_token_id" || m.Found != "4000000" {
+		t.Errorf("error %v", err)
 	}
 }
 
