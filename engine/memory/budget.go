@@ -38,14 +38,8 @@ func (u *usage) total() int64 { return u.own + int64(len(u.pages))*u.budget.Page
 
 // fits tells whether cost can be added.
 func (u *usage) fits(cost Cost) bool {
-	fresh := 0
-	for _, p := range cost.Pages {
-		if u.pages[p] == 0 {
-			fresh++
-		}
-	}
-	return u.own+cost.Bytes <= u.budget.OwnBytes && len(u.pages)+fresh <= u.budget.Pages &&
-		u.total()+cost.Bytes+int64(fresh)*u.budget.PageBytes <= u.budget.TotalBytes
+	own, pages := u.short(cost)
+	return !own && !pages
 }
 
 func (u *usage) add(cost Cost) {
@@ -66,11 +60,30 @@ func (u *usage) take(cost Cost) {
 	}
 }
 
-// frees is the bytes that come free when a holding of this cost goes: shared pages stay.
-func (u *usage) frees(cost Cost) int64 {
-	bytes := cost.Bytes
+// short tells which of a tier's bounds is in the way of cost.
+func (u *usage) short(cost Cost) (own, pages bool) {
+	fresh := u.fresh(cost)
+	total := u.total()+cost.Bytes+int64(fresh)*u.budget.PageBytes > u.budget.TotalBytes
+	return total || u.own+cost.Bytes > u.budget.OwnBytes, total || len(u.pages)+fresh > u.budget.Pages
+}
+
+// fresh is how many pages of cost nobody holds yet.
+func (u *usage) fresh(cost Cost) (n int) {
 	for _, p := range cost.Pages {
-		if u.pages[p] == 1 {
+		if u.pages[p] == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// frees is the bytes, of its own or of pages or both, that come free when a holding of this cost goes: shared pages stay.
+func (u *usage) frees(cost Cost, own, pages bool) (bytes int64) {
+	if own {
+		bytes += cost.Bytes
+	}
+	for _, p := range cost.Pages {
+		if pages && u.pages[p] == 1 {
 			bytes += u.budget.PageBytes
 		}
 	}

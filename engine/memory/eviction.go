@@ -23,13 +23,14 @@ func (x *Index) Room(t Tier, cost Cost) (gone []Gone, ok bool) {
 		return nil, false
 	}
 	for !u.fits(cost) {
-		gone = append(gone, x.Release(x.leastWorth(t), t, LostEvicted))
+		gone = append(gone, x.Release(x.leastWorth(t, cost), t, LostEvicted))
 	}
 	return gone, true
 }
 
 // leastWorth is the point that leaves a tier next. There is one.
-func (x *Index) leastWorth(t Tier) *Point {
+func (x *Index) leastWorth(t Tier, cost Cost) *Point {
+	own, pages := x.usage[t].short(cost)
 	var least *Point
 	var leastRank int
 	var leastWorth float64
@@ -37,7 +38,7 @@ func (x *Index) leastWorth(t Tier) *Point {
 		if p.pins > 0 || !p.In(t) {
 			continue
 		}
-		rank, worth := x.rank(p, t), x.worth(p, t)
+		rank, worth := x.rank(p, t), x.worth(p, t, own, pages)
 		if least == nil || cmp.Or(cmp.Compare(rank, leastRank), cmp.Compare(worth, leastWorth), cmp.Compare(p.serial, least.serial)) < 0 {
 			least, leastRank, leastWorth = p, rank, worth
 		}
@@ -79,16 +80,36 @@ var likelihood = map[Kind]float64{KindSystem: 1, KindReply: 1, KindCancelled: 0.
 // from disk takes about as long as computing a tenth of what it usually saves.
 const copyShare = 0.1
 
-// worth is the recomputation that a point saves in its tier, in tokens per byte that it would free: the tokens back to the
-// nearest other point that would serve, times how likely it is to be asked for: its kind, how often it was restored, and how
-// many requests ago it was last used or saved.
-func (x *Index) worth(p *Point, t Tier) float64 {
+// passedShare is how likely a point is to be asked for once its conversation has a later turn, relative to before: edits and
+// branches reach back, the rest goes on from the end. However often it was restored: it was for turns that are over.
+const passedShare = 0.2
+
+func (c *Conversation) passed(p *Point) bool {
+	for q := range c.points {
+		if q.Kind == KindTurn && q.Len > p.Len {
+			return true
+		}
+	}
+	return false
+}
+
+// worth is the recomputation that a point saves in its tier, in tokens per byte that it would free of what is short (own
+// bytes, pages, or both): the tokens back to the nearest other point that would serve, times how likely it is to be asked
+// for: its kind, whether its conversation has moved on, how often a shared one was restored, and how many requests ago it
+// was last used or saved.
+func (x *Index) worth(p *Point, t Tier, own, pages bool) float64 {
 	tokens := float64(p.Reach() - x.below(p))
-	chance := likelihood[p.Kind] * float64(1+p.Restored) / float64(1+x.tick-p.used)
+	chance := likelihood[p.Kind] / float64(1+x.tick-p.used)
+	switch {
+	case p.Kind == KindSystem || p.Kind == KindPeriodic:
+		chance *= float64(1 + p.Restored)
+	case p.conversation.passed(p):
+		chance *= passedShare
+	}
 	if p.In(InMemory) && p.In(OnDisk) {
 		chance *= copyShare
 	}
-	return chance * tokens / float64(max(1, x.usage[t].frees(*p.held[t])))
+	return chance * tokens / float64(max(1, x.usage[t].frees(*p.held[t], own, pages)))
 }
 
 // below is the length of the longest other point on p's path: what would serve in p's place.

@@ -50,6 +50,7 @@ func (p *Point) Conversation() *Conversation { return p.conversation }
 type Conversation struct {
 	restored bool // one of its points was used
 	held     [tiers]int
+	points   map[*Point]bool
 }
 
 // Index is the book of restore points. It decides; it holds no state. Not safe for concurrent use.
@@ -167,6 +168,10 @@ func (x *Index) Add(key Key, prefix, tail []int32, kind Kind, c *Conversation, t
 	n.points = append(n.points, p)
 	n.lost = ""
 	x.points[p] = true
+	if c.points == nil {
+		c.points = map[*Point]bool{}
+	}
+	c.points[p] = true
 	x.Hold(p, t, cost)
 	return p
 }
@@ -224,6 +229,7 @@ func (x *Index) Release(p *Point, t Tier, why Lost) Gone {
 
 func (x *Index) remove(p *Point, why Lost) {
 	delete(x.points, p)
+	delete(p.conversation.points, p)
 	for i, other := range p.node.points {
 		if other == p {
 			p.node.points = append(p.node.points[:i:i], p.node.points[i+1:]...)

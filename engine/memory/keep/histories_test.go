@@ -195,3 +195,39 @@ func (k *Keeper) forgetMemory() {
 	})
 	k.leave(memory.InMemory, gone)
 }
+
+// A budget of three points in memory and about as much on disk, and 500 one-off prompts between the turns of a conversation.
+func TestFloodOfOneOffPromptsLeavesAConversationThatWasRestored(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		disk  int64
+		share int // of what is known, in percent, that must be restored
+	}{{"memory alone", 0, 50}, {"with a disk whose pages are dearer than its points", 64<<10 + testReplies + 6000, 10}} {
+		t.Run(c.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(11, 11))
+			w := newWorld(t, 3, 200, c.disk)
+			talk := &chat{}
+			turn := func() outcome {
+				prompt, marks := talk.prompt(text(r, 80))
+				reply := append(text(r, 10), turnEnds)
+				o := w.request(prompt, marks, reply, EndWhole, -1)
+				talk.ids = slices.Concat(prompt, reply)
+				return o
+			}
+			turn()
+			turn() // restored once
+			for round := range 3 {
+				for range 500 {
+					prompt, marks := (&chat{}).prompt(text(r, 100))
+					w.request(prompt, marks, append(text(r, 8), turnEnds), EndWhole, -1)
+					w.checkCaps(false)
+				}
+				w.checkCaps(true)
+				before := len(talk.ids)
+				if o := turn(); o.cached*100 < before*c.share {
+					t.Fatalf("round %d: %d of %d known tokens were restored", round, o.cached, before)
+				}
+			}
+		})
+	}
+}

@@ -55,6 +55,7 @@ type Counters struct {
 	Saved, Evicted int // points, in memory
 	Damaged        int // files dropped because they were torn or flipped
 	Refused        int // points that found no room
+	WrittenBytes   int64
 }
 
 // Keeper is one network's memory.
@@ -103,8 +104,14 @@ func (k *Keeper) Replies(f func(*memory.Replies)) {
 // Counters is safe from any goroutine.
 func (k *Keeper) Counters() Counters {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.counters
+	c := k.counters
+	k.mu.Unlock()
+	if k.opt.Disk != nil {
+		s := k.opt.Disk.Stats()
+		c.Damaged += int(s.Damaged)
+		c.WrittenBytes = s.WrittenBytes
+	}
+	return c
 }
 
 // Usage of a tier is safe from any goroutine.
