@@ -4,11 +4,14 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"slipway/engine/memory"
+	"slipway/engine/memory/keep"
 	"slipway/engine/serve"
 )
 
@@ -18,6 +21,7 @@ type Metrics struct {
 	log     *slog.Logger
 	handler http.Handler
 	status  func() serve.Status
+	keeper  *keep.Keeper // nil: nothing is kept between requests
 
 	mu       sync.Mutex
 	outcomes map[serve.FinishReason]int
@@ -63,11 +67,30 @@ func (m *Metrics) OnEnd(s serve.Summary) {
 		"completion_tokens", s.Usage.CompletionTokens,
 		"tokenize", s.Times.Tokenize, "queue", s.Times.Queue, "prefill", s.Times.Prefill, "decode", s.Times.Decode,
 	}
+	attrs = append(attrs, reasons(s.Explanation)...)
 	if s.Reason == serve.FinishError {
 		level = slog.LevelError
 		attrs = append(attrs, "error", s.Err.Error())
 	}
 	m.log.Log(context.Background(), level, "request", attrs...)
+}
+
+// reasons say, without any of its text, why a prompt cost what it did.
+func reasons(e *memory.Explanation) []any {
+	if e == nil {
+		return nil
+	}
+	attrs := []any{"known_tokens", e.Common, "again_tokens", e.Again}
+	if e.Cause != memory.CauseNone {
+		attrs = append(attrs, "again_because", string(e.Cause))
+	}
+	if len(e.Keys) > 0 {
+		attrs = append(attrs, "other_key", strings.Join(e.Keys, "; "))
+	}
+	if e.Parted != nil {
+		attrs = append(attrs, "parted_at_token", e.Parted.At)
+	}
+	return attrs
 }
 
 func (m *Metrics) refuse(code string) {
@@ -77,15 +100,24 @@ func (m *Metrics) refuse(code string) {
 }
 
 var (
-	requestsDesc   = desc("slipway_requests_total", "Requests that were accepted and have ended, by how they ended.", "outcome")
-	refusedDesc    = desc("slipway_refused_total", "Requests answered with an error, by its code.", "code")
-	promptDesc     = desc("slipway_prompt_tokens_total", "Prompt tokens dealt with: cached plus computed.")
-	cachedDesc     = desc("slipway_cached_tokens_total", "Prompt tokens restored instead of computed.")
-	computedDesc   = desc("slipway_computed_tokens_total", "Prompt tokens that went through the network.")
-	completionDesc = desc("slipway_completion_tokens_total", "Tokens of replies, end tokens included.")
-	phaseDesc      = desc("slipway_phase_seconds_total", "Wall clock of requests, by phase.", "phase")
-	activeDesc     = desc("slipway_active_requests", "Requests in prefill or decode.")
-	queuedDesc     = desc("slipway_queued_requests", "Requests waiting for their turn.")
+	requestsDesc     = desc("slipway_requests_total", "Requests that were accepted and have ended, by how they ended.", "outcome")
+	refusedDesc      = desc("slipway_refused_total", "Requests answered with an error, by its code.", "code")
+	promptDesc       = desc("slipway_prompt_tokens_total", "Prompt tokens dealt with: cached plus computed.")
+	cachedDesc       = desc("slipway_cached_tokens_total", "Prompt tokens restored instead of computed.")
+	computedDesc     = desc("slipway_computed_tokens_total", "Prompt tokens that went through the network.")
+	completionDesc   = desc("slipway_completion_tokens_total", "Tokens of replies, end tokens included.")
+	phaseDesc        = desc("slipway_phase_seconds_total", "Wall clock of requests, by phase.", "phase")
+	activeDesc       = desc("slipway_active_requests", "Requests in prefill or decode.")
+	cacheHitsDesc    = desc("slipway_cache_prompts_total", "Prompts by where their restore point came from: memory, disk, none.", "from")
+	cachePointsDesc  = desc("slipway_cache_points", "Restore points held.", "tier")
+	cacheBytesDesc   = desc("slipway_cache_bytes", "Bytes that restore points take, pages that they share counted once.", "tier")
+	cacheSavedDesc   = desc("slipway_cache_saved_total", "Restore points saved.")
+	cacheEvictedDesc = desc("slipway_cache_evicted_total", "Restore points that left memory for others.")
+	cacheRefusedDesc = desc("slipway_cache_refused_total", "Restore points that found no room.")
+	cacheDamagedDesc = desc("slipway_cache_damaged_total", "Files of the disk cache dropped because they were torn or flipped.")
+	cacheWrittenDesc = desc("slipway_cache_disk_written_bytes_total", "Bytes written to the disk cache.")
+
+	queuedDesc = desc("slipway_queued_requests", "Requests waiting for their turn.")
 )
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -94,7 +126,8 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc, completionDesc, phaseDesc, activeDesc, queuedDesc} {
+	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc, completionDesc, phaseDesc, activeDesc, queuedDesc,
+		cacheHitsDesc, cachePointsDesc, cacheBytesDesc, cacheSavedDesc, cacheEvictedDesc, cacheRefusedDesc, cacheDamagedDesc, cacheWrittenDesc} {
 		to <- d
 	}
 }
@@ -118,6 +151,22 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	counter(completionDesc, float64(m.usage.CompletionTokens))
 	for phase, seconds := range m.seconds {
 		counter(phaseDesc, seconds, phase)
+	}
+	if m.keeper != nil {
+		c := m.keeper.Counters()
+		counter(cacheHitsDesc, float64(c.Hits-c.FromDisk), "memory")
+		counter(cacheHitsDesc, float64(c.FromDisk), "disk")
+		counter(cacheHitsDesc, float64(c.Misses), "none")
+		counter(cacheSavedDesc, float64(c.Saved))
+		counter(cacheEvictedDesc, float64(c.Evicted))
+		counter(cacheRefusedDesc, float64(c.Refused))
+		counter(cacheDamagedDesc, float64(c.Damaged))
+		counter(cacheWrittenDesc, float64(c.WrittenBytes))
+		for tier, name := range map[memory.Tier]string{memory.InMemory: "memory", memory.OnDisk: "disk"} {
+			u := m.keeper.Usage(tier)
+			to <- prometheus.MustNewConstMetric(cachePointsDesc, prometheus.GaugeValue, float64(u.Points), name)
+			to <- prometheus.MustNewConstMetric(cacheBytesDesc, prometheus.GaugeValue, float64(u.TotalBytes), name)
+		}
 	}
 	status := m.status()
 	to <- prometheus.MustNewConstMetric(activeDesc, prometheus.GaugeValue, float64(status.Active))

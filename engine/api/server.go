@@ -67,6 +67,7 @@ func New(opt Options) *Server {
 	if opt.Metrics == nil {
 		opt.Metrics = NewMetrics(opt.Log, func() serve.Status { return serve.Status{} }, opt.Version, opt.ModelID, opt.Revision)
 	}
+	opt.Metrics.keeper = opt.Keeper
 	return &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}, large: make(chan struct{}, 1)}
 }
 
