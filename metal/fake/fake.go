@@ -14,7 +14,7 @@ import (
 	"slipway/metal/mtl"
 )
 
-//go:embed fake.cpp
+//go:embed library/fake.cpp
 var code string
 
 // Configuration is what the fake pretends and does. The zero value of a field means what stands beside it.
