@@ -37,6 +37,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (o *object, releas
 		if release, failure = s.largeBody(deadline); failure != nil {
 			return nil, release, failure
 		}
+		control.SetReadDeadline(time.Now().Add(bodyPatience)) // waiting was not the client's fault
 		if r.ContentLength > 0 {
 			raw.Grow(int(min(r.ContentLength, s.opt.BodyBytes)) - raw.Len() + bytes.MinRead)
 		}
