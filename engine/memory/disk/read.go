@@ -35,7 +35,7 @@ type Saved struct {
 	s     *Store
 	ids   []int32
 	pages []name
-	State []byte
+	State []byte // the store's, until the next Load
 	tail  []byte
 }
 
@@ -57,7 +57,12 @@ func (s *Store) Load(key memory.Key, ids []int32) (*Saved, error) {
 	}
 	saved := &Saved{s: s, ids: ids, pages: pages}
 	for _, section := range header.Sections[1:] {
-		data := make([]byte, section.Bytes)
+		var data []byte
+		if section.Name == "state" && section.Bytes == s.opt.StateBytes {
+			data = grown(&s.state, section.Bytes)
+		} else {
+			data = make([]byte, section.Bytes)
+		}
 		if err := readSection(f, section, data); err != nil {
 			return nil, err
 		}
@@ -74,7 +79,15 @@ func (s *Store) Load(key memory.Key, ids []int32) (*Saved, error) {
 	return saved, nil
 }
 
-// Page reads the first tokens positions of the page at index, checked.
+// grown gives n bytes of a buffer that is kept: memory that is fresh every time costs as much as the reading.
+func grown(buffer *[]byte, n int64) []byte {
+	if int64(cap(*buffer)) < n {
+		*buffer = make([]byte, n)
+	}
+	return (*buffer)[:n]
+}
+
+// Page reads the first tokens positions of the page at index, checked. They are the store's, until the next Page.
 func (p *Saved) Page(index, tokens int) ([]byte, error) {
 	if index == len(p.pages) {
 		return p.tail, nil
@@ -98,7 +111,7 @@ func (p *Saved) Page(index, tokens int) ([]byte, error) {
 	if header.Version != Version || header.Chain != p.pages[index].String() || len(header.Sections) != 2 || header.Sections[1].Bytes != p.s.opt.Positions(tokens) {
 		return nil, damaged("a page of another kind")
 	}
-	data := make([]byte, header.Sections[0].Bytes+header.Sections[1].Bytes)
+	data := grown(&p.s.page, header.Sections[0].Bytes+header.Sections[1].Bytes)
 	own, kv := data[:header.Sections[0].Bytes], data[header.Sections[0].Bytes:]
 	if err := readSection(f, header.Sections[0], own); err != nil {
 		return nil, err

@@ -60,6 +60,8 @@ type Store struct {
 	files map[name]bool // points known to the book
 	found []Found
 
+	state, page []byte // buffers of Load
+
 	jobs    chan func()
 	stopped chan struct{}
 
