@@ -68,6 +68,25 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
+// go-m1cpu before 0.2.1, which gopsutil's cpu package brings, crashes before main on newer Macs. Nothing of ours may link
+// it, in whatever version.
+func TestModuleThatCrashesBeforeMainIsNotLinked(t *testing.T) {
+	for _, target := range [][]string{{"GOOS=linux", "GOARCH=amd64"}, {"GOOS=darwin", "GOARCH=arm64"}} {
+		cmd := exec.Command("go", "list", "-deps", "./cmd/...")
+		cmd.Env = append(append(cmd.Environ(), "CGO_ENABLED=0"), target...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go list: %v\n%s", err, out)
+		}
+		if !strings.Contains(string(out), "github.com/shirou/gopsutil/v3/") {
+			t.Fatal("gopsutil is not linked, so this test guards nothing: remove it with the module")
+		}
+		if strings.Contains(string(out), "go-m1cpu") {
+			t.Errorf("%s: go-m1cpu is linked", strings.Join(target, " "))
+		}
+	}
+}
+
 // The rules themselves must be able to fail.
 func TestForbiddenImportsSeesASeededOne(t *testing.T) {
 	for _, seeded := range [][2]string{{"engine/serve", "installer/plan"}, {"cmd/slipway", "engine/text"}, {"profiles", "net/http"}} {
