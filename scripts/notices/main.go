@@ -5,8 +5,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,37 +12,15 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"slipway/scripts/kept"
 )
 
 const noticesFile = "THIRD_PARTY_NOTICES.txt"
 
-func main() {
-	write := flag.Bool("write", false, "renew "+noticesFile+" instead of checking it")
-	flag.Parse()
-	if err := run(".", *write); err != nil {
-		fmt.Fprintln(os.Stderr, "notices:", err)
-		os.Exit(1)
-	}
-}
+var file = kept.File{Name: noticesFile, Compute: compute}
 
-func run(root string, write bool) error {
-	now, err := compute(root)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(root, noticesFile)
-	if write {
-		return os.WriteFile(path, now, 0o644)
-	}
-	then, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(then, now) {
-		return errors.New(noticesFile + " is not current; run `make generate` and commit it")
-	}
-	return nil
-}
+func main() { kept.Main(file) }
 
 // module is one linked module; Dir holds its files in the module cache.
 type module struct{ Path, Version, Dir string }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestLinkedModuleWithoutItsNotice(t *testing.T) {
-	if err := run(filepath.Join("..", ".."), false); err != nil {
+	if err := file.Check(filepath.Join("..", "..")); err != nil {
 		t.Fatal(err)
 	}
 }

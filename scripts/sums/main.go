@@ -7,44 +7,21 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"slipway/scripts/kept"
 )
 
 const sumsFile = "SHA256SUMS.txt"
 
-func main() {
-	write := flag.Bool("write", false, "renew "+sumsFile+" instead of checking it")
-	flag.Parse()
-	if err := run(".", *write); err != nil {
-		fmt.Fprintln(os.Stderr, "sums:", err)
-		os.Exit(1)
-	}
-}
+var file = kept.File{Name: sumsFile, Compute: compute}
 
-func run(root string, write bool) error {
-	now, err := compute(root)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(root, sumsFile)
-	if write {
-		return os.WriteFile(path, now, 0o644)
-	}
-	then, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(then, now) {
-		return fmt.Errorf("%s is not current at %s; run `make generate` and commit it", sumsFile, firstDifference(then, now))
-	}
-	return nil
-}
+func main() { kept.Main(file) }
 
 // compute returns the contents that SHA256SUMS.txt should have: lines of 64 hex digits, two spaces and a
 // slash-separated path, sorted by path.
@@ -88,18 +65,4 @@ func isShipped(name string) bool {
 		return false
 	}
 	return !strings.Contains("/"+name, "/testdata/")
-}
-
-// firstDifference names the first line that is not the same in both.
-func firstDifference(then, now []byte) string {
-	a, b := strings.Split(string(then), "\n"), strings.Split(string(now), "\n")
-	for i := range b {
-		if i >= len(a) || a[i] != b[i] {
-			if _, name, ok := strings.Cut(b[i], "  "); ok {
-				return name
-			}
-			break
-		}
-	}
-	return "its end"
 }
