@@ -51,7 +51,7 @@ func compiler() (string, error) {
 
 // flags: x86-64-v3 for its half conversions; compiler-rt because other runtimes lack the bf16 conversion.
 func flags() []string {
-	f := []string{"-std=c++17", "-O2", "-fPIC", "-Wall", "-Wno-unknown-attributes", "-Wno-unused", "-Wno-duplicate-decl-specifier", "-Wno-return-type-c-linkage"}
+	f := []string{"-std=c++17", "-O2", "-fPIC", "-ftls-model=initial-exec", "-Wall", "-Wno-unknown-attributes", "-Wno-unused", "-Wno-duplicate-decl-specifier", "-Wno-return-type-c-linkage"}
 	if runtime.GOARCH == "amd64" {
 		f = append(f, "-march=x86-64-v3")
 	}

@@ -83,6 +83,8 @@ struct Fiber {
 struct alignas(64) Simdgroup {
   char slots[2][msl_result + 256];
   unsigned live, arrived, parity, active, bytes, snapshot[2];
+  msl_fragment fragments[msl_products][32];  // by product and lane
+  alignas(32) float products[msl_products][64];
 };
 struct Array { const char *site; unsigned at, bytes; };
 
@@ -213,6 +215,46 @@ __attribute__((noinline)) char *msl_exchange(const void *value, unsigned bytes, 
   return slots;
 }
 
+// multiply makes one 8×8 product of what the lanes brought.
+static void multiply(const msl_fragment *f, float *out) {
+  typedef metal::simdgroup_float8x8 M;
+  typedef float row8 __attribute__((vector_size(32)));
+  float a[8][8];
+  alignas(32) float b[8][8];
+  for (unsigned l = 0; l < 32; l++)
+    for (unsigned k = 0; k < 2; k++) a[M::row(l)][M::column(l) + k] = f[l].a[k], b[M::row(l)][M::column(l) + k] = f[l].b[k];
+  for (unsigned i = 0; i < 8; i++) {
+    row8 sum = {};
+    for (unsigned k = 0; k < 8; k++) sum += a[i][k] * *(row8 *)b[k];
+    *(row8 *)(out + 8 * i) = sum;
+  }
+}
+
+// A lane that a product counts on and that never comes, or has ended, is a divergence: matrices are of all 32.
+__attribute__((noinline)) void msl_multiply_pending(msl_pending *p) {
+  Worker *w = W;
+  Fiber *f = &w->fibers[w->current];
+  Simdgroup &s = w->groups[f->tid.sg];
+  unsigned n = p->n, lane = f->tid.lane, kind = 1000 + n;
+  p->n = 0;
+  if (s.live != 32) stop(w, diverged);
+  if (s.arrived && s.bytes != kind) stop(w, mixed_operations);
+  s.bytes = kind;
+  for (unsigned i = 0; i < n; i++) s.fragments[i][lane] = p->fragments[i];
+  if (++s.arrived == 32) {
+    for (unsigned i = 0; i < n; i++) multiply(s.fragments[i], s.products[i]);
+  }
+  check_simdgroup(w, f->tid.sg, nullptr);
+  leave(w);
+  unsigned at = 8 * metal::simdgroup_float8x8::row(lane) + metal::simdgroup_float8x8::column(lane);
+  for (unsigned i = 0; i < n; i++) p->sums[i][0] += s.products[i][at], p->sums[i][1] += s.products[i][at + 1];
+  // Nobody may bring new fragments before all have taken their sums: a second meeting.
+  s.bytes = kind + 1000;
+  s.arrived++;
+  check_simdgroup(w, f->tid.sg, nullptr);
+  leave(w);
+}
+
 uint msl_active() {
   Worker *w = W;
   Fiber *f = &w->fibers[w->current];
@@ -245,6 +287,7 @@ struct Job {
 void prepare_fiber(Worker *w, unsigned i, const unsigned *grid, const unsigned *group, const unsigned *at) {
   Fiber &f = w->fibers[i];
   f.ended = false;
+  f.tid.pending.n = 0;
   unsigned in[3] = {i % group[0], i / group[0] % group[1], i / group[0] / group[1]};
   for (int d = 0; d < 3; d++) {
     f.tid.tptg[d] = in[d], f.tid.tgpig[d] = at[d], f.tid.tpig[d] = at[d] * group[d] + in[d];

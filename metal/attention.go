@@ -1,0 +1,135 @@
+//go:build unix
+
+package metal
+
+import (
+	"unsafe"
+
+	"slipway/engine/device"
+	"slipway/metal/kernels"
+)
+
+// decodeRows is the most rows of a segment that walk along split keys instead of tiles.
+const decodeRows = 8
+
+// A split is at least minSplitTokens, one page, and there are at most maxSplits: more would only merge longer.
+const (
+	minSplitTokens = device.PageTokens
+	maxSplits      = 64
+)
+
+var (
+	decodeNames = map[int]string{64: "attention_decode_d64", 128: "attention_decode_d128", 256: "attention_decode_d256"}
+	flashNames  = map[int]string{64: "attention_flash_d64", 128: "attention_flash_d128", 256: "attention_flash_d256"}
+)
+
+// decodeParams are what attention_decode and attention_combine get for a segment.
+func (o *op) decodeParams(g *device.Segment) kernels.AttentionDecodeParams {
+	tokens := g.Start + g.N
+	split := max(minSplitTokens, divide(divide(tokens, maxSplits), device.PageTokens)*device.PageTokens)
+	return kernels.AttentionDecodeParams{AttentionParams: o.attentionParams(g), Splits: u32(divide(tokens, split)), SplitTokens: u32(split)}
+}
+
+func (o *op) attentionParams(g *device.Segment) kernels.AttentionParams {
+	return kernels.AttentionParams{Rows: u32(g.N), Row: u32(g.Row), Start: u32(g.Start), Heads: u32(o.dst.cols / o.headDim), KVHeads: u32(o.kv.g.Heads), Dim: u32(o.headDim),
+		Sink: u32(g.Policy.Sink), Window: u32(g.Policy.Window), DenseFrom: u32(g.Policy.DenseFrom), Scale: scaleOf(o.headDim)}
+}
+
+// partialFloats is what attention_decode writes for a segment.
+func partialFloats(q *kernels.AttentionDecodeParams) int {
+	return int(q.Rows) * int(q.Heads) * int(q.Splits) * (int(q.Dim) + 2)
+}
+
+// decodes tells whether a segment's rows go by attention_decode.
+func (p *pass) decodes(o *op, g *device.Segment) bool {
+	name := decodeNames[o.headDim]
+	return name != "" && g.N <= decodeRows && p.either(variant{library: "attention_decode", name: name, threads: 128}, variant{}).name != ""
+}
+
+// encodeAttention runs the segments side by side; those that decode meet again in attention_combine.
+func (p *pass) encodeAttention(e *encoder, o *op) error {
+	if err := p.makePartial(o); err != nil {
+		return err
+	}
+	at := 0
+	for i := range p.segments {
+		g := &p.segments[i]
+		if !p.decodes(o, g) {
+			if err := p.encodeTiles(e, o, i); err != nil {
+				return err
+			}
+			continue
+		}
+		q := o.decodeParams(g)
+		v := variant{library: "attention_decode", name: decodeNames[o.headDim], threads: 128}
+		err := e.run(v, unsafe.Pointer(&q), int(unsafe.Sizeof(q)), [3]int{int(q.Splits), int(q.Heads), g.N}, [3]int{128, 1, 1}, p.attentionBytes(o, g)*float64(g.N), 0,
+			use{p.meta.partial, 4 * at, 1, write}, o.a.use(2, read), use{o.kv.keys[o.layer], 0, 4, read}, use{o.kv.values[o.layer], 0, 5, read}, p.integers(p.meta.pages[i], 6))
+		if err != nil {
+			return err
+		}
+		at += partialFloats(&q)
+	}
+	at = 0
+	e.phase()
+	for i := range p.segments {
+		g := &p.segments[i]
+		if !p.decodes(o, g) {
+			continue
+		}
+		q := o.decodeParams(g)
+		err := e.run(variant{library: "attention_decode", name: "attention_combine", threads: o.headDim}, unsafe.Pointer(&q), int(unsafe.Sizeof(q)),
+			[3]int{int(q.Heads), g.N, 1}, [3]int{o.headDim, 1, 1}, float64(4*partialFloats(&q)), 0,
+			o.dst.use(1, write), use{p.meta.partial, 4 * at, 2, read}, o.b.use(3, read))
+		if err != nil {
+			return err
+		}
+		at += partialFloats(&q)
+	}
+	return nil
+}
+
+// attentionBytes is the keys and values that a row of a segment may see, once a query head.
+func (p *pass) attentionBytes(o *op, g *device.Segment) float64 {
+	return 4 * float64(g.Start+g.N) * float64(o.dst.cols)
+}
+
+// encodeTiles runs a segment by attention_flash, or plain.
+func (p *pass) encodeTiles(e *encoder, o *op, segment int) error {
+	g := &p.segments[segment]
+	params := o.attentionParams(g)
+	v := variant{library: "attention_plain", name: "attention_plain", threads: 128}
+	if name := flashNames[o.headDim]; name != "" {
+		v = p.either(variant{library: "attention_flash", name: name, threads: 128}, v)
+	}
+	grid, group := groups(int(params.Heads), g.N, plane), plane
+	if v.library == "attention_flash" {
+		grid, group = [3]int{divide(g.N, 16), int(params.Heads), 1}, [3]int{128, 1, 1}
+	}
+	flops := p.attentionBytes(o, g) * float64(g.N)
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, p.attentionBytes(o, g), flops,
+		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, read), use{o.kv.keys[o.layer], 0, 4, read}, use{o.kv.values[o.layer], 0, 5, read}, p.integers(p.meta.pages[segment], 6))
+}
+
+// makePartial makes room for an operation's partial sums. A smaller buffer may still be in use by the operations encoded before:
+// it is given back when the pass has run.
+func (p *pass) makePartial(o *op) error {
+	total := 0
+	for i := range p.segments {
+		if g := &p.segments[i]; p.decodes(o, g) {
+			q := o.decodeParams(g)
+			total += partialFloats(&q)
+		}
+	}
+	if total == 0 || p.meta.partial != nil && p.meta.partial.Length >= 4*total {
+		return nil
+	}
+	b, err := p.dev.allocate("attention over split keys", 4*total)
+	if err != nil {
+		return err
+	}
+	if p.meta.partial != nil {
+		p.meta.outgrown = append(p.meta.outgrown, p.meta.partial)
+	}
+	p.meta.partial = b
+	return nil
+}

@@ -1,0 +1,187 @@
+//go:build unix
+
+package metal
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"slipway/engine/device"
+	"slipway/metal/kernels"
+	"slipway/metal/mtl"
+)
+
+// Options of New. The zero value is right on a Mac.
+type Options struct {
+	// Libraries are where Metal is; empty means the system's.
+	Libraries mtl.Libraries
+	// Mapped is memory that matrices may be read from in place: whole mappings of weight files, each beginning on a page. They must
+	// outlive the device. A matrix elsewhere, or not aligned to 16 bytes, is copied.
+	Mapped [][]byte
+	// BF16 multiplies prefill's operands in bf16 instead of f16: less exact, and for models whose activations leave f16's range.
+	BF16 bool
+	// Plain uses no fast kernel.
+	Plain bool
+	// Source gives a kernel file's text; nil means kernels.Source.
+	Source func(name string) string
+}
+
+// Device is a GPU. It implements device.Device.
+type Device struct {
+	opt     Options
+	runtime *mtl.Runtime
+	gpu     *mtl.Device
+	queue   *mtl.Queue
+	facts   mtl.Facts
+
+	mu        sync.Mutex // guards what follows
+	libraries map[string]*mtl.Library
+	pipelines map[variant]*mtl.Pipeline
+	refused   map[string]error // by library or kernel
+	degraded  []string
+	views     []view
+	heldBytes int64
+
+	rate float64 // bytes a second that passes have reached; see encoder.cost
+}
+
+// MemoryError is a wish beyond what Metal recommends to hold on this machine.
+type MemoryError struct {
+	What                    string
+	Bytes, Held, WorkingSet int64
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("%s needs %d bytes; the GPU holds %d already and may use %d on this machine", e.What, e.Bytes, e.Held, e.WorkingSet)
+}
+
+// KernelError is a kernel that cannot run here and has no other variant.
+type KernelError struct {
+	Kernel string
+	Err    error
+}
+
+func (e *KernelError) Error() string { return "kernel " + e.Kernel + ": " + e.Err.Error() }
+func (e *KernelError) Unwrap() error { return e.Err }
+
+// New opens the default GPU and compiles every kernel file. A file whose kernels have a plain variant elsewhere may fail to
+// compile (see Degraded); any other failure is a *KernelError.
+func New(opt Options) (d *Device, err error) {
+	if opt.Libraries.Metal == "" {
+		if opt.Libraries, err = mtl.System(); err != nil {
+			return nil, err
+		}
+	}
+	if opt.Source == nil {
+		opt.Source = kernels.Source
+	}
+	r, err := mtl.Open(opt.Libraries)
+	if err != nil {
+		return nil, err
+	}
+	gpu, err := r.Device()
+	if err != nil {
+		return nil, err
+	}
+	d = &Device{opt: opt, runtime: r, gpu: gpu, queue: gpu.NewQueue(), facts: gpu.Facts(), rate: startRate,
+		libraries: map[string]*mtl.Library{}, pipelines: map[variant]*mtl.Pipeline{}, refused: map[string]error{}}
+	for _, name := range kernels.Names() {
+		l, err := gpu.NewLibrary(opt.Source(name))
+		if err == nil {
+			d.libraries[name] = l
+			continue
+		}
+		if plainOf[name] == "" {
+			d.Close()
+			return nil, &KernelError{name, err}
+		}
+		d.refuse(name, err)
+	}
+	return d, nil
+}
+
+func (d *Device) Name() string { return "metal" }
+
+// Numerics changes whenever a result may change by a bit.
+func (d *Device) Numerics() string {
+	if d.opt.BF16 {
+		return "metal-bf16-1"
+	}
+	return "metal-f16-1"
+}
+
+// Facts are what the GPU says of itself.
+func (d *Device) Facts() mtl.Facts { return d.facts }
+
+// Degraded names, in sentences, the fast kernels that were replaced by their plain variants, and why.
+func (d *Device) Degraded() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]string(nil), d.degraded...)
+}
+
+// HeldBytes is the memory that the GPU was given: buffers, and mapped weights once a view.
+func (d *Device) HeldBytes() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.heldBytes
+}
+
+// MakeResident asks that the weights stay in the GPU's reach; call it once they are loaded. False where macOS has no way to ask.
+func (d *Device) MakeResident() (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var buffers []*mtl.Buffer
+	for _, v := range d.views {
+		buffers = append(buffers, v.buffer)
+	}
+	if len(buffers) == 0 {
+		return false, nil
+	}
+	return d.gpu.Resident(d.queue, buffers)
+}
+
+// Close gives pipelines, libraries and views back. Buffers, pools and states still held are lost with the process's end.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range d.pipelines {
+		p.Release()
+	}
+	for _, l := range d.libraries {
+		l.Release()
+	}
+	for _, v := range d.views {
+		v.buffer.Release()
+	}
+	d.pipelines, d.libraries, d.views = nil, nil, nil
+	d.queue.Release()
+	d.gpu.Release()
+	return nil
+}
+
+func (d *Device) Vector(data []float32) (device.Buffer, error) {
+	b, err := d.newBuffer("a vector", 1, len(data))
+	if err != nil {
+		return nil, err
+	}
+	copy(b.Floats(), data)
+	return b, nil
+}
+
+func (d *Device) Buffer(rows, cols int) (device.Buffer, error) {
+	b, err := d.newBuffer(fmt.Sprintf("a buffer of [%d,%d]", rows, cols), rows, cols)
+	if err != nil {
+		return nil, err // never a nil buffer in a non-nil interface
+	}
+	return b, nil
+}
+
+// u32 turns a size of ours into a parameter.
+func u32(n int) uint32 {
+	if n < 0 || n > math.MaxUint32 {
+		panic(fmt.Sprintf("metal: %d as a kernel's parameter", n))
+	}
+	return uint32(n)
+}

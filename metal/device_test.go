@@ -1,0 +1,183 @@
+//go:build unix
+
+package metal_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"slipway/engine/device"
+	"slipway/metal"
+	"slipway/metal/cpurun"
+	"slipway/metal/fake"
+	"slipway/metal/kernels"
+)
+
+// with gives a file another text.
+func with(file, text string) func(string) string {
+	return func(name string) string {
+		if name == file {
+			return text
+		}
+		return kernels.Source(name)
+	}
+}
+
+func TestKernelFileWithAnErrorThatStopsTheServer(t *testing.T) {
+	for _, file := range []string{"rms_norm", "linear_gemv", "linear_gemm", "delta_step", "gated_norm", "attention_input", "attention_flash", "attention_decode"} {
+		t.Run(file, func(t *testing.T) {
+			d := open(t, fake.Configuration{Seed: 2}, metal.Options{Source: with(file, kernels.Source(file)+"\nthis is no kernel\n")})
+			list := d.Degraded()
+			if len(list) != 1 || !strings.HasPrefix(list[0], file+" cannot be used here") || !strings.Contains(list[0], "this is no kernel") {
+				t.Fatalf("named: %q", list)
+			}
+			for i, o := range about(file) {
+				if what := check(t, o, d, o.tolerance, uint64(i)); what != "" {
+					t.Errorf("%s: %s", o.name, what)
+				}
+			}
+		})
+	}
+}
+
+func TestKernelWithoutAnotherVariantThatIsIgnored(t *testing.T) {
+	cpurun.Need(t)
+	libraries, err := fake.Open(fake.Configuration{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = metal.New(metal.Options{Libraries: libraries, Source: with("swiglu", "this is no kernel")})
+	var refused *metal.KernelError
+	if !errors.As(err, &refused) || refused.Kernel != "swiglu" {
+		t.Fatalf("%v, wanted a KernelError of swiglu", err)
+	}
+}
+
+func TestFailedCommandBufferThatLooksLikeAnAnswer(t *testing.T) {
+	d := metals(t, fake.Configuration{})["fast"]
+	o := few()[1]
+	fake.Configure(fake.Configuration{FailCommit: 1})
+	w := newWorld(t, d, 1)
+	o.do(w)
+	if w.err == nil || !strings.Contains(w.err.Error(), "told to fail") {
+		t.Fatalf("%v, wanted the command buffer's own error", w.err)
+	}
+	if what := check(t, o, d, o.tolerance, 1); what != "" {
+		t.Errorf("the next pass: %s", what)
+	}
+}
+
+func TestCancelledPassThatBegins(t *testing.T) {
+	d := metals(t, fake.Configuration{})["fast"]
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	w := newWorld(t, d, 1)
+	x := w.buffer(1, 8)
+	before := fake.Count().Commits
+	p := d.NewPass()
+	p.Begin(stateless(1))
+	p.SwiGLU(x, x, x, 1)
+	if err := p.Run(ctx); !errors.Is(err, context.Canceled) || fake.Count().Commits != before {
+		t.Fatalf("%v after %d commits", err, fake.Count().Commits-before)
+	}
+}
+
+func TestMemoryBeyondTheWorkingSet(t *testing.T) {
+	d := open(t, fake.Configuration{WorkingSetBytes: 1 << 20}, metal.Options{})
+	b, err := d.Buffer(200, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Buffer(100, 1024)
+	var beyond *metal.MemoryError
+	if !errors.As(err, &beyond) || beyond.Bytes != 409600 || beyond.Held != 819200 {
+		t.Fatalf("%v, wanted a MemoryError with its numbers", err)
+	}
+	b.Release()
+	if b, err = d.Buffer(100, 1024); err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+}
+
+// mapped is a mapping of n bytes, as of a weight file.
+func mapped(t *testing.T, n int) []byte {
+	t.Helper()
+	m, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Munmap(m) })
+	return m
+}
+
+// Matrices of a mapping larger than a buffer may be: overlapping views, no copies but of what is misaligned.
+func TestMappedWeightsThatAreCopied(t *testing.T) {
+	page := os.Getpagesize()
+	region := mapped(t, 21*page)
+	d := open(t, fake.Configuration{MaxBufferBytes: int64(7 * page)}, metal.Options{Mapped: [][]byte{region}})
+	w, r := newWorld(t, d, 1), newWorld(t, reference(), 1)
+	fillFrom := w.floatBytes(21*page/2, f16, 0, 0.1)
+	copy(region, fillFrom)
+	fake.Configure(fake.Configuration{MaxBufferBytes: int64(7 * page)})
+	out := 3 * page / 128 // three pages of rows of 64 f16
+	x, xr := w.buffer(2, 64), r.buffer(2, 64)
+	copy(xr.Floats(), x.Floats())
+	for i, at := range []int{16, 2*page + 32, 5*page + 48, 9 * page, 16*page + 16, 4 * page, 17*page + 2} {
+		before := fake.Count()
+		data := device.MatrixData{Name: "w", Out: out, In: 64, Format: f16, Data: region[at : at+out*128 : at+out*128]}
+		m, err := d.Matrix(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := fake.Count().Buffers > before.Buffers
+		if misaligned := at%16 != 0; copied != misaligned {
+			t.Errorf("matrix %d at %d: copied %v", i, at, copied)
+		}
+		mr, err := r.d.Matrix(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst, want := w.output(2, out), r.output(2, out)
+		w.run(stateless(2), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, 2) })
+		r.run(stateless(2), func(p device.Pass) { p.Linear(xr, []device.Product{{W: mr, Dst: want}}, 2) })
+		if w.err != nil {
+			t.Fatal(w.err)
+		}
+		if what := differ(rows(dst), rows(want), ordered); what != "" {
+			t.Errorf("matrix %d at %d: %s", i, at, what)
+		}
+	}
+	if n := fake.Count().MappedBytes; n == 0 || n > uint64(4*7*page) {
+		t.Errorf("views of %d bytes over %d", n, len(region))
+	}
+	if ok, err := d.MakeResident(); !ok || err != nil {
+		t.Errorf("resident: %v, %v", ok, err)
+	}
+	fake.Configure(fake.Configuration{NoResidencySets: true})
+	if ok, err := d.MakeResident(); ok || err != nil {
+		t.Errorf("resident without residency sets: %v, %v", ok, err)
+	}
+}
+
+func TestStateAndPagesThatAreNotCopied(t *testing.T) {
+	d := metals(t, fake.Configuration{})["fast"]
+	w := newWorld(t, d, 3)
+	g := stateOf(1, 2, 32, 8)
+	segments, n := w.segmentsOf(g, 2, 2)
+	x, dst, weight := w.buffer(n, g.ConvChannels), w.output(n, g.ConvChannels), w.vector(4*g.ConvChannels)
+	w.run(segments, func(p device.Pass) { p.Conv(device.Conv{Dst: dst, X: x, Weight: weight, Layer: 1}) })
+	segments[1].State.Copy(segments[0].State)
+	all := states(nil, segments, 1)
+	if what := differ(all[2:], all[:2], 0); what != "" || size(all[1]) == 0 {
+		t.Errorf("copied state: %s (size %v)", what, size(all[1]))
+	}
+	segments[0].State.Reset()
+	if all := states(nil, segments[:1], 1); size(all[1]) != 0 {
+		t.Error("a state that was reset is not zero")
+	}
+}

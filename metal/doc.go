@@ -1,0 +1,10 @@
+// Package metal is the product's device: engine/device over Metal, through package mtl, with the kernels of package kernels.
+//
+// Activations and the residual stream are f32, keys and values f16; prefill multiplies 16-bit operands and adds in f32; a matrix
+// product of up to 8 rows keeps f32 activations. Results depend on how a prompt is cut, within the tolerances that the kernels state.
+//
+// A pass is recorded, then encoded into command buffers of at most CommandSeconds of estimated GPU time, at most two in flight. Within
+// a command buffer dispatches run together unless one needs what another wrote: the encoder knows what each reads and writes and
+// puts a barrier where it must. A fast kernel that this machine's Metal does not take is replaced by its plain variant and named
+// in Degraded.
+package metal

@@ -1,0 +1,221 @@
+//go:build unix
+
+package metal
+
+import (
+	"math"
+	"unsafe"
+
+	"slipway/engine/device"
+	"slipway/metal/kernels"
+)
+
+// encode writes every operation's dispatches.
+func (p *pass) encode(e *encoder) error {
+	for i := range p.ops {
+		e.phase()
+		if err := p.encodeOne(e, &p.ops[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) encodeOne(e *encoder, o *op) error {
+	switch o.kind {
+	case opEmbed:
+		return p.encodeEmbed(e, o)
+	case opNorm:
+		return p.encodeNorm(e, o)
+	case opLinear:
+		return p.encodeLinear(e, o)
+	case opSwiGLU:
+		return p.encodeSwiGLU(e, o)
+	case opGather:
+		return p.encodeGather(e, o)
+	case opConv:
+		return p.encodeConv(e, o)
+	case opDelta:
+		return p.encodeDelta(e, o)
+	case opGatedNorm:
+		return p.encodeGatedNorm(e, o)
+	case opRotation:
+		return p.encodeRotation(e, o)
+	case opAttentionInput:
+		return p.encodeAttentionInput(e, o)
+	case opAttention:
+		return p.encodeAttention(e, o)
+	}
+	panic("metal: an operation of no kind")
+}
+
+func divide(n, by int) int { return (n + by - 1) / by }
+
+// groups is the grid of threadgroups of group over x by y threads, a thread an element.
+func groups(x, y int, group [3]int) [3]int {
+	return [3]int{divide(x, group[0]), divide(y, group[1]), 1}
+}
+
+// either returns the fast variant where it may be used and its pipeline can be made, else plain.
+func (p *pass) either(fast, plain variant) variant {
+	if p.dev.fast(fast.library) {
+		if _, err := p.dev.pipeline(fast); err == nil {
+			return fast
+		}
+	}
+	return plain
+}
+
+func (b *buffer) use(index int, a access) use { return use{b.b, 0, index, a} }
+
+// from is the buffer from row on.
+func (b *buffer) from(row, index int, a access) use { return use{b.b, 4 * row * b.cols, index, a} }
+
+func (q piece) use(index int) use { return use{q.b, q.offset, index, constant} }
+
+// integers is the pass's meta from an integer on.
+func (p *pass) integers(at, index int) use { return use{p.meta.b, 4 * at, index, constant} }
+
+// status is the pass's status word, which kernels set bits of in any order.
+func (p *pass) status(index int) use { return use{p.meta.b, 0, index, constant} }
+
+// weightConstants are the function constants of kernels that read a matrix.
+func (m *matrix) weightConstants() [4]uint32 {
+	if m.format == device.FormatAffine {
+		return [4]uint32{u32(m.bits), u32(m.group), u32(int(m.scaleFormat)), 1}
+	}
+	return [4]uint32{8, 32, u32(int(m.format)), 1}
+}
+
+var (
+	flat  = [3]int{64, 1, 1} // threads for one dimension
+	plane = [3]int{32, 4, 1} // and for two
+)
+
+func (p *pass) encodeEmbed(e *encoder, o *op) error {
+	m := o.table
+	params := kernels.EmbedParams{Rows: u32(o.rows), In: u32(m.in)}
+	v := variant{library: "embed", name: "embed_dense", constants: m.weightConstants(), count: 3, threads: 128}
+	grid := groups(m.in, o.rows, plane)
+	bytes := float64(8 * o.rows * m.in)
+	if m.format != device.FormatAffine {
+		return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, plane, bytes, 0, o.dst.use(1, write), m.data.use(2), p.integers(o.at, 5))
+	}
+	v.name = "embed_affine"
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, plane, bytes, 0,
+		o.dst.use(1, write), m.data.use(2), m.scales.use(3), m.biases.use(4), p.integers(o.at, 5))
+}
+
+func (p *pass) encodeNorm(e *encoder, o *op) error {
+	params := kernels.RMSNormParams{Rows: u32(o.rows), Cols: u32(o.a.cols), Stride: u32(o.dst.cols), Column: u32(o.column), Eps: o.eps}
+	v := p.either(variant{library: "rms_norm", name: "rms_norm", threads: 256}, variant{library: "rms_norm_plain", name: "rms_norm_plain", threads: 64})
+	grid, group := [3]int{o.rows, 1, 1}, [3]int{256, 1, 1}
+	if v.threads == 64 {
+		grid, group = groups(o.rows, 1, flat), flat
+	}
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(8*o.rows*o.a.cols), 0,
+		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, constant))
+}
+
+func (p *pass) encodeSwiGLU(e *encoder, o *op) error {
+	n := o.rows * o.dst.cols
+	params := kernels.SwiGLUParams{Count: u32(n)}
+	return e.run(variant{library: "swiglu", name: "swiglu", threads: 64}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(n, 1, flat), flat, float64(12*n), 0,
+		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, read))
+}
+
+func (p *pass) encodeGather(e *encoder, o *op) error {
+	params := kernels.GatherParams{Rows: u32(o.rows), Cols: u32(o.dst.cols)}
+	return e.run(variant{library: "gather", name: "gather", threads: 128}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(o.dst.cols, o.rows, plane), plane,
+		float64(8*o.rows*o.dst.cols), 0, o.dst.use(1, write), o.a.use(2, read), p.integers(o.at, 3))
+}
+
+func (p *pass) encodeRotation(e *encoder, o *op) error {
+	n := len(o.inverse)
+	params := kernels.RotationParams{Rows: u32(o.rows), Pairs: u32(n)}
+	return e.run(variant{library: "rotation", name: "rotation", threads: 128}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(n, o.rows, plane), plane,
+		float64(8*o.rows*n), 0, o.dst.use(1, write), p.integers(p.meta.positions, 2), p.integers(o.at, 3))
+}
+
+func (p *pass) encodeConv(e *encoder, o *op) error {
+	n := o.a.cols
+	for i := range p.segments {
+		g := &p.segments[i]
+		s := g.State.(*state)
+		params := kernels.ConvParams{Rows: u32(g.N), Channels: u32(n)}
+		err := e.run(variant{library: "conv", name: "conv", threads: 64}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(n, 1, flat), flat, float64(8*g.N*n), 0,
+			o.dst.from(g.Row, 1, write), o.a.from(g.Row, 2, read), o.b.use(3, constant), use{s.b, 4 * s.tailAt(o.layer), 4, write})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fastKeyDims are the key sizes that delta_step has an instance for.
+var fastKeyDims = map[int]string{32: "delta_step_dk32", 64: "delta_step_dk64", 128: "delta_step_dk128"}
+
+func (p *pass) encodeDelta(e *encoder, o *op) error {
+	geometry := p.segments[0].State.Geometry()
+	gates := kernels.DeltaGatesParams{Count: u32(o.rows * geometry.ValueHeads), Heads: u32(geometry.ValueHeads)}
+	err := e.run(variant{library: "delta_gates", name: "delta_gates", threads: 64}, unsafe.Pointer(&gates), int(unsafe.Sizeof(gates)),
+		groups(int(gates.Count), 1, flat), flat, float64(16*gates.Count), 0,
+		o.b.use(1, write), o.c.use(2, write), o.d.use(3, constant), o.e.use(4, constant))
+	if err != nil {
+		return err
+	}
+	e.phase()
+	for i := range p.segments {
+		if err := p.encodeDeltaSegment(e, o, &p.segments[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) encodeDeltaSegment(e *encoder, o *op, g *device.Segment) error {
+	s := g.State.(*state)
+	params := kernels.DeltaStepParams{Rows: u32(g.N), KeyHeads: u32(s.g.KeyHeads), ValueHeads: u32(s.g.ValueHeads), KeyDim: u32(s.g.KeyDim), ValueDim: u32(s.g.ValueDim)}
+	v := variant{library: "delta_step_plain", name: "delta_step_plain", threads: 32}
+	if name := fastKeyDims[s.g.KeyDim]; name != "" {
+		v = p.either(variant{library: "delta_step", name: name, threads: 128}, v)
+	}
+	group := [3]int{32, 1, 1}
+	grid := groups(s.g.ValueDim, s.g.ValueHeads, group)
+	if v.threads == 128 {
+		group = [3]int{128, 1, 1}
+		grid = [3]int{divide(s.g.ValueDim, 4), s.g.ValueHeads, 1}
+	}
+	flops := 8 * float64(g.N*s.matrixFloats())
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(8*s.matrixFloats()), flops*8, // a chain of dependent steps
+		o.dst.from(g.Row, 1, write), o.a.from(g.Row, 2, read), o.b.from(g.Row, 3, read), o.c.from(g.Row, 4, read), use{s.b, 4 * s.matrixAt(o.layer), 5, write})
+}
+
+func (p *pass) encodeGatedNorm(e *encoder, o *op) error {
+	n := o.rows * (o.dst.cols / o.headDim)
+	params := kernels.GatedNormParams{Heads: u32(n), Dim: u32(o.headDim), Eps: o.eps}
+	v := p.either(variant{library: "gated_norm", name: "gated_norm", threads: 128}, variant{library: "gated_norm_plain", name: "gated_norm_plain", threads: 64})
+	grid, group := [3]int{divide(n, 4), 1, 1}, [3]int{128, 1, 1}
+	if v.threads == 64 {
+		grid, group = groups(n, 1, flat), flat
+	}
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(12*n*o.headDim), 0,
+		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, read), o.c.use(4, constant))
+}
+
+func (p *pass) encodeAttentionInput(e *encoder, o *op) error {
+	d := o.headDim
+	heads := o.dst.cols / d
+	params := kernels.AttentionInputParams{Rows: u32(o.rows), Heads: u32(heads), KVHeads: u32(o.kv.g.Heads), Dim: u32(d), Pairs: u32(o.f.cols / 2), Eps: o.eps}
+	v := p.either(variant{library: "attention_input", name: "attention_input", threads: 32}, variant{library: "attention_input_plain", name: "attention_input_plain", threads: 128})
+	all := heads + 2*o.kv.g.Heads
+	grid, group := [3]int{all, o.rows, 1}, [3]int{32, 1, 1}
+	if v.threads == 128 {
+		grid, group = groups(all, o.rows, plane), plane
+	}
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(12*o.rows*all*d), 0,
+		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, read), o.c.use(4, read), o.d.use(5, constant), o.e.use(6, constant), o.f.use(7, read),
+		p.integers(p.meta.slots, 8), use{o.kv.keys[o.layer], 0, 9, write}, use{o.kv.values[o.layer], 0, 10, write}, p.status(11))
+}
+
+func scaleOf(d int) float32 { return float32(1 / math.Sqrt(float64(d))) }

@@ -1,0 +1,212 @@
+//go:build unix
+
+package metal_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"slipway/engine/device"
+	"slipway/metal"
+	"slipway/metal/fake"
+)
+
+// few is one operation of every kernel file, at a shape with ragged edges.
+func few() []operation {
+	return []operation{
+		embedding(affine(5, 64, 4, 32, f16)), norm(3, 257, 0, true), linear(3, affine(33, 544, 4, 32, bf16)), linear(33, affine(33, 96, 8, 32, f16)),
+		linear(3, affine(33, 64, 5, 32, f16)), linear(2, shape{out: 9, in: 132, format: bf16}), linear(34, shape{out: 33, in: 64, format: f16}),
+		swiglu(3, 100), gathering(4, 33), rotating(200, 3, 8), convolving(67, 5, 2), delta(stateOf(2, 6, 32, 33), 5, 2), delta(stateOf(1, 2, 128, 7), 3), gatedNorm(3, 3, 33),
+		attending(2, 1, 64, 8, place{start: 31, n: 3}, place{start: 250, n: 17}), attending(2, 1, 256, 8, place{start: 3, n: 17, policy: near}),
+	}
+}
+
+func TestValuesFarFromOneComeOutOtherwise(t *testing.T) {
+	for _, scale := range []struct {
+		name string
+		of   float64
+	}{{"1e4", 1e4}, {"1e-3", 1e-3}, {"denormal", 1e-40}} {
+		for kind, d := range metals(t, fake.Configuration{Seed: 9}) {
+			for i, o := range few() {
+				t.Run(scale.name+"/"+kind+"/"+o.name, func(t *testing.T) {
+					want, got := newWorld(t, reference(), uint64(i)), newWorld(t, d, uint64(i))
+					want.scale, got.scale = scale.of, scale.of
+					a, b := o.do(want), o.do(got)
+					if got.err != nil {
+						// A value of 1e4 at four standard deviations leaves f16: the device must say so, not answer.
+						var beyond *metal.RangeError
+						if scale.of < 1e4 || !errors.As(got.err, &beyond) {
+							t.Fatal(got.err)
+						}
+						return
+					}
+					tolerance := o.tolerance
+					if scale.of < 1e-30 {
+						// A GPU may flush denormals: then values are zero, and nothing more is asked than no NaN.
+						for _, row := range b {
+							for _, v := range row {
+								if math.IsNaN(float64(v)) {
+									t.Fatal("a denormal became NaN")
+								}
+							}
+						}
+						return
+					}
+					if what := differ(b, a, tolerance); what != "" {
+						t.Error(what)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A NaN in one row of the input may show in that row and, where rows see earlier ones, in later rows of its segment: nowhere else.
+func TestNaNThatSpreadsToOtherRows(t *testing.T) {
+	const cols, spoilt = 64, 5
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		name string
+		run  func(w *world, spoil bool) (out device.Buffer, n int)
+	}{
+		{"norm", func(w *world, spoil bool) (device.Buffer, int) {
+			x, weight, dst := w.buffer(12, cols), w.vector(cols), w.output(12, cols)
+			spoilRow(x, spoilt, spoil, nan)
+			w.run(stateless(12), func(p device.Pass) { p.RMSNorm(dst, x, weight, 1e-6, 12, 0) })
+			return dst, 12
+		}},
+		{"linear of 7 rows", func(w *world, spoil bool) (device.Buffer, int) { return spoiltLinear(w, 7, spoilt, spoil, nan) }},
+		{"linear of 40 rows", func(w *world, spoil bool) (device.Buffer, int) { return spoiltLinear(w, 40, spoilt, spoil, nan) }},
+	} {
+		for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
+			t.Run(c.name+"/"+kind, func(t *testing.T) {
+				clean, n := c.run(newWorld(t, d, 1), false)
+				dirty, _ := c.run(newWorld(t, d, 1), true)
+				a, b := rows(clean), rows(dirty)
+				for i := range n {
+					if i != spoilt && differ(b[i:i+1], a[i:i+1], 0) != "" {
+						t.Errorf("row %d is not what it was", i)
+					}
+				}
+				if !math.IsNaN(float64(b[spoilt][0])) {
+					t.Error("the spoilt row hides it")
+				}
+			})
+		}
+	}
+}
+
+func spoilRow(x device.Buffer, row int, spoil bool, v float32) {
+	if spoil {
+		x.Floats()[row*x.Cols()+1] = v
+	}
+}
+
+func spoiltLinear(w *world, n, row int, spoil bool, v float32) (device.Buffer, int) {
+	x, m, dst := w.buffer(n, 64), w.matrix(affine(33, 64, 4, 32, f16)), w.output(n, 33)
+	spoilRow(x, row, spoil, v)
+	w.run(stateless(n), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, n) })
+	return dst, n
+}
+
+// Value and key rows with a NaN: rows before it in the same tile do not see it, other segments never.
+func TestNaNKeyThatEarlierRowsFeel(t *testing.T) {
+	const n, spoilt, dim = 20, 9, 64
+	attend := func(w *world, spoil bool) [][]float32 {
+		kv, err := w.d.KV(device.KVGeometry{Layers: 1, Heads: 1, HeadDim: dim, Pages: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		qGate, k, v, table := w.buffer(2*n, 4*dim), w.buffer(2*n, dim), w.buffer(2*n, dim), w.output(2*n, 8)
+		q, dst, qNorm, kNorm := w.output(2*n, 2*dim), w.output(2*n, 2*dim), w.vector(dim), w.vector(dim)
+		spoilRow(v, spoilt, spoil, float32(math.NaN()))
+		segments := []device.Segment{{N: n, Pages: []int32{0}}, {Row: n, N: n, Pages: []int32{1}}}
+		w.run(segments, func(p device.Pass) {
+			p.Rotation(table, []float64{1, 0.1, 0.01, 0.001})
+			p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: k, V: v, QNorm: qNorm, KNorm: kNorm, Rotation: table, KV: kv, Eps: 1e-6})
+			p.Attention(device.Attention{Dst: dst, Q: q, QGate: qGate, KV: kv})
+		})
+		if w.err != nil {
+			t.Fatal(w.err)
+		}
+		return rows(dst)
+	}
+	for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
+		t.Run(kind, func(t *testing.T) {
+			clean, dirty := attend(newWorld(t, d, 1), false), attend(newWorld(t, d, 1), true)
+			for i := range clean {
+				sees := i >= spoilt && i < n
+				if !sees && differ(dirty[i:i+1], clean[i:i+1], 0) != "" {
+					t.Errorf("row %d is not what it was", i)
+				}
+				if sees && !math.IsNaN(float64(dirty[i][1])) {
+					t.Errorf("row %d sees the key and hides it", i)
+				}
+			}
+		})
+	}
+}
+
+func TestActivationBeyondF16ThatIsAnswered(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		opt  metal.Options
+		n    int
+		fits bool
+	}{
+		{"f16 operands", metal.Options{}, 40, false},
+		{"bf16 operands", metal.Options{BF16: true}, 40, true},
+		{"decode keeps f32", metal.Options{}, 4, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := open(t, fake.Configuration{Seed: 1}, c.opt)
+			run := func(w *world) [][]float32 {
+				x, m, dst := w.buffer(c.n, 64), w.matrix(affine(64, 64, 4, 32, f16)), w.output(c.n, 64)
+				x.Floats()[70] = 70000
+				w.run(stateless(c.n), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, c.n) })
+				return rows(dst)
+			}
+			w := newWorld(t, d, 1)
+			got := run(w)
+			var beyond *metal.RangeError
+			if !c.fits {
+				if !errors.As(w.err, &beyond) {
+					t.Fatalf("%v, wanted a RangeError", w.err)
+				}
+				return
+			}
+			if w.err != nil {
+				t.Fatal(w.err)
+			}
+			if what := differ(got, run(newWorld(t, reference(), 1)), 1.6e-2); what != "" {
+				t.Error(what)
+			}
+		})
+	}
+}
+
+// Twenty orders of fibers, threadgroups and dispatches: the same bits every time.
+func TestResultsThatDependOnTheOrderOfThreads(t *testing.T) {
+	for kind, d := range metals(t, fake.Configuration{Seed: 0}) {
+		for i, o := range few() {
+			t.Run(kind+"/"+o.name, func(t *testing.T) {
+				var first [][]float32
+				for seed := range uint64(20) {
+					fake.Configure(fake.Configuration{Seed: seed, Threads: 1 + int(seed%2)})
+					w := newWorld(t, d, uint64(i))
+					got := o.do(w)
+					if w.err != nil {
+						t.Fatal(w.err)
+					}
+					if first == nil {
+						first = got
+					}
+					if what := differ(got, first, 0); what != "" {
+						t.Fatalf("seed %d: %s", seed, what)
+					}
+				}
+			})
+		}
+	}
+}
