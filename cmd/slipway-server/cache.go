@@ -95,7 +95,7 @@ func (l *loaded) openCache(s settings, log *slog.Logger) error {
 			return usage("--cache-disk: %v; run without it", model.ErrNoTransfer)
 		}
 		opt.Disk, err = disk.Open(s.cacheDisk, disk.Options{CapBytes: s.cacheDiskBytes, DailyBytes: s.cacheDiskDaily, PageTokens: device.PageTokens,
-			StateBytes: n.StateBytes(), Positions: func(tokens int) int64 { return int64(n.PositionBytes(tokens)) }, ReplyBytes: replyBytes, Now: time.Now, Log: log})
+			StateBytes: n.StateBytes(), RowBytes: n.RowBytes(), Positions: func(tokens int) int64 { return int64(n.PositionBytes(tokens)) }, ReplyBytes: replyBytes, Now: time.Now, Log: log})
 		if err != nil {
 			return usage("--cache-disk %s: %v", s.cacheDisk, err)
 		}
@@ -106,12 +106,12 @@ func (l *loaded) openCache(s settings, log *slog.Logger) error {
 	return nil
 }
 
-func (l *loaded) importPoint(tokens int, state []byte, near keep.State, shared int, page func(index, tokens int) ([]byte, error)) (keep.State, error) {
+func (l *loaded) importPoint(tokens int, state []byte, hidden []float32, near keep.State, shared int, page func(index, tokens int) ([]byte, error)) (keep.State, error) {
 	var base *model.Point
 	if near != nil {
 		base = near.(point).Point
 	}
-	p, err := l.network.Import(tokens, state, base, shared, page)
+	p, err := l.network.Import(tokens, state, hidden, base, shared, page)
 	if err != nil {
 		return nil, err
 	}

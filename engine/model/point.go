@@ -48,11 +48,7 @@ func (p *Point) Hidden() []float32 { return p.hidden }
 
 // PointBytes is the size of a point without a tape, beside shared pages.
 func (n *Network) PointBytes() int64 {
-	bytes := 4 * int64(n.stateGeometry.Layers) * int64(stateFloats(n.stateGeometry))
-	if n.mtp != nil {
-		bytes += 4 * int64(n.config.Hidden)
-	}
-	return bytes
+	return n.StateBytes() + n.RowBytes()
 }
 
 // StateBytes is the size of a state as Point.ReadState gives it.
@@ -63,6 +59,14 @@ func (n *Network) StateBytes() int64 {
 // stateFloats is one layer's share of a state.
 func stateFloats(g device.StateGeometry) int {
 	return g.ValueHeads*g.ValueDim*g.KeyDim + (g.ConvTaps-1)*g.ConvChannels
+}
+
+// RowBytes is the size of the final hidden row that points keep; 0 without an MTP head.
+func (n *Network) RowBytes() int64 {
+	if n.mtp == nil {
+		return 0
+	}
+	return 4 * int64(n.config.Hidden)
 }
 
 // PageBytes is the size of a page over all attention layers, the MTP head's page of the same number included.

@@ -117,11 +117,11 @@ func TestImportedPointGivesTheSameBits(t *testing.T) {
 			point.ReadPage(data, index, tokens)
 			return data, nil
 		}
-		copied, err := other.Import(length, state, nil, 0, read)
+		copied, err := other.Import(length, state, point.Hidden(), nil, 0, read)
 		if err != nil {
 			t.Fatal(err)
 		}
-		shared, err := n.Import(length, state, point, length/device.PageTokens, read)
+		shared, err := n.Import(length, state, nil, point, length/device.PageTokens, read)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,6 +132,9 @@ func TestImportedPointGivesTheSameBits(t *testing.T) {
 		}{{"into another network", other, copied}, {"sharing pages", n, shared}} {
 			s := newSequence(t, back.net)
 			s.Restore(back.p)
+			if back.p == copied && !slices.Equal(s.last, point.Hidden()) {
+				t.Fatalf("%d tokens: the hidden row did not come back", length)
+			}
 			got := forward(t, s, prompt[length:], 512, LogitsAll, nil)
 			if length+len(got) > len(want) {
 				t.Fatal("too many rows")

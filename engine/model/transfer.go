@@ -67,9 +67,9 @@ func (p *Point) Settle(at int) (*Point, error) {
 }
 
 // Import makes a point after tokens from what was taken out of one: state, and page by page what ReadPage gave. Its first
-// shared pages are those of base, which was computed from the same tokens; base may be nil, shared 0. The MTP head's slots
-// do not come back: a draft starts over. Errors: ErrNoPages, ErrNoTransfer, and page's own, after which nothing is held.
-func (n *Network) Import(tokens int, state []byte, base *Point, shared int, page func(index, tokens int) ([]byte, error)) (*Point, error) {
+// shared pages are those of base, which was computed from the same tokens; base may be nil, shared 0. hidden is the final row
+// of the last token, or nil. The MTP head's slots do not come back: a draft starts over. Errors: ErrNoPages, ErrNoTransfer, and page's own, after which nothing is held.
+func (n *Network) Import(tokens int, state []byte, hidden []float32, base *Point, shared int, page func(index, tokens int) ([]byte, error)) (*Point, error) {
 	pool, ok := n.kv.(device.PageTransfer)
 	if !ok {
 		return nil, ErrNoTransfer
@@ -84,7 +84,7 @@ func (n *Network) Import(tokens int, state []byte, base *Point, shared int, page
 		return nil, ErrNoTransfer
 	}
 	into.WriteAll(state)
-	p := &Point{net: n, len: tokens, state: fresh}
+	p := &Point{net: n, len: tokens, state: fresh, hidden: hidden}
 	if err := n.takePages(p, base, shared); err != nil {
 		p.Release()
 		return nil, err

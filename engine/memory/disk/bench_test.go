@@ -14,6 +14,7 @@ type large struct{}
 
 func (large) ReadState(dst []byte)                   { fill(dst) }
 func (large) ReadPage(dst []byte, index, tokens int) { fill(dst) }
+func (large) Hidden() []float32                      { return nil }
 func (large) Release()                               {}
 
 func fill(b []byte) {
@@ -28,6 +29,7 @@ func benchStore(b *testing.B) (*Store, []int32) {
 	opt := options()
 	opt.CapBytes = 4 << 30
 	opt.PageTokens = 256
+	opt.RowBytes = 0
 	opt.StateBytes = 156_893_184 // 149.6 MiB
 	opt.Positions = func(n int) int64 { return 65_536 * int64(n) }
 	s := open(b, filepath.Join(b.TempDir(), "c"), opt)

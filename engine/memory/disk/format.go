@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 
 	"slipway/engine/memory"
@@ -154,6 +155,22 @@ func wholeFile(f *os.File, head int64, sections []section) error {
 		return damaged("the file has %d bytes, its header says %d", info.Size(), size)
 	}
 	return nil
+}
+
+func encodeRow(row []float32) []byte {
+	out := make([]byte, 0, 4*len(row))
+	for _, v := range row {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+	}
+	return out
+}
+
+func decodeRow(b []byte) []float32 {
+	out := make([]float32, len(b)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return out
 }
 
 func encodeIDs(ids []int32) []byte {

@@ -21,6 +21,7 @@ type Options struct {
 	DailyBytes int64 // written in a day (UTC); 0 means no bound
 	PageTokens int
 	StateBytes int64                  // of a point's state
+	RowBytes   int64                  // of a final hidden row, which points of a model with an MTP head have; 0: none
 	Positions  func(tokens int) int64 // bytes of the first tokens positions of a page
 	ReplyBytes int64                  // of the file of replies
 	Now        func() time.Time
@@ -31,6 +32,7 @@ type Options struct {
 type Exporter interface {
 	ReadState(dst []byte)
 	ReadPage(dst []byte, index, tokens int)
+	Hidden() []float32 // final row of the last token; empty where it is not known
 	Release()
 }
 

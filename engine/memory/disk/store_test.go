@@ -25,7 +25,7 @@ const (
 var key = memory.Key{Model: "m", Revision: "r", KVFormat: "f32", Policy: memory.Policy{Name: "exact"}}
 
 func options() Options {
-	return Options{CapBytes: 1 << 20, PageTokens: testPage, StateBytes: testState, Positions: func(n int) int64 { return int64(8 * n) }, ReplyBytes: 16 << 10,
+	return Options{CapBytes: 1 << 20, PageTokens: testPage, StateBytes: testState, RowBytes: 8, Positions: func(n int) int64 { return int64(8 * n) }, ReplyBytes: 16 << 10,
 		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
@@ -44,7 +44,8 @@ func (c content) ReadPage(dst []byte, index, tokens int) {
 	}
 }
 
-func (c content) Release() {}
+func (c content) Hidden() []float32 { return []float32{float32(len(c.ids)), 0.5} }
+func (c content) Release()          {}
 
 func open(t testing.TB, dir string, opt Options) *Store {
 	t.Helper()
@@ -90,6 +91,9 @@ func load(s *Store, ids []int32) error {
 	}
 	want := make([]byte, testState)
 	content{ids}.ReadState(want)
+	if len(saved.Hidden) != 2 || saved.Hidden[0] != float32(len(ids)) {
+		return errors.New("another hidden row came back")
+	}
 	if !bytes.Equal(saved.State, want) {
 		return errors.New("another state came back")
 	}
@@ -241,6 +245,29 @@ func TestDamagedPointsAreDroppedAndCountedWhenTheFolderIsOpened(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 		})
+	}
+}
+
+func TestPointWithoutOrWithAForeignDraftSectionStillServes(t *testing.T) {
+	ids := someIDs(5, 20)
+	for _, c := range []struct {
+		name       string
+		write, ask int64 // bytes of a row in the writing and in the reading server
+	}{{"written without a draft", 0, 8}, {"read without a draft", 8, 0}, {"row of another width", 8, 16}} {
+		opt := options()
+		opt.RowBytes = c.write
+		s, err := Open(filepath.Join(t.TempDir(), "c"), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		save(t, s, ids)
+		s.opt.RowBytes = c.ask
+		s = reopen(t, s)
+		saved, err := s.Load(key, ids)
+		if err != nil || saved.Hidden != nil || len(saved.State) != testState {
+			t.Errorf("%s: %v, hidden %v", c.name, err, saved)
+		}
+		finish(s)
 	}
 }
 

@@ -24,7 +24,7 @@ func (s *Store) Cost(key memory.Key, kind memory.Kind, ids []int32) (cost memory
 	if s.files[whole] {
 		return cost, false
 	}
-	sections := s.pointSections(ids)
+	sections := s.pointSections(key, ids)
 	// The checksums are not known yet; their digits are, at the most.
 	for i := range sections {
 		sections[i].CRC = ^uint32(0)
@@ -43,10 +43,13 @@ func (s *Store) pointHeader(key memory.Key, kind memory.Kind, ids []int32, secti
 	return pointHeader{Version, key, kind, len(ids), s.opt.PageTokens, sections}
 }
 
-func (s *Store) pointSections(ids []int32) []section {
+func (s *Store) pointSections(key memory.Key, ids []int32) []section {
 	out := []section{{Name: "ids", Bytes: 4 * int64(len(ids))}, {Name: "state", Bytes: s.opt.StateBytes}}
 	if rest := len(ids) % s.opt.PageTokens; rest > 0 {
 		out = append(out, section{Name: "tail", Bytes: s.opt.Positions(rest)})
+	}
+	if s.opt.RowBytes > 0 {
+		out = append(out, section{Name: "hidden", Key: draftKey(key), Bytes: s.opt.RowBytes})
 	}
 	return out
 }
@@ -91,7 +94,11 @@ func (s *Store) save(key memory.Key, kind memory.Kind, ids []int32, pages []name
 		state.ReadPage(tail, len(pages), rest)
 		parts = append(parts, tail)
 	}
-	sections := s.pointSections(ids)
+	if row := state.Hidden(); s.opt.RowBytes > 0 && 4*int64(len(row)) == s.opt.RowBytes {
+		parts = append(parts, encodeRow(row))
+	}
+	sections := s.pointSections(key, ids)
+	sections = sections[:len(parts)] // a row that is not known, the last, is left out
 	for i := range sections {
 		sections[i].CRC = crc32.Checksum(parts[i], castagnoli)
 	}
@@ -102,6 +109,9 @@ func (s *Store) save(key memory.Key, kind memory.Kind, ids []int32, pages []name
 	s.count(func(t *Stats) { t.Written++ })
 	return nil
 }
+
+// draftKey is the key of the hidden row's section: the trunk's row, so the trunk's revision and numerics are all it depends on.
+func draftKey(key memory.Key) string { return "hidden " + key.Revision + " " + key.Numerics }
 
 func describe(what string, data []byte) section {
 	return section{Name: what, Bytes: int64(len(data)), CRC: crc32.Checksum(data, castagnoli)}

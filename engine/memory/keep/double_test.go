@@ -45,9 +45,10 @@ type fakeState struct {
 	released *bool
 }
 
-func (s fakeState) Len() int       { return s.base }
-func (s fakeState) Reach() int     { return len(s.at) }
-func (s fakeState) Pages() []int32 { return s.pages }
+func (s fakeState) Len() int          { return s.base }
+func (s fakeState) Reach() int        { return len(s.at) }
+func (s fakeState) Pages() []int32    { return s.pages }
+func (s fakeState) Hidden() []float32 { return nil }
 func (s fakeState) Release() {
 	if *s.released {
 		s.t.Error("a state is released twice")
@@ -75,7 +76,7 @@ type fakeNetwork struct {
 	pages int32 // handed out so far; pages are never used again, so that a mix-up shows
 }
 
-func (n *fakeNetwork) importState(tokens int, state []byte, near State, shared int, page func(int, int) ([]byte, error)) (State, error) {
+func (n *fakeNetwork) importState(tokens int, state []byte, hidden []float32, near State, shared int, page func(int, int) ([]byte, error)) (State, error) {
 	s := fakeState{n.t, nil, tokens, nil, new(bool)}
 	if shared > 0 {
 		s.pages = slices.Clone(near.Pages()[:shared])
