@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -144,6 +145,8 @@ func LookHome(path, userHome string) HomeView {
 		if err != nil {
 			return refuse("cannot be read: " + reason(err))
 		}
+		// A run that was killed while it put its marker into an empty folder leaves the marker's temporary name.
+		names = slices.DeleteFunc(names, func(name string) bool { return isWorkingFile(name, false) })
 		if len(names) > 0 {
 			return refuse(fmt.Sprintf("holds other things (%s) and not our marker %s", someNames(names), plan.MarkerPath))
 		}

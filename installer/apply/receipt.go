@@ -59,6 +59,8 @@ func ReceiptPath(digest string) string {
 	return path.Join(ReceiptsDir, strings.TrimPrefix(digest, "sha256:")[:16]+".json")
 }
 
+var receiptName = whole(`[0-9a-f]{16}\.json`)
+
 func (h *Home) writeReceipt(r Receipt) error {
 	if err := h.Root.Mkdir(ReceiptsDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -105,8 +107,8 @@ func (h *Home) Receipts() ([]Receipt, error) {
 	slices.Sort(names)
 	var all []Receipt
 	for _, name := range names {
-		if !strings.HasSuffix(name, ".json") {
-			continue
+		if !receiptName.MatchString(name) {
+			continue // not ours
 		}
 		r, err := h.readReceipt(path.Join(ReceiptsDir, name))
 		if err != nil {

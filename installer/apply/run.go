@@ -98,6 +98,9 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 	if dead := lock.DeadHolder; dead != nil {
 		opt.Report(Event{Kind: "note", Text: fmt.Sprintf("An earlier run (pid %d, %s) ended without finishing; its lock is taken over.", dead.Process.PID, dead.Command)})
 	}
+	if err := sweep(home); err != nil {
+		return Result{}, err
+	}
 	journal, other, err := openJournal(home, p.Digest, opt.stamp)
 	if err != nil {
 		return Result{}, err

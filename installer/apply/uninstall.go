@@ -31,15 +31,6 @@ type Left struct {
 	Why  string `json:"why"`
 }
 
-// ownState is what slipway keeps for itself beside what receipts list: state, run and logs hold nothing else of ours.
-// A name that ends in "*" stands for all that begin so.
-var ownState = []string{
-	"state/lock", "state/lock-holder.json", "state/.lock-holder.json.new", "state/journal.ndjson", "state/journal.damaged-*", "state/.settings.json.new",
-	"state/receipts/*", "state/receipts/.*", "state/jobs/*", "state/jobs/.*", "run/server.json", "run/.server.json.new", "run/server.lock",
-	"state/neighbors/hold-*", "state/neighbors/lock-*", "state/neighbors/watch-*", "state/neighbors/slipway", "state/neighbors/.*", "logs/restored-*",
-	"logs/server.log*", "logs/apply-*", "." + plan.MarkerPath + ".new",
-}
-
 // PlanRemoval lists what the receipts and an open journal say was made, file by file: a file whose bytes are no longer
 // those of the receipt stays and is named. keepModels leaves the models. It writes nothing.
 func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, error) {
@@ -72,7 +63,7 @@ func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, err
 	if !keepModels {
 		folders = append(folders, r.addLocks(home)...)
 	}
-	r.addOwnState(home, folders, keepModels)
+	r.addWorkingFiles(home, folders, keepModels)
 	r.addFolders(home, folders, keepModels)
 	r.Home = len(r.Left) == 0 && home.Marker.MadeHome && !keepModels
 	return r, nil
@@ -174,31 +165,30 @@ func (r *Removal) addLocks(home *Home) []string {
 	return folders
 }
 
-// addOwnState adds the files of ownState, and what the model store keeps beside models that are removed.
-func (r *Removal) addOwnState(home *Home, folders []string, keepModels bool) {
-	patterns := slices.Clone(ownState)
-	if !keepModels {
-		patterns = append(patterns, "models/.partial/*", "models/.quarantine/*")
-		for _, folder := range folders {
-			if strings.HasPrefix(folder, "models/") {
-				patterns = append(patterns, folder+".lock.json", folder+".installed", folder+".reference.json", folder+".lock.json.*", folder+".installed.*")
-			}
-		}
-	}
+// addWorkingFiles adds the working files in our folders, and what the model store keeps beside models that are removed.
+func (r *Removal) addWorkingFiles(home *Home, folders []string, keepModels bool) {
+	beside := map[string]bool{}
 	for _, folder := range folders {
-		if strings.HasPrefix(folder, "engines/") {
-			patterns = append(patterns, "engines/.partial-"+path.Base(folder)+"/*")
+		if strings.HasPrefix(folder, "models/") {
+			beside[folder] = true
 		}
 	}
-	for _, pattern := range patterns {
-		prefix, many := strings.CutSuffix(pattern, "*")
-		names, err := readNames(home.Root, path.Dir(pattern))
+	for _, dir := range append([]string{"."}, ourFolders(folders)...) {
+		names, err := readNames(home.Root, dir)
 		if err != nil {
 			continue
 		}
 		for _, name := range names {
-			full := path.Join(path.Dir(pattern), name)
-			if full != pattern && !(many && strings.HasPrefix(full, prefix)) && !(many && strings.HasSuffix(prefix, "/") && path.Dir(full) == path.Clean(prefix)) {
+			full := path.Join(dir, name)
+			if full == holderPath {
+				continue // there while somebody holds the lock, which uninstall itself does: not counted
+			}
+			ours := isWorkingFile(full, keepModels)
+			if !keepModels && path.Dir(dir) == store.ModelsDir {
+				model := besideModel.FindStringSubmatch(name)
+				ours = ours || store.IsTemporary(full) || model != nil && beside[path.Join(dir, model[1])]
+			}
+			if !ours {
 				continue
 			}
 			if info, err := home.Root.Lstat(full); err == nil && info.Mode().IsRegular() {
@@ -208,26 +198,32 @@ func (r *Removal) addOwnState(home *Home, folders []string, keepModels bool) {
 	}
 }
 
-// addFolders adds the folders that will be empty, deepest first, and names what keeps the others.
-func (r *Removal) addFolders(home *Home, folders []string, keepModels bool) {
-	gone := map[string]bool{}
-	for _, f := range r.Files {
-		gone[f] = true
-	}
-	all := slices.Clone(folders)
-	all = append(all, "models/.partial", "models/.quarantine")
+// ourFolders adds to the listed folders those that working files lie in, each once.
+func ourFolders(folders []string) []string {
+	all := append(slices.Clone(folders), "models/.partial", "models/.quarantine")
 	for _, folder := range folders {
 		if strings.HasPrefix(folder, "engines/") {
 			all = append(all, "engines/.partial-"+path.Base(folder))
 		}
 	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// addFolders adds the folders that will be empty, deepest first, and names what keeps the others.
+func (r *Removal) addFolders(home *Home, folders []string, keepModels bool) {
+	gone := map[string]bool{holderPath: true}
+	for _, f := range r.Files {
+		gone[f] = true
+	}
+	all := ourFolders(folders)
 	slices.SortFunc(all, func(a, b string) int {
 		if d := strings.Count(b, "/") - strings.Count(a, "/"); d != 0 {
 			return d
 		}
 		return strings.Compare(a, b)
 	})
-	for _, folder := range slices.Compact(all) {
+	for _, folder := range all {
 		if keepModels && (folder == "models" || strings.HasPrefix(folder, "models/")) {
 			continue
 		}
@@ -280,6 +276,10 @@ func Uninstall(ctx context.Context, home *Home, keepModels bool) (Removal, error
 		return Removal{}, err
 	}
 	defer lock.Release()
+	before, err := PlanRemoval(ctx, home, keepModels)
+	if err != nil {
+		return before, err
+	}
 	if _, err := launch.Stop(ctx, home.Root, home.Path); err != nil {
 		return Removal{}, err
 	}
@@ -287,10 +287,18 @@ func Uninstall(ctx context.Context, home *Home, keepModels bool) (Removal, error
 	if err != nil {
 		return r, err
 	}
+	for _, name := range before.Files { // what stopping the server has removed counts, as it did in the dry run
+		r.Files = appendOnce(r.Files, name)
+	}
 	late := func(name string) bool {
 		return strings.HasPrefix(name, "state/")
 	}
 	for _, last := range []bool{false, true} {
+		if last {
+			if err := home.Root.Remove(holderPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return r, err
+			}
+		}
 		for _, name := range r.Files {
 			if late(name) != last {
 				continue
