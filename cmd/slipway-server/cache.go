@@ -66,6 +66,9 @@ func extraPages(config *model.Config, bytes int64) int {
 	return int(bytes / 2 / (2 * 4 * elements * layers))
 }
 
+// worthReading is how many tokens a file must save: reading one costs about as much as computing as many.
+const worthReading = 64
+
 // openCache makes the keeper over the loaded network; nil where nothing is to be kept.
 func (l *loaded) openCache(s settings, log *slog.Logger) error {
 	if s.cacheMemory == 0 {
@@ -87,7 +90,7 @@ func (l *loaded) openCache(s settings, log *slog.Logger) error {
 	}
 	opt := keep.Options{
 		Key: key, PointBytes: n.PointBytes(), TapeTokenBytes: n.TapeBytes(1), PageTokens: device.PageTokens,
-		WindowTokens: n.WindowTokens(), ChunkTokens: n.ChunkTokens(), Memory: budget, ReplyBytes: replyBytes,
+		WindowTokens: n.WindowTokens(), ChunkTokens: n.ChunkTokens(), Memory: budget, ReplyBytes: replyBytes, WorthReading: worthReading,
 		Decode: l.text.Tokenizer.Decode, Log: log, Import: l.importPoint,
 	}
 	if s.cacheDisk != "" {

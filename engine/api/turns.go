@@ -28,7 +28,7 @@ func (s *Server) recall(ids []int32, tools []json.RawMessage) ([]int32, keep.Mar
 		return ids, keep.Marks{}
 	}
 	turns := s.turns(tools)
-	s.opt.Keeper.Replies(func(replies *memory.Replies) { ids, _ = turns.Recall(ids, replies) })
+	ids, _ = turns.Recall(ids, s.opt.Keeper.Replies())
 	marks := keep.Marks{Turns: turns.Headers(ids)}
 	if last := len(marks.Turns) - 1; last >= 0 {
 		marks.Reply = marks.Turns[last] + len(turns.Header)

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"crypto/sha256"
 	"encoding/binary"
+	"sync"
 )
 
 // PrefixHash names the ids that stand before a reply.
@@ -31,8 +32,9 @@ type Reply struct {
 	IDs    []int32
 }
 
-// Replies remembers the latest replies within a bound of bytes. Not safe for concurrent use.
+// Replies remembers the latest replies within a bound of bytes. Safe for concurrent use.
 type Replies struct {
+	mu           sync.Mutex
 	limit, bytes int64
 	order        *list.List // of *Reply, latest first
 	byPrefix     map[PrefixHash][]*list.Element
@@ -53,6 +55,8 @@ func (r *Replies) Remember(reply Reply) bool {
 	if reply.bytes() > r.limit {
 		return false
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, e := range r.byPrefix[reply.Prefix] {
 		if old := e.Value.(*Reply); len(old.IDs) == len(reply.IDs) && common(old.IDs, reply.IDs) == len(reply.IDs) {
 			r.order.MoveToFront(e)
@@ -85,8 +89,10 @@ func (r *Replies) drop(e *list.Element) {
 	}
 }
 
-// Behind gives the replies that were streamed behind a prefix.
+// Behind gives the replies that were streamed behind a prefix. They must not be changed.
 func (r *Replies) Behind(prefix PrefixHash) []*Reply {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var out []*Reply
 	for _, e := range r.byPrefix[prefix] {
 		out = append(out, e.Value.(*Reply))
@@ -94,12 +100,9 @@ func (r *Replies) Behind(prefix PrefixHash) []*Reply {
 	return out
 }
 
-// All visits every reply, oldest first.
-func (r *Replies) All(visit func(*Reply)) {
-	for e := r.order.Back(); e != nil; e = e.Prev() {
-		visit(e.Value.(*Reply))
-	}
-}
-
 // Bytes is what the replies take.
-func (r *Replies) Bytes() int64 { return r.bytes }
+func (r *Replies) Bytes() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bytes
+}

@@ -181,7 +181,7 @@ func (w *world) start() {
 	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	opt := Options{Key: w.key, PointBytes: stateBytes, TapeTokenBytes: 1, PageTokens: pageTokens, WindowTokens: 2000, ChunkTokens: 32, Memory: w.budget,
-		ReplyBytes: testReplies, Decode: func([]int32) string { return "" }, Log: log, Import: w.net.importState}
+		ReplyBytes: testReplies, WorthReading: 1, Decode: func([]int32) string { return "" }, Log: log, Import: w.net.importState}
 	if w.diskCap > 0 {
 		var err error
 		w.store, err = disk.Open(w.dir, disk.Options{CapBytes: w.diskCap, DailyBytes: w.daily, PageTokens: pageTokens, StateBytes: stateBytes,

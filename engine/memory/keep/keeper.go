@@ -41,6 +41,7 @@ type Options struct {
 	Memory         memory.Budget
 	ReplyBytes     int64
 	Disk           *disk.Store // nil: no disk tier
+	WorthReading   int         // tokens that a file must save over what memory has
 	// Import makes a state after tokens from a file's parts; hidden may be nil; its first shared pages are those of near.
 	Import func(tokens int, state []byte, hidden []float32, near State, shared int, page func(index, tokens int) ([]byte, error)) (State, error)
 
@@ -65,11 +66,11 @@ type Keeper struct {
 	states map[*memory.Point]State
 	period int
 
+	replies  *memory.Replies
 	volatile memory.Volatile
 
 	mu       sync.Mutex // guards what follows: other goroutines use it
 	finished []written  // from the disk's goroutine, to be taken in
-	replies  *memory.Replies
 	counters Counters
 	usage    [2]memory.Usage
 	recent   []Report
@@ -94,12 +95,8 @@ func New(opt Options) *Keeper {
 	return k
 }
 
-// Replies calls f with the remembered replies. Safe from any goroutine; f must not keep them.
-func (k *Keeper) Replies(f func(*memory.Replies)) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	f(k.replies)
-}
+// Replies are the remembered replies. Safe from any goroutine.
+func (k *Keeper) Replies() *memory.Replies { return k.replies }
 
 // Counters is safe from any goroutine.
 func (k *Keeper) Counters() Counters {

@@ -78,15 +78,12 @@ func (k *Keeper) removeFile(g memory.Gone) {
 	k.opt.Disk.Remove(g.Key(), append(g.Prefix(), g.Tail...), g.Free)
 }
 
-// worthReading is how many tokens a file must save over what memory has: restoring costs about as much as computing 64.
-const worthReading = 64
-
 // find looks for the best point and brings it into memory. Files that are no good go on the way.
 func (k *Keeper) find(prompt []int32, most int) (m memory.Match, fetched bool) {
 	for {
 		inMemory := k.index.Find(k.opt.Key, prompt, most, false)
 		m = k.index.Find(k.opt.Key, prompt, most, true)
-		if m.Point == nil || m.Point.In(memory.InMemory) || m.Usable < inMemory.Usable+worthReading && inMemory.Point != nil {
+		if m.Point == nil || m.Point.In(memory.InMemory) || m.Usable < inMemory.Usable+k.opt.WorthReading {
 			return inMemory, false
 		}
 		p, err := k.fetch(m.Point, prompt[:m.Usable])

@@ -160,10 +160,7 @@ func (v *Visit) End(how Ending, reply []int32) {
 func (v *Visit) remember(reply []int32) {
 	k := v.k
 	r := memory.Reply{Prefix: memory.HashPrefix(v.prompt[:v.marks.Reply]), IDs: slices.Concat(v.prompt[v.marks.Reply:], reply)}
-	k.mu.Lock()
-	fresh := k.replies.Remember(r)
-	k.mu.Unlock()
-	if fresh && k.opt.Disk != nil {
+	if k.replies.Remember(r) && k.opt.Disk != nil {
 		k.opt.Disk.SaveReply(r)
 	}
 }
