@@ -15,6 +15,7 @@ import (
 	"slipway/metal/cpurun"
 	"slipway/metal/fake"
 	"slipway/metal/kernels"
+	"slipway/metal/selftest"
 )
 
 // with gives a file another text.
@@ -36,8 +37,8 @@ func TestKernelFileWithAnErrorThatStopsTheServer(t *testing.T) {
 				t.Fatalf("named: %q", list)
 			}
 			for i, o := range about(file) {
-				if what := check(t, o, d, o.tolerance, uint64(i)); what != "" {
-					t.Errorf("%s: %s", o.name, what)
+				if what := check(o, d, uint64(i)); what != "" {
+					t.Errorf("%s: %s", o.Name, what)
 				}
 			}
 		})
@@ -59,14 +60,12 @@ func TestKernelWithoutAnotherVariantThatIsIgnored(t *testing.T) {
 
 func TestFailedCommandBufferThatLooksLikeAnAnswer(t *testing.T) {
 	d := metals(t, fake.Configuration{})["fast"]
-	o := few()[1]
+	o := selftest.Few()[1]
 	fake.Configure(fake.Configuration{FailCommit: 1})
-	w := newWorld(t, d, 1)
-	o.do(w)
-	if w.err == nil || !strings.Contains(w.err.Error(), "told to fail") {
-		t.Fatalf("%v, wanted the command buffer's own error", w.err)
+	if _, err := o.Do(newWorld(t, d, 1)); err == nil || !strings.Contains(err.Error(), "told to fail") {
+		t.Fatalf("%v, wanted the command buffer's own error", err)
 	}
-	if what := check(t, o, d, o.tolerance, 1); what != "" {
+	if what := check(o, d, 1); what != "" {
 		t.Errorf("the next pass: %s", what)
 	}
 }
@@ -76,10 +75,10 @@ func TestCancelledPassThatBegins(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	w := newWorld(t, d, 1)
-	x := w.buffer(1, 8)
+	x := w.Buffer(1, 8)
 	before := fake.Count().Commits
 	p := d.NewPass()
-	p.Begin(stateless(1))
+	p.Begin(selftest.Stateless(1))
 	p.SwiGLU(x, x, x, 1)
 	if err := p.Run(ctx); !errors.Is(err, context.Canceled) || fake.Count().Commits != before {
 		t.Fatalf("%v after %d commits", err, fake.Count().Commits-before)
@@ -121,15 +120,15 @@ func TestMappedWeightsThatAreCopied(t *testing.T) {
 	region := mapped(t, 21*page)
 	d := open(t, fake.Configuration{MaxBufferBytes: int64(7 * page)}, metal.Options{Mapped: [][]byte{region}})
 	w, r := newWorld(t, d, 1), newWorld(t, reference(), 1)
-	fillFrom := w.floatBytes(21*page/2, f16, 0, 0.1)
+	fillFrom := w.FloatBytes(21*page/2, device.FormatF16, 0, 0.1)
 	copy(region, fillFrom)
 	fake.Configure(fake.Configuration{MaxBufferBytes: int64(7 * page)})
-	out := 3 * page / 128 // three pages of rows of 64 f16
-	x, xr := w.buffer(2, 64), r.buffer(2, 64)
+	out := 3 * page / 128 // three pages of rows of 64 device.FormatF16
+	x, xr := w.Buffer(2, 64), r.Buffer(2, 64)
 	copy(xr.Floats(), x.Floats())
 	for i, at := range []int{16, 2*page + 32, 5*page + 48, 9 * page, 16*page + 16, 4 * page, 17*page + 2} {
 		before := fake.Count()
-		data := device.MatrixData{Name: "w", Out: out, In: 64, Format: f16, Data: region[at : at+out*128 : at+out*128]}
+		data := device.MatrixData{Name: "w", Out: out, In: 64, Format: device.FormatF16, Data: region[at : at+out*128 : at+out*128]}
 		m, err := d.Matrix(data)
 		if err != nil {
 			t.Fatal(err)
@@ -138,17 +137,14 @@ func TestMappedWeightsThatAreCopied(t *testing.T) {
 		if misaligned := at%16 != 0; copied != misaligned {
 			t.Errorf("matrix %d at %d: copied %v", i, at, copied)
 		}
-		mr, err := r.d.Matrix(data)
+		mr, err := r.Device.Matrix(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		dst, want := w.output(2, out), r.output(2, out)
-		w.run(stateless(2), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, 2) })
-		r.run(stateless(2), func(p device.Pass) { p.Linear(xr, []device.Product{{W: mr, Dst: want}}, 2) })
-		if w.err != nil {
-			t.Fatal(w.err)
-		}
-		if what := differ(rows(dst), rows(want), ordered); what != "" {
+		dst, want := w.Output(2, out), r.Output(2, out)
+		w.Run(selftest.Stateless(2), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, 2) })
+		r.Run(selftest.Stateless(2), func(p device.Pass) { p.Linear(xr, []device.Product{{W: mr, Dst: want}}, 2) })
+		if what := differ(selftest.Rows(dst), selftest.Rows(want), 1e-4); what != "" {
 			t.Errorf("matrix %d at %d: %s", i, at, what)
 		}
 	}
@@ -167,17 +163,17 @@ func TestMappedWeightsThatAreCopied(t *testing.T) {
 func TestStateAndPagesThatAreNotCopied(t *testing.T) {
 	d := metals(t, fake.Configuration{})["fast"]
 	w := newWorld(t, d, 3)
-	g := stateOf(1, 2, 32, 8)
-	segments, n := w.segmentsOf(g, 2, 2)
-	x, dst, weight := w.buffer(n, g.ConvChannels), w.output(n, g.ConvChannels), w.vector(4*g.ConvChannels)
-	w.run(segments, func(p device.Pass) { p.Conv(device.Conv{Dst: dst, X: x, Weight: weight, Layer: 1}) })
+	g := selftest.StateOf(1, 2, 32, 8)
+	segments, n := w.SegmentsOf(g, 2, 2)
+	x, dst, weight := w.Buffer(n, g.ConvChannels), w.Output(n, g.ConvChannels), w.Vector(4*g.ConvChannels)
+	w.Run(segments, func(p device.Pass) { p.Conv(device.Conv{Dst: dst, X: x, Weight: weight, Layer: 1}) })
 	segments[1].State.Copy(segments[0].State)
-	all := states(nil, segments, 1)
-	if what := differ(all[2:], all[:2], 0); what != "" || size(all[1]) == 0 {
-		t.Errorf("copied state: %s (size %v)", what, size(all[1]))
+	all := selftest.States(nil, segments, 1)
+	if what := differ(all[2:], all[:2], 0); what != "" || selftest.Size(all[1]) == 0 {
+		t.Errorf("copied state: %s (size %v)", what, selftest.Size(all[1]))
 	}
 	segments[0].State.Reset()
-	if all := states(nil, segments[:1], 1); size(all[1]) != 0 {
+	if all := selftest.States(nil, segments[:1], 1); selftest.Size(all[1]) != 0 {
 		t.Error("a state that was reset is not zero")
 	}
 }

@@ -10,17 +10,8 @@ import (
 	"slipway/engine/device"
 	"slipway/metal"
 	"slipway/metal/fake"
+	"slipway/metal/selftest"
 )
-
-// few is one operation of every kernel file, at a shape with ragged edges.
-func few() []operation {
-	return []operation{
-		embedding(affine(5, 64, 4, 32, f16)), norm(3, 257, 0, true), linear(3, affine(33, 544, 4, 32, bf16)), linear(33, affine(33, 96, 8, 32, f16)),
-		linear(3, affine(33, 64, 5, 32, f16)), linear(2, shape{out: 9, in: 132, format: bf16}), linear(34, shape{out: 33, in: 64, format: f16}),
-		swiglu(3, 100), gathering(4, 33), rotating(200, 3, 8), convolving(67, 5, 2), delta(stateOf(2, 6, 32, 33), 5, 2), delta(stateOf(1, 2, 128, 7), 3), gatedNorm(3, 3, 33),
-		attending(2, 1, 64, 8, place{start: 31, n: 3}, place{start: 250, n: 17}), attending(2, 1, 256, 8, place{start: 3, n: 17, policy: near}),
-	}
-}
 
 func TestValuesFarFromOneComeOutOtherwise(t *testing.T) {
 	for _, scale := range []struct {
@@ -28,20 +19,24 @@ func TestValuesFarFromOneComeOutOtherwise(t *testing.T) {
 		of   float64
 	}{{"1e4", 1e4}, {"1e-3", 1e-3}, {"denormal", 1e-40}} {
 		for kind, d := range metals(t, fake.Configuration{Seed: 9}) {
-			for i, o := range few() {
-				t.Run(scale.name+"/"+kind+"/"+o.name, func(t *testing.T) {
+			for i, o := range selftest.Few() {
+				t.Run(scale.name+"/"+kind+"/"+o.Name, func(t *testing.T) {
 					want, got := newWorld(t, reference(), uint64(i)), newWorld(t, d, uint64(i))
-					want.scale, got.scale = scale.of, scale.of
-					a, b := o.do(want), o.do(got)
-					if got.err != nil {
+					want.Scale, got.Scale = scale.of, scale.of
+					a, err := o.Do(want)
+					if err != nil {
+						t.Fatal(err)
+					}
+					b, err := o.Do(got)
+					if err != nil {
 						// A value of 1e4 at four standard deviations leaves f16: the device must say so, not answer.
 						var beyond *metal.RangeError
-						if scale.of < 1e4 || !errors.As(got.err, &beyond) {
-							t.Fatal(got.err)
+						if scale.of < 1e4 || !errors.As(err, &beyond) {
+							t.Fatal(err)
 						}
 						return
 					}
-					tolerance := o.tolerance
+					tolerance := o.Tolerance
 					if scale.of < 1e-30 {
 						// A GPU may flush denormals: then values are zero, and nothing more is asked than no NaN.
 						for _, row := range b {
@@ -68,22 +63,26 @@ func TestNaNThatSpreadsToOtherRows(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, c := range []struct {
 		name string
-		run  func(w *world, spoil bool) (out device.Buffer, n int)
+		run  func(w *selftest.World, spoil bool) (out device.Buffer, n int)
 	}{
-		{"norm", func(w *world, spoil bool) (device.Buffer, int) {
-			x, weight, dst := w.buffer(12, cols), w.vector(cols), w.output(12, cols)
+		{"norm", func(w *selftest.World, spoil bool) (device.Buffer, int) {
+			x, weight, dst := w.Buffer(12, cols), w.Vector(cols), w.Output(12, cols)
 			spoilRow(x, spoilt, spoil, nan)
-			w.run(stateless(12), func(p device.Pass) { p.RMSNorm(dst, x, weight, 1e-6, 12, 0) })
+			w.Run(selftest.Stateless(12), func(p device.Pass) { p.RMSNorm(dst, x, weight, 1e-6, 12, 0) })
 			return dst, 12
 		}},
-		{"linear of 7 rows", func(w *world, spoil bool) (device.Buffer, int) { return spoiltLinear(w, 7, spoilt, spoil, nan) }},
-		{"linear of 40 rows", func(w *world, spoil bool) (device.Buffer, int) { return spoiltLinear(w, 40, spoilt, spoil, nan) }},
+		{"linear of 7 rows", func(w *selftest.World, spoil bool) (device.Buffer, int) {
+			return spoiltLinear(w, 7, spoilt, spoil, nan)
+		}},
+		{"linear of 40 rows", func(w *selftest.World, spoil bool) (device.Buffer, int) {
+			return spoiltLinear(w, 40, spoilt, spoil, nan)
+		}},
 	} {
 		for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
 			t.Run(c.name+"/"+kind, func(t *testing.T) {
 				clean, n := c.run(newWorld(t, d, 1), false)
 				dirty, _ := c.run(newWorld(t, d, 1), true)
-				a, b := rows(clean), rows(dirty)
+				a, b := selftest.Rows(clean), selftest.Rows(dirty)
 				for i := range n {
 					if i != spoilt && differ(b[i:i+1], a[i:i+1], 0) != "" {
 						t.Errorf("row %d is not what it was", i)
@@ -103,34 +102,34 @@ func spoilRow(x device.Buffer, row int, spoil bool, v float32) {
 	}
 }
 
-func spoiltLinear(w *world, n, row int, spoil bool, v float32) (device.Buffer, int) {
-	x, m, dst := w.buffer(n, 64), w.matrix(affine(33, 64, 4, 32, f16)), w.output(n, 33)
+func spoiltLinear(w *selftest.World, n, row int, spoil bool, v float32) (device.Buffer, int) {
+	x, m, dst := w.Buffer(n, 64), w.Matrix(selftest.Affine(33, 64, 4, 32, device.FormatF16)), w.Output(n, 33)
 	spoilRow(x, row, spoil, v)
-	w.run(stateless(n), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, n) })
+	w.Run(selftest.Stateless(n), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, n) })
 	return dst, n
 }
 
 // Value and key rows with a NaN: rows before it in the same tile do not see it, other segments never.
 func TestNaNKeyThatEarlierRowsFeel(t *testing.T) {
 	const n, spoilt, dim = 20, 9, 64
-	attend := func(w *world, spoil bool) [][]float32 {
-		kv, err := w.d.KV(device.KVGeometry{Layers: 1, Heads: 1, HeadDim: dim, Pages: 2})
+	attend := func(w *selftest.World, spoil bool) [][]float32 {
+		kv, err := w.Device.KV(device.KVGeometry{Layers: 1, Heads: 1, HeadDim: dim, Pages: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		qGate, k, v, table := w.buffer(2*n, 4*dim), w.buffer(2*n, dim), w.buffer(2*n, dim), w.output(2*n, 8)
-		q, dst, qNorm, kNorm := w.output(2*n, 2*dim), w.output(2*n, 2*dim), w.vector(dim), w.vector(dim)
+		qGate, k, v, table := w.Buffer(2*n, 4*dim), w.Buffer(2*n, dim), w.Buffer(2*n, dim), w.Output(2*n, 8)
+		q, dst, qNorm, kNorm := w.Output(2*n, 2*dim), w.Output(2*n, 2*dim), w.Vector(dim), w.Vector(dim)
 		spoilRow(v, spoilt, spoil, float32(math.NaN()))
 		segments := []device.Segment{{N: n, Pages: []int32{0}}, {Row: n, N: n, Pages: []int32{1}}}
-		w.run(segments, func(p device.Pass) {
+		err = w.Pass(segments, func(p device.Pass) {
 			p.Rotation(table, []float64{1, 0.1, 0.01, 0.001})
 			p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: k, V: v, QNorm: qNorm, KNorm: kNorm, Rotation: table, KV: kv, Eps: 1e-6})
 			p.Attention(device.Attention{Dst: dst, Q: q, QGate: qGate, KV: kv})
 		})
-		if w.err != nil {
-			t.Fatal(w.err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return rows(dst)
+		return selftest.Rows(dst)
 	}
 	for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
 		t.Run(kind, func(t *testing.T) {
@@ -161,25 +160,28 @@ func TestActivationBeyondF16ThatIsAnswered(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := open(t, fake.Configuration{Seed: 1}, c.opt)
-			run := func(w *world) [][]float32 {
-				x, m, dst := w.buffer(c.n, 64), w.matrix(affine(64, 64, 4, 32, f16)), w.output(c.n, 64)
+			run := func(w *selftest.World) ([][]float32, error) {
+				x, m, dst := w.Buffer(c.n, 64), w.Matrix(selftest.Affine(64, 64, 4, 32, device.FormatF16)), w.Output(c.n, 64)
 				x.Floats()[70] = 70000
-				w.run(stateless(c.n), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, c.n) })
-				return rows(dst)
+				err := w.Pass(selftest.Stateless(c.n), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, c.n) })
+				return selftest.Rows(dst), err
 			}
-			w := newWorld(t, d, 1)
-			got := run(w)
+			got, err := run(newWorld(t, d, 1))
 			var beyond *metal.RangeError
 			if !c.fits {
-				if !errors.As(w.err, &beyond) {
-					t.Fatalf("%v, wanted a RangeError", w.err)
+				if !errors.As(err, &beyond) {
+					t.Fatalf("%v, wanted a RangeError", err)
 				}
 				return
 			}
-			if w.err != nil {
-				t.Fatal(w.err)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if what := differ(got, run(newWorld(t, reference(), 1)), 1.6e-2); what != "" {
+			want, err := run(newWorld(t, reference(), 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if what := differ(got, want, 1.6e-2); what != "" {
 				t.Error(what)
 			}
 		})
@@ -189,15 +191,15 @@ func TestActivationBeyondF16ThatIsAnswered(t *testing.T) {
 // Twenty orders of fibers, threadgroups and dispatches: the same bits every time.
 func TestResultsThatDependOnTheOrderOfThreads(t *testing.T) {
 	for kind, d := range metals(t, fake.Configuration{Seed: 0}) {
-		for i, o := range few() {
-			t.Run(kind+"/"+o.name, func(t *testing.T) {
+		for i, o := range selftest.Few() {
+			t.Run(kind+"/"+o.Name, func(t *testing.T) {
 				var first [][]float32
 				for seed := range uint64(20) {
 					fake.Configure(fake.Configuration{Seed: seed, Threads: 1 + int(seed%2)})
 					w := newWorld(t, d, uint64(i))
-					got := o.do(w)
-					if w.err != nil {
-						t.Fatal(w.err)
+					got, err := o.Do(w)
+					if err != nil {
+						t.Fatal(err)
 					}
 					if first == nil {
 						first = got

@@ -29,6 +29,18 @@ func (d *Device) fast(library string) bool {
 	return !d.opt.Plain && d.refused[library] == nil
 }
 
+// Refuse gives a fast kernel file up for its plain variant, for the reason that a self-test found. False when there is no other
+// variant, or none was in use.
+func (d *Device) Refuse(file string, reason error) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if plainOf[file] == "" || d.refused[file] != nil || d.opt.Plain {
+		return false
+	}
+	d.refuse(file, reason)
+	return true
+}
+
 // refuse remembers that a fast library cannot be used.
 func (d *Device) refuse(library string, err error) {
 	if d.refused[library] == nil {

@@ -1,0 +1,107 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"slipway/engine/device"
+)
+
+// Device is a device whose kernel files can be given up one by one.
+type Device interface {
+	device.Device
+	// Refuse replaces a kernel file by its plain variant from now on. False when it has none, or was refused before.
+	Refuse(file string, reason error) bool
+}
+
+// Result is one operation's.
+type Result struct {
+	Operation string   `json:"operation"`
+	Files     []string `json:"kernel_files"`
+	// Difference is the largest, as a share of its row's largest value.
+	Difference float64 `json:"difference"`
+	Tolerance  float64 `json:"tolerance"`
+	// Refused are the files that were given up for this operation to come out right.
+	Refused []string `json:"refused,omitempty"`
+	// Failure is what stayed wrong; empty when the operation is right.
+	Failure string `json:"failure,omitempty"`
+}
+
+// Report is a run's.
+type Report struct {
+	Device   string   `json:"device"`
+	Numerics string   `json:"numerics"`
+	Passed   bool     `json:"passed"`
+	Results  []Result `json:"results"`
+}
+
+// Operations are what a machine is tested with: every kernel file at ragged shapes, and the widest rows of the 27B.
+func Operations() []Operation { return append(Few(), Largest27B()...) }
+
+// Run runs the operations in order. The error is the context's, between two operations; what the device does wrong is in the report.
+func Run(ctx context.Context, d Device, reference device.Device, operations []Operation) (Report, error) {
+	r := Report{Device: d.Name(), Numerics: d.Numerics(), Passed: true}
+	for i, o := range operations {
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
+		result := one(d, reference, o, uint64(i))
+		r.Passed = r.Passed && result.Failure == ""
+		r.Results = append(r.Results, result)
+	}
+	return r, nil
+}
+
+// one gives up the operation's files, likeliest culprit first, until it is right.
+func one(d Device, reference device.Device, o Operation, seed uint64) Result {
+	r := Result{Operation: o.Name, Files: o.Files, Tolerance: o.Tolerance}
+	r.Difference, r.Failure = Check(d, reference, o, seed)
+	for _, file := range o.Files {
+		if r.Failure == "" {
+			break
+		}
+		if d.Refuse(file, errors.New("in the self-test, "+o.Name+": "+r.Failure)) {
+			r.Refused = append(r.Refused, file)
+			r.Difference, r.Failure = Check(d, reference, o, seed)
+		}
+	}
+	return r
+}
+
+// Check runs an operation on both devices and returns the largest difference and, when it is beyond the tolerance, a sentence.
+func Check(d, reference device.Device, o Operation, seed uint64) (worst float64, what string) {
+	run := func(d device.Device) ([][]float32, error) {
+		w := NewWorld(d, seed)
+		defer w.Release()
+		return o.Do(w)
+	}
+	want, err := run(reference)
+	if err != nil {
+		return 0, "the reference: " + err.Error()
+	}
+	got, err := run(d)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return Differ(got, want, o.Tolerance)
+}
+
+// WriteTable writes the report for people.
+func (r Report) WriteTable(w io.Writer) error {
+	for _, x := range r.Results {
+		state := "ok"
+		switch {
+		case x.Failure != "":
+			state = "WRONG: " + x.Failure
+		case len(x.Refused) > 0:
+			state = "ok with the plain variant of " + strings.Join(x.Refused, ", ")
+		}
+		if _, err := fmt.Fprintf(w, "%-76s %8.1e of %7.1e  %s\n", x.Operation, x.Difference, x.Tolerance, state); err != nil {
+			return err
+		}
+	}
+	return nil
+}

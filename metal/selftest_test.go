@@ -1,0 +1,81 @@
+//go:build unix
+
+package metal_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"slipway/metal"
+	"slipway/metal/fake"
+	"slipway/metal/kernels"
+	"slipway/metal/selftest"
+)
+
+// wrong are mistakes as a compiler of another GPU might make them: the file compiles and answers, not rightly.
+var wrong = []struct{ file, from, to string }{
+	{"rms_norm", "float(p.cols) + p.eps", "float(p.cols + 1) + p.eps"},
+	{"linear_gemv", "+ bias[o] * values", "- bias[o] * values"},
+	{"linear_gemm", "high = BITS == 8 ? w[1] : low >> 16", "high = BITS == 8 ? w[0] : low >> 16"},
+	{"delta_step", "s[i] += delta * (kv[i] * norm)", "s[i] += delta * kv[i]"},
+	{"gated_norm", "* silu(z[at + i])", "* sigmoid(z[at + i])"},
+	{"attention_input", "normed[i + p.pairs] * table[p.pairs + i]", "normed[i + p.pairs] * table[i]"},
+	{"attention_flash", "total = total * factor + sum", "total = total + sum"},
+	{"attention_decode", "total *= factor", "total *= 1.0f"},
+}
+
+func TestWrongFastKernelThatTheSelfTestTrusts(t *testing.T) {
+	for _, c := range wrong {
+		t.Run(c.file, func(t *testing.T) {
+			text := kernels.Source(c.file)
+			if !strings.Contains(text, c.from) {
+				t.Fatalf("%s has no %q", c.file, c.from)
+			}
+			d := open(t, fake.Configuration{Seed: 4}, metal.Options{Source: with(c.file, strings.Replace(text, c.from, c.to, 1))})
+			report, err := selftest.Run(context.Background(), d, reference(), selftest.Few())
+			if err != nil || !report.Passed {
+				t.Fatalf("%v, %+v", err, report)
+			}
+			var refused []string
+			for _, r := range report.Results {
+				refused = append(refused, r.Refused...)
+			}
+			if !slices.Contains(refused, c.file) || len(d.Degraded()) != len(refused) {
+				t.Errorf("given up: %v; named: %q", refused, d.Degraded())
+			}
+		})
+	}
+}
+
+func TestWrongPlainKernelThatPasses(t *testing.T) {
+	d := open(t, fake.Configuration{Seed: 4}, metal.Options{Source: with("swiglu", strings.Replace(kernels.Source("swiglu"), "silu(gate[i])", "sigmoid(gate[i])", 1))})
+	report, err := selftest.Run(context.Background(), d, reference(), selftest.Few())
+	if err != nil || report.Passed {
+		t.Fatalf("%v, passed %v", err, report.Passed)
+	}
+	text, err := json.Marshal(report)
+	if err != nil || !strings.Contains(string(text), `"passed":false`) || !strings.Contains(string(text), "wanted") {
+		t.Errorf("%v: %s", err, text)
+	}
+	var table strings.Builder
+	if err := report.WriteTable(&table); err != nil || !strings.Contains(table.String(), "WRONG") {
+		t.Errorf("%v:\n%s", err, table.String())
+	}
+}
+
+func TestRightDeviceThatTheSelfTestDegrades(t *testing.T) {
+	d := open(t, fake.Configuration{Seed: 4, Threads: 2}, metal.Options{})
+	report, err := selftest.Run(context.Background(), d, reference(), selftest.Operations())
+	if err != nil || !report.Passed || len(d.Degraded()) > 0 {
+		t.Fatalf("%v, passed %v, degraded %v", err, report.Passed, d.Degraded())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := selftest.Run(ctx, d, reference(), selftest.Few()); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
