@@ -114,7 +114,7 @@ func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*se
 	if err != nil {
 		return nil, err
 	}
-	options.Keeper = l.keeper
+	options.Keeper, options.Normalize = l.keeper, s.normalize
 	options.Engine, options.Metrics, options.Defaults = engine, metrics, l.defaults
 	options.Tokenizer, options.Template, options.VocabTokens = l.text.Tokenizer, l.text.Template, vocab
 	return engine, nil

@@ -35,6 +35,7 @@ type settings struct {
 	cacheDisk      string // folder; empty: none
 	cacheDiskBytes int64
 	cacheDiskDaily int64 // 0: no bound
+	normalize      []api.Rule
 }
 
 // Defaults. A window of 8,192 keeps two sequences of a small model under 150 MB on the CPU; set-up sizes it to the machine.
@@ -76,6 +77,7 @@ func serveFlags() []cli.Flag {
 		&cli.Int64Flag{Name: "cache-disk-bytes", Value: defaultDisk, Usage: "most bytes in that folder"},
 		&cli.Int64Flag{Name: "cache-disk-daily-bytes", Value: defaultDaily, Usage: "most bytes written there in a day; 0 is no bound"},
 		&cli.BoolFlag{Name: "no-cache-disk", Usage: "write no restore points to disk, whatever else is given"},
+		&cli.StringFlag{Name: "normalize-file", Usage: "file of rules that make changing text in system messages stable: [{\"pattern\": \"...\", \"replacement\": \"...\"}]"},
 		&cli.StringFlag{Name: "revision", Usage: "40 hex digits of the weights' revision, told by /v1/models"},
 	}
 }
@@ -106,6 +108,15 @@ func readSettings(c *cli.Context) (settings, error) {
 	}
 	if err := s.readCache(c); err != nil {
 		return s, err
+	}
+	if file := c.String("normalize-file"); file != "" || c.IsSet("normalize-file") {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return s, usage("--normalize-file %s cannot be read: %v", file, cause(err))
+		}
+		if s.normalize, err = api.ReadRules(raw); err != nil {
+			return s, usage("--normalize-file %s: %v", file, err)
+		}
 	}
 	if file := c.String("api-key-file"); file != "" || c.IsSet("api-key-file") {
 		if s.key, err = readKey(file); err != nil {

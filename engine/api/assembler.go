@@ -50,6 +50,7 @@ type assembler struct {
 	opening         *delta         // of the call whose arguments have not begun
 	begun, calls    int            // calls whose opening is out, and complete ones
 	reasoningTokens int
+	normalized      int // places of the prompt that rules changed
 }
 
 func (s *Server) newAssembler(q *chatRequest, thinking bool) *assembler {

@@ -18,6 +18,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Erro
 		return failure
 	}
 	start := s.opt.Now()
+	normalized := s.normalize(q)
 	prompt, thinking, failure := s.prompt(q)
 	if failure != nil {
 		return failure
@@ -35,6 +36,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Erro
 	}
 	head := chatHead{ID: newID("chatcmpl-"), Created: s.opt.Now().Unix(), Model: s.opt.ModelID, Fingerprint: s.fingerprint()}
 	a := s.newAssembler(q, thinking)
+	a.normalized = normalized
 	if q.stream {
 		return s.streamChat(rec, reply, q, head, a)
 	}
@@ -108,7 +110,7 @@ func (s *Server) plainChat(rec *record, reply *serve.Reply, head chatHead, a *as
 	}
 	head.Object = "chat.completion"
 	message, points := joinDeltas(whole, a.calls)
-	said := a.notice(end, false)
+	said := alsoNormalized(a.notice(end, false), a.normalized)
 	answer := chatReply{head, []chatChoice{{Message: message, Logprobs: points, FinishReason: a.finishReason(end, false)}},
 		usageOf(end, a.reasoningTokens, said), noteOf(said)}
 	return p.finish(answer, failureOf(end))
@@ -159,7 +161,7 @@ func (s *Server) streamChat(rec *record, reply *serve.Reply, q *chatRequest, hea
 		out.send(failure)
 		return failure
 	}
-	finish, said := a.finishReason(end, true), a.notice(end, true)
+	finish, said := a.finishReason(end, true), alsoNormalized(a.notice(end, true), a.normalized)
 	if out.send(chunk(delta{}, &finish, noteOf(said))) != nil {
 		return nil
 	}

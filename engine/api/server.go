@@ -44,6 +44,7 @@ type Options struct {
 	Key        *Key     // nil: none needed
 	AllowHosts []string // names that a Host header may give besides loopback and the connection's own address
 
+	Normalize []Rule        // of system messages
 	BodyBytes int64         // the most that a request's body may have
 	KeepAlive time.Duration // silence after which a waiting client is sent something
 	Now       func() time.Time

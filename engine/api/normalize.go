@@ -1,0 +1,72 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Rule makes text stable that changes with every request (a date, a message id), so that what stands behind it is found in
+// the cache. It acts on system messages only, is chosen by whoever runs the server, and is told in every response that it
+// changed something for.
+type Rule struct {
+	Pattern     *regexp.Regexp
+	Replacement string // $1 stands for the first group
+}
+
+// ReadRules takes a JSON array of {"pattern", "replacement"}. Patterns are Go's regular expressions.
+func ReadRules(raw []byte) ([]Rule, error) {
+	var given []struct {
+		Pattern     *string `json:"pattern"`
+		Replacement *string `json:"replacement"`
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&given); err != nil {
+		return nil, fmt.Errorf(`it must be a JSON array of {"pattern": "...", "replacement": "..."}: %w`, err)
+	}
+	var rules []Rule
+	for i, g := range given {
+		if g.Pattern == nil || g.Replacement == nil || *g.Pattern == "" {
+			return nil, fmt.Errorf("rule %d needs a pattern and a replacement", i+1)
+		}
+		pattern, err := regexp.Compile(*g.Pattern)
+		if err != nil {
+			return nil, fmt.Errorf("rule %d: %w", i+1, err)
+		}
+		if pattern.MatchString("") {
+			return nil, fmt.Errorf("rule %d matches the empty text, and so everywhere", i+1)
+		}
+		rules = append(rules, Rule{pattern, *g.Replacement})
+	}
+	return rules, nil
+}
+
+// normalize applies the rules to a conversation's system messages and counts the places that changed.
+func (s *Server) normalize(q *chatRequest) (places int) {
+	for i := range q.conversation.Messages {
+		m := &q.conversation.Messages[i]
+		if m.Role != "system" {
+			continue
+		}
+		for _, rule := range s.opt.Normalize {
+			m.Content = rule.Pattern.ReplaceAllStringFunc(m.Content, func(match string) string {
+				stable := rule.Pattern.ReplaceAllString(match, rule.Replacement)
+				if stable != match {
+					places++
+				}
+				return stable
+			})
+		}
+	}
+	return places
+}
+
+// alsoNormalized adds to a notice that rules were applied.
+func alsoNormalized(notice string, places int) string {
+	if places == 0 {
+		return notice
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s The server's normalize rules replaced %d places in the system message, to keep it stable.", notice, places))
+}
