@@ -84,12 +84,8 @@ func (l *loaded) openCache(s settings, log *slog.Logger) error {
 			"cache_memory_bytes", s.cacheMemory, "point_bytes", n.PointBytes(), "page_bytes", n.PageBytes())
 		return nil
 	}
-	key, err := l.key(s)
-	if err != nil {
-		return err
-	}
 	opt := keep.Options{
-		Key: key, PointBytes: n.PointBytes(), TapeTokenBytes: n.TapeBytes(1), PageTokens: device.PageTokens,
+		Key: l.key, PointBytes: n.PointBytes(), TapeTokenBytes: n.TapeBytes(1), PageTokens: device.PageTokens,
 		WindowTokens: n.WindowTokens(), ChunkTokens: n.ChunkTokens(), Memory: budget, ReplyBytes: replyBytes, WorthReading: worthReading,
 		Decode: l.text.Tokenizer.Decode, Log: log, Import: l.importPoint,
 	}
@@ -97,6 +93,7 @@ func (l *loaded) openCache(s settings, log *slog.Logger) error {
 		if !n.CanTransfer() {
 			return usage("--cache-disk: %v; run without it", model.ErrNoTransfer)
 		}
+		var err error
 		opt.Disk, err = disk.Open(s.cacheDisk, disk.Options{CapBytes: s.cacheDiskBytes, DailyBytes: s.cacheDiskDaily, PageTokens: device.PageTokens,
 			StateBytes: n.StateBytes(), RowBytes: n.RowBytes(), Positions: func(tokens int) int64 { return int64(n.PositionBytes(tokens)) }, ReplyBytes: replyBytes, Now: time.Now, Log: log})
 		if err != nil {
@@ -121,9 +118,9 @@ func (l *loaded) importPoint(tokens int, state []byte, hidden []float32, near ke
 	return point{p}, nil
 }
 
-// key says what states are computed under. Without a given revision the weights are known by their files: names, sizes and
+// keyOf says what states are computed under. Without a given revision the weights are known by their files: names, sizes and
 // times of change, with the configuration's text.
-func (l *loaded) key(s settings) (memory.Key, error) {
+func (l *loaded) keyOf(s settings) (memory.Key, error) {
 	revision := s.revision
 	if revision == "" {
 		h := sha256.New()
@@ -142,13 +139,14 @@ func (l *loaded) key(s settings) (memory.Key, error) {
 		revision = "files " + hex.EncodeToString(h.Sum(nil))
 	}
 	var config struct {
+		ModelType    string          `json:"model_type"`
 		Quantization json.RawMessage `json:"quantization"`
 	}
 	if err := json.Unmarshal(l.checkpoint.Config, &config); err != nil {
 		return memory.Key{}, err
 	}
 	return memory.Key{
-		Model: l.network.Config().ModelType, Revision: revision, Quantization: string(config.Quantization), KVFormat: "f32",
+		Model: config.ModelType, Revision: revision, Quantization: string(config.Quantization), KVFormat: "f32",
 		Policy: memory.Policy{Name: "exact"}, Device: l.device.Name(), Numerics: l.device.Numerics(),
 	}, nil
 }

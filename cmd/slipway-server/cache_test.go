@@ -32,10 +32,38 @@ type kept struct {
 	engine *serve.Engine
 	cut    func()
 	ran    chan error
+	log    said
 
 	mu      sync.Mutex
 	prompts [][]int32
 	seen    [][]int32 // prompt and reply of each request
+}
+
+// said is a log that can be read while it is written.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+// await waits until a line has been said n times.
+func (s *said) await(t *testing.T, line string, n int) {
+	t.Helper()
+	for range 3000 {
+		s.mu.Lock()
+		found := strings.Count(s.text.String(), line)
+		s.mu.Unlock()
+		if found >= n {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%q is not said", line)
 }
 
 // watched passes requests on and records their ids.
@@ -79,7 +107,7 @@ func startKept(t *testing.T, change func(*settings)) *kept {
 		t.Fatal(err)
 	}
 	k := &kept{t: t, loaded: l, ran: make(chan error, 1)}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.NewTextHandler(&k.log, nil))
 	options := api.Options{ModelID: "pocket", Version: "v", Started: time.Now(), BodyBytes: bodyBytes, KeepAlive: time.Hour, Now: time.Now, Log: log}
 	if k.engine, err = l.engine(s, &options, log); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"slipway/engine/api"
 	"slipway/engine/device/cpu"
+	"slipway/engine/memory"
 	"slipway/engine/memory/disk"
 	"slipway/engine/memory/keep"
 	"slipway/engine/model"
@@ -24,6 +25,7 @@ type loaded struct {
 	text       *text.Model
 	defaults   sample.Params
 
+	key        memory.Key   // what states are computed under
 	extraPages int          // of the network's pool, for restore points
 	keeper     *keep.Keeper // nil: nothing is kept between requests
 	disk       *disk.Store  // nil: not on disk
@@ -63,21 +65,47 @@ func load(s settings) (l *loaded, err error) {
 				Wanted: fmt.Sprintf("one of the tokenizer's ids, [0,%d): rows above are never chosen, so no reply would end", vocab)}
 		}
 	}
-	l.device = cpu.New(0)
 	options := model.Options{WindowTokens: s.window, MaxSequences: s.parallel}
 	if s.cacheMemory > 0 {
 		l.extraPages = extraPages(config, s.cacheMemory)
 		options.ExtraPages, options.TapeTokens = l.extraPages, tapeTokens
 	}
+	l.device = cpu.New(0)
 	n, err := model.Load(l.device, l.checkpoint, options)
 	if err != nil {
 		return l, err
 	}
-	l.network = &network{Network: n}
+	l.network = &network{Network: n, vocab: config.VocabSize, window: n.WindowTokens(), chunk: n.ChunkTokens(), unload: l.close,
+		load: func() (*model.Network, error) { return l.reload(s, options) }}
+	if l.key, err = l.keyOf(s); err != nil {
+		return l, err
+	}
 	return l, nil
 }
 
-// close gives back what a failed load had taken. A model that was loaded lives as long as the process.
+// reload is load's last part once more, after close. Weights that changed meanwhile are refused: what is known of them, and
+// the states on disk, belong to the old ones.
+func (l *loaded) reload(s settings, options model.Options) (n *model.Network, err error) {
+	defer func() {
+		if err != nil {
+			l.close()
+		}
+	}()
+	if l.checkpoint, err = weights.Open(s.modelDir); err != nil {
+		return nil, err
+	}
+	l.device = cpu.New(0)
+	key, err := l.keyOf(s)
+	if err != nil {
+		return nil, err
+	}
+	if key != l.key {
+		return nil, fmt.Errorf("the files in %s changed while the model was unloaded; start the server anew", s.modelDir)
+	}
+	return model.Load(l.device, l.checkpoint, options)
+}
+
+// close gives back what load had taken, the text side aside.
 func (l *loaded) close() {
 	if l.device != nil {
 		l.device.Close()
@@ -85,6 +113,7 @@ func (l *loaded) close() {
 	if l.checkpoint != nil {
 		l.checkpoint.Close()
 	}
+	l.device, l.checkpoint = nil, nil
 }
 
 // defaultsOf reads the sampling values that the model's makers recommend; without generation_config.json they are neutral.
@@ -108,7 +137,7 @@ func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*se
 	metrics := api.NewMetrics(log, func() serve.Status { return engine.Status() }, version, s.modelID, s.revision)
 	vocab := l.text.Tokenizer.VocabSize()
 	engine, err := serve.New(l.network, serve.Options{
-		Parallel: s.parallel, Queue: s.queue, VocabTokens: vocab, EndTokens: l.network.Config().EOS, Keeper: l.keeper,
+		Parallel: s.parallel, Queue: s.queue, VocabTokens: vocab, EndTokens: l.network.Config().EOS, Keeper: l.keeper, IdleAfter: s.idleUnload,
 		Now: time.Now, Log: log, OnEnd: metrics.OnEnd,
 	})
 	if err != nil {

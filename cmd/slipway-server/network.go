@@ -2,18 +2,36 @@ package main
 
 import (
 	"context"
+	"runtime/debug"
 
 	"slipway/engine/model"
 	"slipway/engine/serve"
 )
 
-// network shows the model to the queue.
+// network shows the model to the queue. Its sizes stay known while the model is unloaded.
 type network struct {
-	*model.Network
-	segments []model.Segment // of the pass under way
+	*model.Network       // nil while it sleeps
+	vocab, window, chunk int
+	load                 func() (*model.Network, error) // again, the same
+	unload               func()
+	segments             []model.Segment // of the pass under way
 }
 
-func (n *network) VocabSize() int { return n.Config().VocabSize }
+func (n *network) VocabSize() int    { return n.vocab }
+func (n *network) WindowTokens() int { return n.window }
+func (n *network) ChunkTokens() int  { return n.chunk }
+
+// Sleep gives weights, pages and states back to the system.
+func (n *network) Sleep() {
+	n.Network = nil
+	n.unload()
+	debug.FreeOSMemory()
+}
+
+func (n *network) Wake() (err error) {
+	n.Network, err = n.load()
+	return err
+}
 
 func (n *network) NewSequence() (serve.Sequence, error) {
 	s, err := n.Network.NewSequence()

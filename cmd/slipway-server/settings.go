@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -36,6 +37,8 @@ type settings struct {
 	cacheDiskBytes int64
 	cacheDiskDaily int64 // 0: no bound
 	normalize      []api.Rule
+
+	idleUnload time.Duration // 0: never
 }
 
 // Defaults. A window of 8,192 keeps two sequences of a small model under 150 MB on the CPU; set-up sizes it to the machine.
@@ -46,6 +49,7 @@ const (
 	mostParallel    = 16
 	mostQueue       = 1024
 	leastWindow     = 64
+	mostIdleMinutes = 7 * 24 * 60
 	defaultCache    = 512 << 20 // half of it holds three points of a model of 0.8B, or a thousand of Pocket; set-up sizes it
 	defaultDisk     = 8 << 30
 	defaultDaily    = 64 << 30 // two hundred turns of the 27B, 300 MiB each
@@ -77,6 +81,7 @@ func serveFlags() []cli.Flag {
 		&cli.Int64Flag{Name: "cache-disk-bytes", Value: defaultDisk, Usage: "most bytes in that folder"},
 		&cli.Int64Flag{Name: "cache-disk-daily-bytes", Value: defaultDaily, Usage: "most bytes written there in a day; 0 is no bound"},
 		&cli.BoolFlag{Name: "no-cache-disk", Usage: "write no restore points to disk, whatever else is given"},
+		&cli.IntFlag{Name: "idle-unload", Usage: "minutes without a request after which the weights' memory is given back; 0 never; what is on disk is kept"},
 		&cli.StringFlag{Name: "normalize-file", Usage: "file of rules that make changing text in system messages stable: [{\"pattern\": \"...\", \"replacement\": \"...\"}]"},
 		&cli.StringFlag{Name: "revision", Usage: "40 hex digits of the weights' revision, told by /v1/models"},
 	}
@@ -151,6 +156,11 @@ func (s *settings) readCache(c *cli.Context) error {
 			return usage("--%s %d: it must be a number of bytes from 0 on", n.flag, *n.to)
 		}
 	}
+	minutes := c.Int("idle-unload")
+	if minutes < 0 || minutes > mostIdleMinutes {
+		return usage("--idle-unload %d: it must be a number of minutes from 0 to %d", minutes, mostIdleMinutes)
+	}
+	s.idleUnload = time.Duration(minutes) * time.Minute
 	if c.Bool("no-cache-disk") {
 		return nil
 	}

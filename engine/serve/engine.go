@@ -23,6 +23,8 @@ type Options struct {
 
 	Keeper *keep.Keeper // nil: nothing is kept between requests. Its sequences must implement keep.Sequence
 
+	IdleAfter time.Duration // without work, after which a network that is a Sleeper sleeps; 0: never
+
 	Now   func() time.Time
 	Log   *slog.Logger  // never sees text of prompts or replies
 	OnEnd func(Summary) // called once for each submitted request, from any goroutine; may be nil
@@ -47,6 +49,7 @@ type Engine struct {
 	active []*job // written by Run's goroutine under the lock, so that it reads without and others with it
 
 	// Only Run's goroutine:
+	asleep bool // the network
 	turn   uint64
 	panics int // passes in a row that panicked
 
@@ -154,15 +157,14 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	defer func() { e.stop(err) }()
 	for {
 		e.dropCancelled()
+		e.wakeUp()
 		e.admit()
 		if len(e.active) == 0 {
 			if e.drained() {
 				return nil
 			}
-			select {
-			case <-ctx.Done():
+			if e.idle(ctx.Done()) {
 				return nil
-			case <-e.wake:
 			}
 			continue
 		}

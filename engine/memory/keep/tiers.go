@@ -147,6 +147,28 @@ func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	return p, nil
 }
 
+// Unload gives every state in memory back, before the network's memory goes; points that are on disk stay known. It reports
+// false, and does nothing, while a request or a write uses one.
+func (k *Keeper) Unload() bool {
+	k.collect()
+	busy := false
+	var leaving []*memory.Point
+	k.index.Points(func(p *memory.Point) {
+		busy = busy || k.index.Pinned(p)
+		if p.In(memory.InMemory) {
+			leaving = append(leaving, p)
+		}
+	})
+	if busy {
+		return false
+	}
+	for _, p := range leaving {
+		k.leave(memory.InMemory, []memory.Gone{k.index.Release(p, memory.InMemory, memory.LostEvicted)})
+	}
+	k.publish()
+	return true
+}
+
 // readDisk takes in what earlier runs left. Points of another key are in the book too: they are not used, are named when
 // they would have served, and leave first.
 func (k *Keeper) readDisk() {

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestIdleServerGivesItsWeightsBackAndGoesOnFromDisk(t *testing.T) {
+	k := startKept(t, func(s *settings) {
+		s.idleUnload = 100 * time.Millisecond
+		s.cacheDisk = filepath.Join(t.TempDir(), "cache")
+	})
+	talk := []message{user(k.document(21, 800) + "\nWhat is it about?")}
+	for round := 1; round <= 3; round++ {
+		a := k.ask(talk, nil)
+		if round > 1 {
+			k.atMost("after the weights came back", a, a.fresh+slack)
+		}
+		fresh := startKept(t, func(s *settings) { s.cacheMemory = 0 })
+		if want := fresh.ask(talk, nil); want.content != a.content {
+			t.Errorf("round %d: %q, a fresh server says %q", round, a.content, want.content)
+		}
+		fresh.stop()
+		talk = append(talk, a.message(), user("And then?"))
+		k.log.await(t, "memory is given back", round)
+	}
+	if got := k.loaded.keeper.Counters().FromDisk; got != 2 {
+		t.Errorf("%d points were read from disk, wanted 2", got)
+	}
+}
+
+func TestWeightsThatChangedWhileUnloadedAreRefusedAndTheServerGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	files, err := filepath.Glob(filepath.Join(pocketDir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // a folder
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := startKept(t, func(s *settings) { s.modelDir, s.idleUnload = dir, 50*time.Millisecond })
+	talk := []message{user("Hello")}
+	k.ask(talk, nil)
+	k.log.await(t, "memory is given back", 1)
+	weights := filepath.Join(dir, "model.safetensors")
+	before, err := os.Stat(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(weights, time.Now(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Post(k.URL+"/v1/chat/completions", "application/json", bytes.NewReader(body(talk, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, _ := io.ReadAll(response.Body)
+	if response.StatusCode != http.StatusInternalServerError || strings.Contains(string(raw), dir) {
+		t.Errorf("status %d: %s", response.StatusCode, raw)
+	}
+	k.log.await(t, "start the server anew", 1)
+	if err := os.Chtimes(weights, time.Now(), before.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	k.ask(talk, nil) // as it was
+}

@@ -1,0 +1,85 @@
+package serve
+
+import (
+	"time"
+)
+
+// Sleeper is a Network that can give its memory back while nothing runs. Only Run's goroutine calls it, with no sequence open.
+type Sleeper interface {
+	Network
+	Sleep()      // everything but its sizes is given back
+	Wake() error // makes it what it was; it may be tried again after an error
+}
+
+// idle waits for work, or for the end, which it reports. After IdleAfter without work the network sleeps.
+func (e *Engine) idle(done <-chan struct{}) (ended bool) {
+	var bored <-chan time.Time
+	if _, can := e.net.(Sleeper); can && e.opt.IdleAfter > 0 && !e.asleep {
+		timer := time.NewTimer(e.opt.IdleAfter)
+		defer timer.Stop()
+		bored = timer.C
+	}
+	select {
+	case <-done:
+		return true
+	case <-e.wake:
+	case <-bored:
+		e.sleep()
+	}
+	return false
+}
+
+// sleep gives the network's memory back. Points go with it; those on disk are read again. While one is being written it is
+// not time yet.
+func (e *Engine) sleep() {
+	if e.opt.Keeper != nil && !e.opt.Keeper.Unload() {
+		return
+	}
+	e.net.(Sleeper).Sleep()
+	e.asleep = true
+	e.opt.Log.Info("idle: the weights' memory is given back until the next request")
+}
+
+// wakeUp brings the network back where a request waits. Where that fails, the request is told, and the next one tries again.
+func (e *Engine) wakeUp() {
+	for e.asleep {
+		e.mu.Lock()
+		if len(e.waiting) == 0 {
+			e.mu.Unlock()
+			return
+		}
+		first := e.waiting[0]
+		e.mu.Unlock()
+		began := e.opt.Now()
+		err := func() (err error) {
+			defer recovered(&err)
+			return e.net.(Sleeper).Wake()
+		}()
+		if err == nil {
+			e.asleep = false
+			e.opt.Log.Info("the weights are loaded again", "took", e.opt.Now().Sub(began))
+			return
+		}
+		e.opt.Log.Error("the weights cannot be loaded again", "error", err.Error())
+		e.refuse(first, err)
+	}
+}
+
+// refuse ends a request that still waits, if it does.
+func (e *Engine) refuse(j *job, err error) {
+	e.mu.Lock()
+	found := false
+	for i, other := range e.waiting {
+		if other == j {
+			e.waiting = append(e.waiting[:i:i], e.waiting[i+1:]...)
+			e.status.queued.Store(int64(len(e.waiting)))
+			found = true
+			break
+		}
+	}
+	e.mu.Unlock()
+	if found {
+		j.unwatch()
+		e.finish(j, FinishError, err)
+	}
+}
