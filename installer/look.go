@@ -54,11 +54,11 @@ func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known, userHo
 		if err != nil {
 			return err
 		}
-		if status.State == launch.Running || status.State == launch.Starting {
-			w.OurServerPID = status.Record.Process.PID
+		if status.Living() {
+			w.OurServerPID, w.ServerHung = status.Record.Process.PID, status.State == launch.Hung
 			want, err := apply.ServerSettings(k.home, p.Decisions)
-			if err == nil && status.Record.Settings == want {
-				w.ServerRunning = status.State == launch.Running
+			if err == nil && status.Serves(k.home.Path, want) {
+				w.ServerRunning = status.State == launch.Running && status.Recorded()
 				return nil
 			}
 			if status.Record.Settings.Port == port {

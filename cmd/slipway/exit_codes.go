@@ -164,7 +164,7 @@ func explain(err error) *failure {
 	case errors.As(err, &slow):
 		return say(exitTimeout, slow.Error(), "The whole log: slipway logs.", "logs")
 	case errors.Is(err, launch.ErrUnknownServer):
-		return say(exitLocked, err.Error(), "It is probably still loading.", "status")
+		return say(exitLocked, err.Error(), "Nothing was stopped or removed. A server that is being started is known in a moment: try again. If it stays so, look who has that file open, end it yourself, and run the same command again.", "status")
 	case errors.As(err, &unfit):
 		return say(exitNotReady, unfit.Why, "Choose another profile or model.", "models", "list")
 	case errors.As(err, &refused):

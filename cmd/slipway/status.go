@@ -123,6 +123,8 @@ func printStatus(w io.Writer, a statusAnswer) {
 		fmt.Fprintf(w, "The server answers at %s (pid %d, since %s; %d active, %d queued).\n", a.Server.API, a.Server.PID, a.Server.Started, h.Active, h.Queued)
 	case launch.Starting:
 		fmt.Fprintf(w, "The server is starting (pid %d).\n", a.Server.PID)
+	case launch.Hung:
+		fmt.Fprintf(w, "The server (pid %d) lives and does not answer; slipway down stops it, slipway up starts it again.\n", a.Server.PID)
 	case launch.Crashed:
 		fmt.Fprintln(w, "The server ended by itself; slipway logs shows its last words.")
 	default:

@@ -34,11 +34,11 @@ func (w launchWorker) Check(ctx context.Context, home *Home) (Condition, error) 
 		if err != nil {
 			return Condition{}, err
 		}
-		if status.State == launch.Running || status.State == launch.Starting {
+		if status.Living() {
 			want, err := ServerSettings(home, w.decisions)
-			same := err == nil && status.Record.Settings == want
+			same := err == nil && status.Serves(home.Path, want)
 			if same || status.Record.Settings.Port == w.decisions.Request.Port {
-				return Condition{Done: same && status.State == launch.Running}, nil
+				return Condition{Done: same && status.State == launch.Running && status.Recorded()}, nil
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func OurServerHolds(ctx context.Context, homePath, userHome string, port int) bo
 	}
 	defer home.Close()
 	status, err := launch.Look(ctx, home.Root, home.Path)
-	return err == nil && (status.State == launch.Running || status.State == launch.Starting) && status.Record.Settings.Port == port
+	return err == nil && status.Living() && status.Record.Settings.Port == port
 }
 
 func (w launchWorker) Do(ctx context.Context, home *Home, _ func(Event)) (Outcome, error) {

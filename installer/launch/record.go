@@ -60,17 +60,51 @@ type Record struct {
 	Attached bool             `json:"attached"` // a terminal is attached: it ends with it
 }
 
-// ReadRecord reads the record. Errors: fs.ErrNotExist when no server was started since the last stop.
+// RecordError: the record is not one that slipway wrote. A living server is found without it, and the next start or stop
+// sets the file aside.
+type RecordError struct{ Why string }
+
+func (e *RecordError) Error() string { return RecordPath + " is damaged: " + e.Why }
+
+// maxRecordBytes bounds what is read; a record has about 1 KB.
+const maxRecordBytes = 1 << 20
+
+// ReadRecord reads the record. Errors: fs.ErrNotExist when no server was started since the last stop, *RecordError.
 func ReadRecord(root *os.Root) (Record, error) {
+	info, err := root.Lstat(RecordPath)
+	if err != nil {
+		return Record{}, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxRecordBytes {
+		return Record{}, &RecordError{"it is no file of the size of a record"}
+	}
 	data, err := root.ReadFile(RecordPath)
 	if err != nil {
 		return Record{}, err
 	}
 	var r Record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return Record{}, fmt.Errorf("%s: %w", RecordPath, err)
+		return Record{}, &RecordError{err.Error()}
+	}
+	if r.LaunchID == "" || r.Settings.Port < 1 {
+		return Record{}, &RecordError{"it names no launch"}
 	}
 	return r, nil
+}
+
+// setAside moves a damaged record out of the way; what is in it may still help a person. It leaves a good one.
+func setAside(root *os.Root) error {
+	var damaged *RecordError
+	if _, err := ReadRecord(root); !errors.As(err, &damaged) {
+		return nil
+	}
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("%s.damaged-%d", RecordPath, n)
+		if _, err := root.Lstat(name); err == nil {
+			continue
+		}
+		return root.Rename(RecordPath, name)
+	}
 }
 
 func writeRecord(root *os.Root, r Record) error {
@@ -97,7 +131,11 @@ func writeRecord(root *os.Root, r Record) error {
 	return root.Rename(temporary, RecordPath)
 }
 
+// removeRecord removes the record, or sets it aside when it is damaged.
 func removeRecord(root *os.Root) error {
+	if err := setAside(root); err != nil {
+		return err
+	}
 	if err := root.Remove(RecordPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -111,7 +149,14 @@ func takeAlive(root *os.Root) (*os.File, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	// Whoever looks whether a server lives has the lock for an instant.
+	for range 20 {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		f.Close()
 		return nil, false, nil

@@ -52,15 +52,18 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 	if err != nil {
 		return Record{}, err
 	}
-	living := status.State == Running || status.State == Starting
-	if living && status.Record.Settings == want {
-		return awaitOther(ctx, root, homePath, want)
+	if status.Living() && status.Serves(homePath, want) {
+		record, err := awaitOther(ctx, root, homePath, want)
+		if !errors.Is(err, errHung) {
+			return record, err
+		}
+		// It is replaced by a new one.
 	}
 	program := filepath.Join(homePath, filepath.FromSlash(want.Program))
 	if err := CheckProbe(ctx, program, want); err != nil {
 		return Record{}, err // before anything is stopped: an unfit server replaces nothing
 	}
-	if living {
+	if status.Living() {
 		if _, err := Stop(ctx, root, homePath); err != nil {
 			return Record{}, err
 		}
@@ -86,6 +89,9 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 		return Record{}, err
 	}
 	record := Record{LaunchID: newLaunchID(), Settings: want, Started: time.Now().UTC().Truncate(time.Second), Attached: attached}
+	if err := setAside(root); err != nil {
+		return Record{}, err
+	}
 	if err := writeRecord(root, record); err != nil {
 		return Record{}, err
 	}
@@ -139,10 +145,17 @@ func awaitOwn(ctx context.Context, root *os.Root, homePath string, record Record
 	}
 }
 
-// awaitOther waits for a server of ours that another launcher started.
+// errHung: the server that lives has not answered for hungLimit.
+var errHung = errors.New("our server lives and does not answer")
+
+// hungLimit is how long a living server that takes connections may leave them unanswered before a start replaces it: ten
+// times the time that one question about its health may take.
+const hungLimit = 20 * time.Second
+
+// awaitOther waits for a server of ours that another launcher started. Errors: errHung.
 func awaitOther(ctx context.Context, root *os.Root, homePath string, want Settings) (Record, error) {
 	limit := loadLimit(want)
-	deadline := time.Now().Add(limit)
+	deadline, answered := time.Now().Add(limit), time.Now()
 	for {
 		status, err := Look(ctx, root, homePath)
 		if err != nil {
@@ -150,8 +163,17 @@ func awaitOther(ctx context.Context, root *os.Root, homePath string, want Settin
 		}
 		switch status.State {
 		case Running:
+			status.Record.Settings = want // a record that was lost is written again
+			if err := setAside(root); err != nil {
+				return Record{}, err
+			}
 			return status.Record, writeRecord(root, status.Record)
+		case Hung:
+			if time.Since(answered) > hungLimit {
+				return Record{}, errHung
+			}
 		case Starting:
+			answered = time.Now()
 		default:
 			removeRecord(root)
 			return Record{}, &CrashError{Exit: "while another run waited for it", Lines: LastLines(root, 0, 10)}

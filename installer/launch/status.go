@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"slipway/installer/process"
 )
@@ -18,6 +20,7 @@ const (
 	Stopped  State = "stopped"
 	Starting State = "starting" // lives and does not answer as ready yet
 	Running  State = "running"
+	Hung     State = "hung"    // lives, takes connections, and does not answer them
 	Crashed  State = "crashed" // was started, ended without being stopped
 )
 
@@ -26,44 +29,90 @@ type Status struct {
 	State  State
 	Record Record
 	Health Health // when State is Running or Starting and it answered
+
+	Damage *RecordError // the record cannot be read; the rest was learnt without it
+	// Unidentified: somebody holds the lock of a living server of this home, and no process could be proved to be it.
+	Unidentified bool
+
+	argv    []string // of a server that was found without its record
+	renewed bool     // the record names another program file than the one that runs
 }
+
+// Recorded tells whether the record says what was found. Where it does not, the next start writes it again.
+func (s Status) Recorded() bool { return s.argv == nil && !s.renewed }
+
+// Living tells whether a process of ours serves, or is about to.
+func (s Status) Living() bool { return s.State == Running || s.State == Starting || s.State == Hung }
 
 // Look tells how our server is. It writes nothing.
 func Look(ctx context.Context, root *os.Root, homePath string) (Status, error) {
-	record, err := ReadRecord(root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Status{State: Stopped}, nil
+	s, err := lookAtProcess(ctx, root, homePath)
+	if err != nil || !s.Living() {
+		return s, err
 	}
-	if err != nil {
-		return Status{}, err
-	}
-	s := Status{State: Crashed, Record: record}
-	alive := false
-	if record.Process.PID != 0 {
-		if alive, err = record.Process.Running(); err != nil {
-			return Status{}, err
-		}
-	} else if lives(root) {
-		alive = true // its launcher was killed before it could note the pid
-	}
-	if !alive {
+	health, err := AskHealth(ctx, s.Record.Settings.Port)
+	var network net.Error
+	switch {
+	case errors.As(err, &network) && network.Timeout() && ctx.Err() == nil:
+		s.State = Hung
 		return s, nil
-	}
-	s.State = Starting
-	health, err := AskHealth(ctx, record.Settings.Port)
-	if err != nil || health.LaunchID != record.LaunchID {
+	case err != nil || health.LaunchID != s.Record.LaunchID:
 		return s, nil
 	}
 	s.Health = health
-	if record.Process.PID == 0 {
-		found, err := process.Observe(health.PID)
-		if err != nil || !sameFile(found.Exe, filepath.Join(homePath, filepath.FromSlash(record.Settings.Program))) {
+	if s.Record.Process.PID == 0 {
+		id, err := process.Observe(health.PID)
+		if err != nil || !sameFile(id.Exe, filepath.Join(homePath, filepath.FromSlash(s.Record.Settings.Program))) {
 			return s, nil
 		}
-		s.Record.Process = found
+		s.Record.Process = id
 	}
 	if health.PID == s.Record.Process.PID && health.Ready {
 		s.State = Running
+	}
+	return s, nil
+}
+
+// lookAtProcess finds the process, by the record and without it. A living one is Starting until its health was asked.
+func lookAtProcess(ctx context.Context, root *os.Root, homePath string) (Status, error) {
+	s := Status{State: Crashed}
+	record, err := ReadRecord(root)
+	noted := err == nil
+	switch {
+	case noted:
+		s.Record = record
+	case errors.Is(err, fs.ErrNotExist):
+		s.State = Stopped
+	case errors.As(err, &s.Damage):
+		s.State = Stopped
+	default:
+		return Status{}, err
+	}
+	if noted && record.Process.PID != 0 {
+		running, err := record.Process.Running()
+		if err != nil {
+			return Status{}, err
+		}
+		if running {
+			s.State = Starting
+			return s, nil
+		}
+	}
+	if f, ok := findServer(ctx, root, homePath); ok {
+		s.State = Starting
+		if noted && record.LaunchID == f.record.LaunchID {
+			s.Record.Process, s.renewed = f.record.Process, true
+		} else {
+			s.Record, s.argv = f.record, f.argv
+		}
+		return s, nil
+	}
+	if lives(root) {
+		if noted && record.Process.PID == 0 {
+			s.State = Starting // its launcher was killed before it could note the pid
+		} else {
+			s.Unidentified = true
+		}
 	}
 	return s, nil
 }
@@ -75,4 +124,11 @@ func sameFile(a, b string) bool {
 	}
 	y, err := os.Stat(b)
 	return err == nil && os.SameFile(x, y)
+}
+
+func inode(info os.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Ino)
+	}
+	return 0
 }

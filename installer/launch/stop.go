@@ -26,7 +26,7 @@ type Stopping struct {
 }
 
 // ErrUnknownServer: a server of this home lives, and neither its record nor its /health tells which process it is.
-var ErrUnknownServer = errors.New("a server of this home lives and cannot be identified yet; try again in a moment")
+var ErrUnknownServer = errors.New("a process holds run/server.lock of this home, and none could be proved to be our server")
 
 // Stop ends our server and returns when it has ended. It is done already when none runs.
 func Stop(ctx context.Context, root *os.Root, homePath string) (Stopping, error) {
@@ -38,10 +38,10 @@ func stopWithin(ctx context.Context, root *os.Root, homePath string, limit time.
 	if err != nil {
 		return Stopping{}, err
 	}
-	switch status.State {
-	case Stopped:
-		return Stopping{}, nil
-	case Crashed:
+	switch {
+	case status.Unidentified:
+		return Stopping{}, ErrUnknownServer
+	case !status.Living():
 		return Stopping{}, removeRecord(root)
 	}
 	id := status.Record.Process

@@ -60,6 +60,8 @@ func checksOf(p Plan, w World, s Standing) []Check {
 	switch {
 	case w.ServerRunning:
 		server = "answers"
+	case w.ServerHung:
+		server = fmt.Sprintf("lives and does not answer (pid %d)", w.OurServerPID)
 	case w.PortTaken:
 		server = "the port is in use by " + orWords(w.PortOwner, "another program")
 	case w.OurServerPID != 0:
@@ -75,8 +77,12 @@ func checksOf(p Plan, w World, s Standing) []Check {
 		record("settings", w.SettingsWhole, false, map[bool]string{true: "as planned", false: "not written or different"}[w.SettingsWhole], SettingsPath+" says what is planned"),
 	}
 	if d.Request.Launch {
-		checks = append(checks, record("server", w.ServerRunning, hasBlocker(s, PortBlocked), server,
-			fmt.Sprintf("our server answers on 127.0.0.1:%d", d.Request.Port), PortBlocked))
+		c := record("server", w.ServerRunning, w.ServerHung || hasBlocker(s, PortBlocked), server,
+			fmt.Sprintf("our server answers on 127.0.0.1:%d", d.Request.Port), PortBlocked)
+		if w.ServerHung {
+			c.Fix, c.Command = "slipway down stops it, and slipway up starts it again.", []string{"slipway", "down"}
+		}
+		checks = append(checks, c)
 	}
 	if len(d.Stops) > 0 {
 		checks = append(checks, record("neighbors", w.StopsDone, hasBlocker(s, StopBlocked), orWords(orWords(w.StopsProblem, w.StopLines), "stopped, and started again when slipway stops"),

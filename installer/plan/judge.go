@@ -33,6 +33,7 @@ type World struct {
 	SettingsWhole bool
 
 	ServerRunning bool   // our server answers with these settings
+	ServerHung    bool   // a server of ours lives in this home and does not answer
 	OurServerPID  int    // any server of ours that lives in this home, 0 when none
 	PortOwner     string // who holds the port when it is not us; empty when it is free
 	PortTaken     bool
@@ -174,7 +175,7 @@ func Judge(p Plan, w World) Standing {
 		}
 	}
 	s.CanApply = len(s.Blockers) == 0
-	s.Ready = s.CanApply && w.HomeReady && w.ModelWhole && w.EngineWhole && w.SettingsWhole
+	s.Ready = s.CanApply && w.HomeReady && w.ModelWhole && w.EngineWhole && w.SettingsWhole && !w.ServerHung
 	s.Checks = append(checksOf(p, w, s), w.Warnings...)
 	return s
 }
