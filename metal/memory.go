@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"syscall"
 	"unsafe"
 
 	"slipway/engine/device"
@@ -40,6 +41,36 @@ func (d *Device) room(what string, n int64) error {
 		return &MemoryError{what, n, d.heldBytes, d.facts.WorkingSetBytes}
 	}
 	return nil
+}
+
+// allocatePages makes n bytes of zeroes that take memory only as they are written: a buffer over an anonymous mapping.
+func (d *Device) allocatePages(what string, n int) (*mtl.Buffer, error) {
+	page := os.Getpagesize()
+	n = (max(n, 1) + page - 1) / page * page
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.room(what, int64(n)); err != nil {
+		return nil, err
+	}
+	memory, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %d bytes: %w", what, n, err)
+	}
+	b, err := d.gpu.NewBufferOver(unsafe.Pointer(&memory[0]), n)
+	if err != nil {
+		syscall.Munmap(memory)
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	b.Bytes = memory
+	d.heldBytes += int64(n)
+	return b, nil
+}
+
+// freePages gives a buffer of allocatePages back.
+func (d *Device) freePages(b *mtl.Buffer) {
+	memory := b.Bytes
+	d.free(b)
+	syscall.Munmap(memory)
 }
 
 func (d *Device) free(b *mtl.Buffer) {

@@ -13,7 +13,8 @@ import (
 // maxHeadDim bounds the private memory of attention_plain.
 const maxHeadDim = 256
 
-// kv is a pool of pages, a buffer of keys and one of values a layer, f16 [pages, heads, 256, headDim]. It implements device.KV.
+// kv is a pool of pages, a buffer of keys and one of values a layer, f16 [pages, heads, 256, headDim], zero until
+// written. It implements device.KV.
 type kv struct {
 	g            device.KVGeometry
 	keys, values []*mtl.Buffer
@@ -26,10 +27,10 @@ func (d *Device) KV(g device.KVGeometry) (device.KV, error) {
 	k := &kv{g: g}
 	for range g.Layers {
 		for _, to := range []*[]*mtl.Buffer{&k.keys, &k.values} {
-			b, err := d.allocate(fmt.Sprintf("the cache of %d pages", g.Pages), g.Pages*k.pageBytes())
+			b, err := d.allocatePages(fmt.Sprintf("the cache of %d pages", g.Pages), g.Pages*k.pageBytes())
 			if err != nil {
 				for _, b := range append(k.keys, k.values...) {
-					d.free(b)
+					d.freePages(b)
 				}
 				return nil, err
 			}

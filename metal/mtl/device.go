@@ -64,7 +64,7 @@ func (d *Device) Facts() Facts {
 // Release gives the device back, after all that was made of it.
 func (d *Device) Release() { d.r.message(d.id, selRelease) }
 
-// Buffer is memory that GPU and host see. Bytes is nil for a buffer over mapped memory.
+// Buffer is memory that GPU and host see. Bytes is nil for a buffer over mapped memory, until its maker sets it.
 type Buffer struct {
 	r      *Runtime
 	id     uintptr

@@ -1,6 +1,7 @@
 package selftest
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 
@@ -179,6 +180,12 @@ func attending(heads, kvHeads, dim, pairs int, places ...place) Operation {
 		}
 		kv, err := w.Device.KV(device.KVGeometry{Layers: 2, Heads: kvHeads, HeadDim: dim, Pages: pages + 1})
 		w.must(err)
+		if pool, ok := kv.(device.PageTransfer); ok { // NaN where nothing was written: it must not be seen
+			unwritten := bytes.Repeat([]byte{0xFF}, pool.PageBytes(device.PageTokens))
+			for page := range pages + 1 {
+				pool.WritePage(int32(page), unwritten, device.PageTokens)
+			}
+		}
 		tables := make([][]int32, len(places))
 		next := int32(pages)
 		for i, s := range places {
