@@ -42,6 +42,7 @@ type Device struct {
 	degraded  []string
 	views     []view
 	heldBytes int64
+	live      map[*mtl.Buffer]bool // buffers not given back; true: over a mapping of ours
 
 	rate float64 // bytes a second that passes have reached; see encoder.cost
 }
@@ -85,7 +86,7 @@ func New(opt Options) (d *Device, err error) {
 		return nil, err
 	}
 	d = &Device{opt: opt, runtime: r, gpu: gpu, queue: gpu.NewQueue(), facts: gpu.Facts(), rate: startRate,
-		libraries: map[string]*mtl.Library{}, pipelines: map[variant]*mtl.Pipeline{}, refused: map[string]error{}}
+		libraries: map[string]*mtl.Library{}, pipelines: map[variant]*mtl.Pipeline{}, refused: map[string]error{}, live: map[*mtl.Buffer]bool{}}
 	for _, name := range kernels.Names() {
 		l, err := gpu.NewLibrary(opt.Source(name))
 		if err == nil {
@@ -142,7 +143,7 @@ func (d *Device) MakeResident() (bool, error) {
 	return d.gpu.Resident(d.queue, buffers)
 }
 
-// Close gives pipelines, libraries and views back. Buffers, pools and states still held are lost with the process's end.
+// Close gives everything back that was made of the device: handles still held must not be used, but may be released.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,7 +156,10 @@ func (d *Device) Close() error {
 	for _, v := range d.views {
 		v.buffer.Release()
 	}
-	d.pipelines, d.libraries, d.views = nil, nil, nil
+	for b := range d.live {
+		d.release(b)
+	}
+	d.pipelines, d.libraries, d.views, d.heldBytes = nil, nil, nil, 0
 	d.queue.Release()
 	d.gpu.Release()
 	return nil

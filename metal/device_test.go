@@ -177,3 +177,35 @@ func TestStateAndPagesThatAreNotCopied(t *testing.T) {
 		t.Error("a state that was reset is not zero")
 	}
 }
+
+func TestClosedDeviceThatKeepsMemory(t *testing.T) {
+	cpurun.Need(t)
+	libraries, err := fake.Open(fake.Configuration{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := metal.New(metal.Options{Libraries: libraries, Mapped: [][]byte{mapped(t, 4096)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := d.Buffer(10, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.KV(device.KVGeometry{Layers: 1, Heads: 1, HeadDim: 64, Pages: 2}); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, d, 1)
+	o := selftest.Few()[2]
+	if _, err := o.Do(w); err != nil {
+		t.Fatal(err)
+	}
+	if d.HeldBytes() == 0 {
+		t.Fatal("nothing is held")
+	}
+	d.Close()
+	if d.HeldBytes() != 0 {
+		t.Errorf("%d bytes are held after Close", d.HeldBytes())
+	}
+	b.Release() // late, and harmless
+}

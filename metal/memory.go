@@ -33,6 +33,7 @@ func (d *Device) allocate(what string, n int) (*mtl.Buffer, error) {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	d.heldBytes += int64(n)
+	d.live[b] = false
 	return b, nil
 }
 
@@ -63,21 +64,30 @@ func (d *Device) allocatePages(what string, n int) (*mtl.Buffer, error) {
 	}
 	b.Bytes = memory
 	d.heldBytes += int64(n)
+	d.live[b] = true
 	return b, nil
 }
 
-// freePages gives a buffer of allocatePages back.
-func (d *Device) freePages(b *mtl.Buffer) {
-	memory := b.Bytes
-	d.free(b)
-	syscall.Munmap(memory)
-}
-
+// free gives a buffer back, unless Close has.
 func (d *Device) free(b *mtl.Buffer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.release(b)
+}
+
+func (d *Device) release(b *mtl.Buffer) {
+	mapped, ok := d.live[b]
+	if !ok {
+		return
+	}
+	delete(d.live, b)
 	d.heldBytes -= int64(b.Length)
+	memory := b.Bytes
+	b.Bytes = nil
 	b.Release()
+	if mapped {
+		syscall.Munmap(memory)
+	}
 }
 
 func (d *Device) newBuffer(what string, rows, cols int) (*buffer, error) {

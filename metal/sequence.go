@@ -30,7 +30,7 @@ func (d *Device) KV(g device.KVGeometry) (device.KV, error) {
 			b, err := d.allocatePages(fmt.Sprintf("the cache of %d pages", g.Pages), g.Pages*k.pageBytes())
 			if err != nil {
 				for _, b := range append(k.keys, k.values...) {
-					d.freePages(b)
+					d.free(b)
 				}
 				return nil, err
 			}
