@@ -15,7 +15,7 @@ type Options struct {
 	MaxSequences int   // open at a time; 0 means 2
 	ChunkTokens  int   // preferred rows of a prefill pass; 0 means 512
 	ExtraPages   int   // pages beyond what the sequences need, for restore points
-	TapeTokens   int   // latest decoded tokens that a sequence can take back; 0 means none
+	TapeTokens   int   // latest decoded tokens that a sequence can take back, where the device keeps tapes; 0 means none
 	TapLayers    []int // layers whose output rows are kept, for Tap
 }
 
@@ -127,16 +127,13 @@ func Load(dev device.Device, ckpt *weights.Checkpoint, opt Options) (*Network, e
 	return n, nil
 }
 
-// startTape starts a state's tape where one is wanted.
+// startTape starts a state's tape where one is wanted and the device keeps tapes. One that does not only makes Rewind and points
+// with a tape impossible, which TapeLen says.
 func (n *Network) startTape(s device.State) error {
-	if n.opt.TapeTokens == 0 {
-		return nil
+	if taped, ok := s.(device.TapedState); ok && n.opt.TapeTokens > 0 {
+		return taped.Record(n.opt.TapeTokens)
 	}
-	taped, ok := s.(device.TapedState)
-	if !ok {
-		return fmt.Errorf("the device %s keeps no tape; load with TapeTokens 0", n.dev.Name())
-	}
-	return taped.Record(n.opt.TapeTokens)
+	return nil
 }
 
 // allocate makes page pools, states and activation buffers.

@@ -41,6 +41,8 @@ func Run(t *testing.T, dev device.Device, opt Options) {
 		{"rotation", (*suite).rotation},
 		{"attention over ragged segments and pages", (*suite).attention},
 		{"pages and states", (*suite).memory},
+		{"pages and states out and in", (*suite).transfer},
+		{"tape", (*suite).tape},
 		{"cancelled before it began", (*suite).cancelled},
 	} {
 		t.Run(test.name, func(t *testing.T) {
