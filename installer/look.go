@@ -2,6 +2,7 @@ package installer
 
 import (
 	"context"
+	"errors"
 
 	"slipway/installer/apply"
 	"slipway/installer/launch"
@@ -14,7 +15,11 @@ func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, 
 	w := plan.World{HomeReady: k.view.Ours, NotFit: c.notFit, ModelProblem: c.problem, EngineProblem: e.problem, EngineUntrusted: e.untrusted,
 		OpenDigest: k.journal, Warnings: warnings(facts),
 		FreeBytes: facts.DiskFree.Value, FreeKnown: facts.DiskFree.Known}
-	if k.damage != nil {
+	var journal *apply.JournalError
+	switch {
+	case errors.As(k.damage, &journal):
+		w.JournalDamage = journal.Error() + "."
+	case k.damage != nil:
 		return w, k.damage
 	}
 	if err := k.view.Err; err != nil {

@@ -42,6 +42,7 @@ func newApp(s *session) *cli.App {
 		},
 	}
 	cli.VersionPrinter = func(*cli.Context) { fmt.Fprintln(s.out, "slipway", version) }
+	s.commands = app.Commands
 	guard(s, app.Commands, "")
 	return app
 }
@@ -65,6 +66,7 @@ func guard(s *session, commands []*cli.Command, path string) {
 		takesArguments := command.ArgsUsage != ""
 		command.Before = func(c *cli.Context) error {
 			s.verb, s.json = name, c.Bool("json")
+			s.given = givenFlags(c)
 			for _, a := range c.Args().Slice() {
 				if strings.HasPrefix(a, "-") && a != "-" && !s.endOfFlags {
 					return usage(fmt.Sprintf("%s stands behind an argument, where flags are not read: put flags first", a))

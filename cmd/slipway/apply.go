@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -57,7 +59,9 @@ func applyPlan(s *session, c *cli.Context) error {
 	}
 	if !prepared.Standing.CanApply {
 		f := blocked(prepared.Standing)
-		if prepared.Standing.Blockers[0].Kind != plan.StopBlocked { // a neighbour that works now: exit 13, as everywhere
+		switch prepared.Standing.Blockers[0].Kind {
+		case plan.StopBlocked, plan.JournalBlocked:
+		default: // a neighbour that works now: exit 13, as everywhere
 			f.code = exitStale // the plan was good when it was made: a precondition does not hold any more
 		}
 		return f
@@ -83,7 +87,7 @@ func applyPlan(s *session, c *cli.Context) error {
 // plan writes, or whose digest is not the one that was agreed to. Home and source come from the flags, never from the
 // file.
 func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
-	data, err := os.ReadFile(c.String("plan"))
+	data, err := readPlanFile(c.String("plan"))
 	if err != nil {
 		return installer.Prepared{}, &failure{code: exitUsage, what: "The plan file cannot be read: " + err.Error() + "."}
 	}
@@ -122,6 +126,23 @@ func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
 		return prepared, &plan.ErrFile{Why: "its text is not that of the plan with this digest: somebody changed it"}
 	}
 	return prepared, nil
+}
+
+// readPlanFile reads one byte more than a plan may have, of a plain file only: a device or a pipe has no end.
+func readPlanFile(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is no plain file", name)
+	}
+	return io.ReadAll(io.LimitReader(f, plan.MaxFileBytes+1))
 }
 
 // whatChanged says, for the person, which part of the decisions is another one now. The file is only compared.

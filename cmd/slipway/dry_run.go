@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer"
+	"slipway/installer/apply"
 	"slipway/installer/machine"
 	"slipway/installer/plan"
 	"slipway/profiles"
@@ -41,7 +44,7 @@ func dryRunCode(s plan.Standing) int {
 
 func answerDryRun(s *session, p installer.Prepared) error {
 	answer := dryRunAnswer{Ready: p.Standing.Ready, CanApply: p.Standing.CanApply, Digest: p.Plan.Digest,
-		Actions: actionStates(p), Checks: s.ownCommands(p.Standing.Checks), Blockers: p.Standing.Blockers, Proposal: p.Proposal, Facts: p.Facts}
+		Actions: actionStates(p), Checks: s.ownCommands(p.Standing.Checks), Blockers: s.ownBlockers(p.Standing.Blockers), Proposal: p.Proposal, Facts: p.Facts}
 	return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
 		printProposal(w, p)
 		printPlan(w, p)
@@ -60,11 +63,23 @@ func actionStates(p installer.Prepared) []actionState {
 // ownCommands writes our own name in the checks' commands as it was typed.
 func (s *session) ownCommands(checks []plan.Check) []plan.Check {
 	for i := range checks {
-		if len(checks[i].Command) > 1 && checks[i].Command[0] == "slipway" {
-			checks[i].Command = s.argv(checks[i].Command[1:]...)
-		}
+		checks[i].Command = s.ownCommand(checks[i].Command)
 	}
 	return checks
+}
+
+func (s *session) ownBlockers(blockers []plan.Blocker) []plan.Blocker {
+	for i := range blockers {
+		blockers[i].Command = s.ownCommand(blockers[i].Command)
+	}
+	return blockers
+}
+
+func (s *session) ownCommand(command []string) []string {
+	if len(command) > 1 && command[0] == "slipway" {
+		return s.argv(s.again(command[1:])...)
+	}
+	return command
 }
 
 func printVerdict(w io.Writer, st plan.Standing) {
@@ -98,7 +113,7 @@ func doctorVerb(s *session) *cli.Command {
 				return err
 			}
 			answer := dryRunAnswer{Ready: p.Standing.Ready, CanApply: p.Standing.CanApply, Digest: p.Plan.Digest, Actions: actionStates(p),
-				Checks: s.ownCommands(p.Standing.Checks), Blockers: p.Standing.Blockers, Proposal: p.Proposal, Facts: p.Facts}
+				Checks: s.ownCommands(p.Standing.Checks), Blockers: s.ownBlockers(p.Standing.Blockers), Proposal: p.Proposal, Facts: p.Facts}
 			return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
 				for _, line := range factLines(p.Facts) {
 					fmt.Fprintln(w, line)
@@ -116,19 +131,41 @@ func doctorVerb(s *session) *cli.Command {
 	}
 }
 
+// recorded is the request that is set up: of the settings, and where those are damaged of the newest receipt.
+func (s *session) recorded(path string) (plan.Request, bool) {
+	home, err := s.openHome(path)
+	if err != nil {
+		return plan.Request{}, false
+	}
+	defer home.Close()
+	set, err := apply.ReadSettings(home)
+	if err == nil {
+		return set.Decisions.Request, true
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return plan.Request{}, false
+	}
+	receipts, err := home.Receipts()
+	if err != nil || len(receipts) == 0 || !receipts[len(receipts)-1].Complete {
+		return plan.Request{}, false
+	}
+	return receipts[len(receipts)-1].Decisions.Request, true
+}
+
 // settingsInto fills what was left out with what is set up.
 func (s *session) settingsInto(ask *installer.Ask) {
-	set, err := s.settings(ask.Home)
-	if err != nil {
+	r, ok := s.recorded(ask.Home)
+	if !ok {
 		return
 	}
-	r := set.Decisions.Request
 	if ask.Model == "" {
 		ask.Model = r.Model
-		if ask.Profile == "" {
-			ask.Profile = r.Profile
-		}
 	}
+	if ask.Model == r.Model && ask.Profile == "" {
+		ask.Profile = r.Profile
+	}
+	// Consent to files that only the hub vouches for is asked for again where such a file is still to be installed.
+	ask.AcceptTold = ask.AcceptTold || ask.Model == r.Model && r.AcceptTold
 	if ask.Port == 0 {
 		ask.Port = r.Port
 	}

@@ -67,6 +67,7 @@ func explain(err error) *failure {
 		choice   *installer.ChoiceError
 		home     *apply.HomeError
 		journal  *apply.JournalError
+		settings *apply.SettingsError
 		locked   *apply.LockedError
 		stale    *apply.StaleError
 		needed   *consent.NeededError
@@ -119,6 +120,8 @@ func explain(err error) *failure {
 	case errors.As(err, &journal):
 		return say(exitDamage, journal.Error(), "Nothing was done. The files themselves are checked by their hashes, so setting the journal aside loses nothing: add --set-aside-journal.",
 			"setup", "--set-aside-journal")
+	case errors.As(err, &settings):
+		return say(exitDamage, settings.Error(), "Set-up chooses again, writes them, and sets the damaged file aside: slipway setup.", "setup")
 	case errors.As(err, &port):
 		return say(exitRefused, port.Error(), "Choose another port with --port, or stop that program yourself; slipway never moves to another port by itself.")
 	case errors.As(err, &home) && home.Conflict:
@@ -215,7 +218,7 @@ func blockerCode(kind plan.BlockerKind) int {
 		return exitHuman
 	case plan.FolderBlocked:
 		return exitStale
-	case plan.TrustBlocked:
+	case plan.TrustBlocked, plan.JournalBlocked:
 		return exitDamage
 	case plan.PortBlocked, plan.StopBlocked:
 		return exitRefused
@@ -235,12 +238,13 @@ func blocked(s plan.Standing) *failure {
 	return f
 }
 
-// sentence begins with a capital and ends with a stop.
+// sentence begins with a capital, unless it begins with a path or a name of ours, and ends with a stop.
 func sentence(s string) string {
 	if s == "" {
 		return s
 	}
-	if s[0] >= 'a' && s[0] <= 'z' && !strings.HasPrefix(s, "slipway") {
+	first, _, _ := strings.Cut(s, " ")
+	if s[0] >= 'a' && s[0] <= 'z' && !strings.HasPrefix(s, "slipway") && !strings.ContainsAny(strings.TrimRight(first, ".,:;"), "/._") {
 		s = strings.ToUpper(s[:1]) + s[1:]
 	}
 	if !strings.ContainsAny(s[len(s)-1:], ".!?:") {

@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/urfave/cli/v2"
 
 	"slipway/installer"
 	"slipway/installer/consent"
 	"slipway/installer/launch"
+	"slipway/installer/plan"
 )
 
 // Rules of output. Results go to standard output, talk to standard error. With --json standard output holds exactly one
@@ -26,8 +30,10 @@ type session struct {
 	json       bool
 	events     bool
 	verb       string
-	answered   bool // the document is out
-	endOfFlags bool // the command line has a "--": what follows are arguments, whatever they look like
+	commands   []*cli.Command
+	given      [][]string // flags of this command line that the next one must repeat, each with its value
+	answered   bool       // the document is out
+	endOfFlags bool       // the command line has a "--": what follows are arguments, whatever they look like
 	terminal   *consent.Terminal
 	place      installer.Place
 }
@@ -90,6 +96,10 @@ func (s *session) finish(err error) int {
 		return int(status)
 	}
 	f := explain(err)
+	f.next = s.again(f.next)
+	if blockers, ok := f.details.([]plan.Blocker); ok {
+		s.ownBlockers(blockers)
+	}
 	if s.json && !s.answered {
 		s.document(envelope{SchemaVersion: schemaVersion, Meta: meta{s.verb, version, f.code}, Error: &errorBody{
 			Code: codeNames[f.code], Message: f.Error(), Details: f.details, Next: s.argv(f.next...),
@@ -136,6 +146,34 @@ func (s *session) argv(args ...string) []string {
 		return []string{}
 	}
 	return append(append([]string{}, s.invocation...), args...)
+}
+
+// again gives a next step the flags of this command line that it understands too: it must act on the same home, port and
+// model.
+func (s *session) again(next []string) []string {
+	flags := s.flagsOf(next)
+	for _, given := range s.given {
+		if flags[given[0]] && !slices.Contains(next, given[0]) {
+			next = append(next, given...)
+		}
+	}
+	return next
+}
+
+// flagsOf are the flags of the command that an argv without our name begins with.
+func (s *session) flagsOf(next []string) map[string]bool {
+	flags, commands := map[string]bool{}, s.commands
+	for _, word := range next {
+		at := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(word) })
+		if at < 0 {
+			break
+		}
+		for _, flag := range commands[at].Flags {
+			flags["--"+flag.Names()[0]] = true
+		}
+		commands = commands[at].Subcommands
+	}
+	return flags
 }
 
 // shellWords writes an argv so that a shell reads it back as it was.

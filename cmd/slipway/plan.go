@@ -32,6 +32,7 @@ func planVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
+			s.settingsInto(&ask)
 			p, err := installer.Prepare(s.ctx, ask, s.place)
 			if err != nil {
 				return err
@@ -43,7 +44,7 @@ func planVerb(s *session) *cli.Command {
 
 func answerPlan(s *session, c *cli.Context, p installer.Prepared) error {
 	answer := planAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Standing.CanApply,
-		Blockers: p.Standing.Blockers, Apply: []string{}}
+		Blockers: s.ownBlockers(p.Standing.Blockers), Apply: []string{}}
 	if out := c.String("out"); out != "" {
 		file, err := filepath.Abs(out)
 		if err != nil {
@@ -52,11 +53,7 @@ func answerPlan(s *session, c *cli.Context, p installer.Prepared) error {
 		if err := writePlanFile(file, plan.WriteFile(p.Plan)); err != nil {
 			return err
 		}
-		apply := append([]string{"apply", "--plan", file, "--digest", p.Plan.Digest}, homeArgs(c)...)
-		if c.IsSet("source") {
-			apply = append(apply, "--source", c.String("source"))
-		}
-		answer.File, answer.Apply = file, s.argv(apply...)
+		answer.File, answer.Apply = file, s.argv(s.again([]string{"apply", "--plan", file, "--digest", p.Plan.Digest})...)
 	}
 	return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
 		printProposal(w, p)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,27 +82,34 @@ func parseRate(text string) (bytesPerSec int64, ok bool) {
 }
 
 // choiceArgs writes a request back as flags, for commands that are printed.
-func choiceArgs(c *cli.Context) []string {
-	var args []string
+func choiceArgs(c *cli.Context) []string { return slices.Concat(givenFlags(c)...) }
+
+// givenFlags are the flags that say what is meant, as they were given, each with its value.
+func givenFlags(c *cli.Context) [][]string {
+	var given [][]string
 	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate"} {
 		if c.IsSet(name) {
-			args = append(args, "--"+name, c.String(name))
+			given = append(given, []string{"--" + name, c.String(name)})
 		}
 	}
 	for _, name := range []string{"port", "monitor-port"} {
 		if c.IsSet(name) {
-			args = append(args, "--"+name, strconv.Itoa(c.Int(name)))
+			given = append(given, []string{"--" + name, strconv.Itoa(c.Int(name))})
 		}
 	}
+	var kinds []string
 	for _, kind := range c.StringSlice("allow-stop") {
-		args = append(args, "--allow-stop", kind)
+		kinds = append(kinds, "--allow-stop", kind)
+	}
+	if kinds != nil {
+		given = append(given, kinds)
 	}
 	for _, name := range []string{"no-launch", "accept-told"} {
 		if c.Bool(name) {
-			args = append(args, "--"+name)
+			given = append(given, []string{"--" + name})
 		}
 	}
-	return args
+	return given
 }
 
 // homeArgs is --home as it was given, for commands that are printed.

@@ -35,6 +35,7 @@ func setup(s *session, c *cli.Context) error {
 		return err
 	}
 	ask.Deep = c.Bool("deep")
+	s.settingsInto(&ask) // what is set up stays as it is, unless a flag says otherwise
 	if c.Bool("set-aside-journal") {
 		if err := setAsideJournal(s, ask.Home); err != nil {
 			return err

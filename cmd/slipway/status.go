@@ -20,6 +20,7 @@ type statusAnswer struct {
 	Model    string        `json:"model"`
 	Profile  string        `json:"profile"`
 	Server   serverStatus  `json:"server"`
+	Damage   []string      `json:"damage"`    // what of our own files cannot be read, in sentences
 	OpenPlan string        `json:"open_plan"` // digest of a plan that was begun and not finished, or empty
 	Worker   *workerStatus `json:"worker"`    // a slipway that works on this home now
 	Job      *jobAnswer    `json:"job"`       // the newest detached apply
@@ -50,10 +51,10 @@ func statusVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			answer := statusAnswer{Home: resolved, Server: serverStatus{State: launch.Stopped}, Stopped: []restoreView{}}
+			answer := statusAnswer{Home: resolved, Server: serverStatus{State: launch.Stopped}, Damage: []string{}, Stopped: []restoreView{}}
 			home, err := apply.OpenHome(resolved, s.place.UserHome)
 			if errors.Is(err, apply.ErrNoHome) {
-				return s.result(exitNotReady, answer, words("Nothing is set up in "+resolved+".", "Set it up: "+shellWords(s.argv("setup"))))
+				return s.result(exitNotReady, answer, words("Nothing is set up in "+resolved+".", "Set it up: "+shellWords(s.argv(s.again([]string{"setup"})...))))
 			}
 			if err != nil {
 				return err
@@ -73,6 +74,8 @@ func (s *session) fillStatus(c *cli.Context, home *apply.Home, a *statusAnswer) 
 	switch {
 	case err == nil:
 		a.SetUp, a.Model, a.Profile = true, set.Decisions.Model.ID, set.Decisions.Profile.Name
+	case errors.As(err, new(*apply.SettingsError)):
+		a.Damage = append(a.Damage, sentence(err.Error())+" slipway setup writes it again and sets this one aside.")
 	case !errors.Is(err, fs.ErrNotExist):
 		return 0, err
 	}
@@ -89,7 +92,14 @@ func (s *session) fillStatus(c *cli.Context, home *apply.Home, a *statusAnswer) 
 			a.Server.Health = &status.Health
 		}
 	}
-	if a.OpenPlan, err = apply.OpenDigest(home); err != nil {
+	if status.Damage != nil {
+		a.Damage = append(a.Damage, sentence(status.Damage.Error())+" The next slipway up or down sets it aside.")
+	}
+	a.OpenPlan, err = apply.OpenDigest(home)
+	switch {
+	case errors.As(err, new(*apply.JournalError)):
+		a.Damage = append(a.Damage, sentence(err.Error())+" Setting it aside loses nothing: slipway setup --set-aside-journal.")
+	case err != nil:
 		return 0, err
 	}
 	if holder := home.Busy(); holder != nil {
@@ -103,6 +113,9 @@ func (s *session) fillStatus(c *cli.Context, home *apply.Home, a *statusAnswer) 
 		if pending, err := system.Pending(); err == nil {
 			a.Stopped = restoreViews(pending)
 		}
+	}
+	if len(a.Damage) > 0 {
+		return exitDamage, nil
 	}
 	if status.State == launch.Running {
 		return exitOK, nil
@@ -129,6 +142,9 @@ func printStatus(w io.Writer, a statusAnswer) {
 		fmt.Fprintln(w, "The server ended by itself; slipway logs shows its last words.")
 	default:
 		fmt.Fprintln(w, "The server is stopped.")
+	}
+	for _, damage := range a.Damage {
+		fmt.Fprintln(w, damage)
 	}
 	if a.OpenPlan != "" {
 		fmt.Fprintf(w, "A plan is open (%s): the same command goes on.\n", shortDigest(a.OpenPlan))

@@ -221,11 +221,16 @@ func readJournal(home *Home) ([]record, int64, error) {
 
 // SetAsideJournal moves a damaged journal out of the way and returns its new name below the home.
 func SetAsideJournal(home *Home) (string, error) {
+	return setAside(home, JournalPath, "state/journal.damaged-")
+}
+
+// setAside renames a file to the first free name of a prefix and a number.
+func setAside(home *Home, from, prefix string) (string, error) {
 	for n := 1; ; n++ {
-		name := fmt.Sprintf("state/journal.damaged-%d", n)
+		name := fmt.Sprintf("%s%d", prefix, n)
 		if _, err := home.Root.Lstat(name); err == nil {
 			continue
 		}
-		return name, home.Root.Rename(JournalPath, name)
+		return name, home.Root.Rename(from, name)
 	}
 }

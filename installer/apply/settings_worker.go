@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"slipway/installer/plan"
@@ -17,18 +16,36 @@ type Settings struct {
 	Decisions     plan.Decisions `json:"decisions"`
 }
 
-// ReadSettings reads the settings of a home. Errors: fs.ErrNotExist when nothing was set up.
+// SettingsError: the settings cannot be used. Set-up writes them again and sets the damaged file aside.
+type SettingsError struct{ Why string }
+
+func (e *SettingsError) Error() string { return plan.SettingsPath + " " + e.Why }
+
+// maxSettingsBytes bounds what is read; settings have about 3 KB.
+const maxSettingsBytes = 1 << 20
+
+// ReadSettings reads the settings of a home. Errors: fs.ErrNotExist when nothing was set up, *SettingsError.
 func ReadSettings(home *Home) (Settings, error) {
+	info, err := home.Root.Lstat(plan.SettingsPath)
+	if err != nil {
+		return Settings{}, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSettingsBytes {
+		return Settings{}, &SettingsError{"is no file of the size of settings"}
+	}
 	data, err := home.Root.ReadFile(plan.SettingsPath)
 	if err != nil {
 		return Settings{}, err
 	}
 	var s Settings
 	if err := json.Unmarshal(data, &s); err != nil {
-		return Settings{}, fmt.Errorf("%s was not written by slipway: %w", plan.SettingsPath, err)
+		return Settings{}, &SettingsError{"is damaged: " + err.Error()}
 	}
-	if s.SchemaVersion > plan.SchemaVersion {
-		return Settings{}, fmt.Errorf("%s was written by a newer slipway", plan.SettingsPath)
+	switch {
+	case s.SchemaVersion > plan.SchemaVersion:
+		return Settings{}, &SettingsError{"was written by a newer slipway"}
+	case s.Decisions.Model.ID == "" || s.Decisions.Request.Port < 1 || s.Decisions.Request.Port > 65535:
+		return Settings{}, &SettingsError{"is damaged: it names no model or no port"}
 	}
 	return s, nil
 }
@@ -76,7 +93,20 @@ func (w settingsWorker) Do(_ context.Context, home *Home, _ func(Event)) (Outcom
 	if data, err := home.Root.ReadFile(plan.SettingsPath); err == nil && bytes.Equal(data, w.bytes()) {
 		return out, nil
 	}
+	if err := setAsideSettings(home); err != nil {
+		return out, err
+	}
 	return out, WriteFile(home.Root, plan.SettingsPath, w.bytes(), 0o600)
+}
+
+// setAsideSettings moves damaged settings out of the way; good ones stay.
+func setAsideSettings(home *Home) error {
+	var damaged *SettingsError
+	if _, err := ReadSettings(home); !errors.As(err, &damaged) {
+		return nil
+	}
+	_, err := setAside(home, plan.SettingsPath, plan.SettingsPath+".damaged-")
+	return err
 }
 
 // WriteSettings writes settings as they were. The caller holds the lock.

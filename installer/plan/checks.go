@@ -76,6 +76,9 @@ func checksOf(p Plan, w World, s Standing) []Check {
 		record("engine", w.EngineWhole, !w.EngineWhole && w.EngineProblem+w.EngineUntrusted != "", engine, "slipway-server, built from source or prebuilt", EngineBlocked, TrustBlocked),
 		record("settings", w.SettingsWhole, false, map[bool]string{true: "as planned", false: "not written or different"}[w.SettingsWhole], SettingsPath+" says what is planned"),
 	}
+	if w.JournalDamage != "" {
+		checks = append(checks, record("journal", false, true, w.JournalDamage, "no plan is open, or its journal is whole", JournalBlocked))
+	}
 	if d.Request.Launch {
 		c := record("server", w.ServerRunning, w.ServerHung || hasBlocker(s, PortBlocked), server,
 			fmt.Sprintf("our server answers on 127.0.0.1:%d", d.Request.Port), PortBlocked)

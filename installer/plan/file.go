@@ -15,8 +15,8 @@ type ErrFile struct{ Why string }
 
 func (e *ErrFile) Error() string { return "plan file: " + e.Why }
 
-// maxFileBytes bounds a plan file; a real one has about 5 KB.
-const maxFileBytes = 1 << 20
+// MaxFileBytes bounds a plan file; a real one has about 5 KB.
+const MaxFileBytes = 1 << 20
 
 // WriteFile gives the bytes of the plan file.
 func WriteFile(p Plan) []byte {
@@ -32,8 +32,8 @@ func WriteFile(p Plan) []byte {
 
 // ReadFile takes request, home and digest from a plan file. Everything else in it is for the reader only.
 func ReadFile(data []byte) (request Request, home, digest string, err error) {
-	if len(data) > maxFileBytes {
-		return Request{}, "", "", &ErrFile{fmt.Sprintf("has %d bytes, at most %d are read", len(data), maxFileBytes)}
+	if len(data) > MaxFileBytes {
+		return Request{}, "", "", &ErrFile{fmt.Sprintf("has more than %d bytes, and no plan has", MaxFileBytes)}
 	}
 	var p Plan
 	dec := json.NewDecoder(bytes.NewReader(data))

@@ -16,9 +16,10 @@ const (
 
 // World is one look at what is there. It holds observations only.
 type World struct {
-	HomeReady    bool   // our home with marker and folders
-	HomeRefused  string // why the home cannot be ours; empty when it can
-	HomeConflict string // what stands where one of our folders should be
+	HomeReady     bool   // our home with marker and folders
+	HomeRefused   string // why the home cannot be ours; empty when it can
+	JournalDamage string // what is wrong with the journal of an open plan; empty when nothing is
+	HomeConflict  string // what stands where one of our folders should be
 
 	ModelMissingBytes int64  // of the lock's files, what is not whole yet; 0 when all are
 	ModelWhole        bool   // every file is there with its hash
@@ -64,15 +65,16 @@ type BlockerKind string
 
 // The kinds of blockers.
 const (
-	HomeBlocked   BlockerKind = "home"
-	FolderBlocked BlockerKind = "folder"
-	ModelBlocked  BlockerKind = "model"
-	EngineBlocked BlockerKind = "engine"
-	TrustBlocked  BlockerKind = "engine-not-trusted"
-	PortBlocked   BlockerKind = "port"
-	StopBlocked   BlockerKind = "neighbor"
-	SpaceBlocked  BlockerKind = "space"
-	MemoryBlocked BlockerKind = "memory"
+	HomeBlocked    BlockerKind = "home"
+	FolderBlocked  BlockerKind = "folder"
+	JournalBlocked BlockerKind = "journal"
+	ModelBlocked   BlockerKind = "model"
+	EngineBlocked  BlockerKind = "engine"
+	TrustBlocked   BlockerKind = "engine-not-trusted"
+	PortBlocked    BlockerKind = "port"
+	StopBlocked    BlockerKind = "neighbor"
+	SpaceBlocked   BlockerKind = "space"
+	MemoryBlocked  BlockerKind = "memory"
 )
 
 // Check is one record of a check, in the shape that every verb uses.
@@ -129,6 +131,11 @@ func Judge(p Plan, w World) Standing {
 	if w.HomeRefused != "" {
 		block(HomeAction, Blocker{Kind: HomeBlocked, Sentence: w.HomeRefused,
 			Fix: "Choose another folder with --home, or an empty one."})
+	}
+	if w.JournalDamage != "" {
+		block(HomeAction, Blocker{Kind: JournalBlocked, Sentence: w.JournalDamage,
+			Fix:     "The files themselves are checked by their hashes, so setting the journal aside loses nothing: add --set-aside-journal.",
+			Command: []string{"slipway", "setup", "--set-aside-journal"}})
 	}
 	if w.HomeConflict != "" {
 		block(HomeAction, Blocker{Kind: FolderBlocked, Sentence: w.HomeConflict,

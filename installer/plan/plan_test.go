@@ -74,7 +74,7 @@ func TestPlanFileIsReadBackAndAnythingElseIsRefused(t *testing.T) {
 		"cut":           string(file[:len(file)/2]),
 		"unknown field": strings.Replace(string(file), `"schema_version"`, `"run": "rm", "schema_version"`, 1),
 		"newer schema":  strings.Replace(string(file), `"schema_version": 1`, `"schema_version": 2`, 1),
-		"too long":      strings.Repeat(" ", maxFileBytes+1),
+		"too long":      strings.Repeat(" ", MaxFileBytes+1),
 	} {
 		if _, _, _, err := ReadFile([]byte(data)); err == nil {
 			t.Errorf("%s: accepted", name)
