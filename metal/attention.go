@@ -43,7 +43,7 @@ func partialFloats(q *kernels.AttentionDecodeParams) int {
 // decodes tells whether a segment's rows go by attention_decode.
 func (p *pass) decodes(o *op, g *device.Segment) bool {
 	name := decodeNames[o.headDim]
-	return name != "" && g.N <= decodeRows && p.either(variant{library: "attention_decode", name: name, threads: 128}, variant{}).name != ""
+	return name != "" && g.N <= decodeRows && p.dev.either(variant{library: "attention_decode", name: name, threads: 128}, variant{}).name != ""
 }
 
 // encodeAttention runs the segments side by side; those that decode meet again in attention_combine.
@@ -99,7 +99,7 @@ func (p *pass) encodeTiles(e *encoder, o *op, segment int) error {
 	params := o.attentionParams(g)
 	v := variant{library: "attention_plain", name: "attention_plain", threads: 128}
 	if name := flashNames[o.headDim]; name != "" {
-		v = p.either(variant{library: "attention_flash", name: name, threads: 128}, v)
+		v = p.dev.either(variant{library: "attention_flash", name: name, threads: 128}, v)
 	}
 	grid, group := groups(int(params.Heads), g.N, plane), plane
 	if v.library == "attention_flash" {

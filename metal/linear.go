@@ -53,13 +53,13 @@ func (p *pass) linearVariant(m *matrix, rows int) (v variant, grid, group [3]int
 	case rows <= gemvRows && few:
 		fast := variant{library: "linear_gemv", name: "linear_gemv_" + kind, constants: m.weightConstants(), count: 4, threads: 64}
 		fast.constants[3] = u32(rows)
-		v = p.either(fast, v)
+		v = p.dev.either(fast, v)
 	case rows > gemvRows && many:
 		fast := variant{library: "linear_gemm", name: "linear_gemm_" + kind + "_f16", constants: m.weightConstants(), count: 3, threads: 128}
 		if p.dev.opt.BF16 {
 			fast.name = "linear_gemm_" + kind + "_bf16"
 		}
-		v = p.either(fast, v)
+		v = p.dev.either(fast, v)
 	}
 	switch v.library {
 	case "linear_gemv":

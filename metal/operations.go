@@ -57,9 +57,9 @@ func groups(x, y int, group [3]int) [3]int {
 }
 
 // either returns the fast variant where it may be used and its pipeline can be made, else plain.
-func (p *pass) either(fast, plain variant) variant {
-	if p.dev.fast(fast.library) {
-		if _, err := p.dev.pipeline(fast); err == nil {
+func (d *Device) either(fast, plain variant) variant {
+	if d.fast(fast.library) {
+		if _, err := d.pipeline(fast); err == nil {
 			return fast
 		}
 	}
@@ -108,7 +108,7 @@ func (p *pass) encodeEmbed(e *encoder, o *op) error {
 
 func (p *pass) encodeNorm(e *encoder, o *op) error {
 	params := kernels.RMSNormParams{Rows: u32(o.rows), Cols: u32(o.a.cols), Stride: u32(o.dst.cols), Column: u32(o.column), Eps: o.eps}
-	v := p.either(variant{library: "rms_norm", name: "rms_norm", threads: 256}, variant{library: "rms_norm_plain", name: "rms_norm_plain", threads: 64})
+	v := p.dev.either(variant{library: "rms_norm", name: "rms_norm", threads: 256}, variant{library: "rms_norm_plain", name: "rms_norm_plain", threads: 64})
 	grid, group := [3]int{o.rows, 1, 1}, [3]int{256, 1, 1}
 	if v.threads == 64 {
 		grid, group = groups(o.rows, 1, flat), flat
@@ -145,6 +145,9 @@ func (p *pass) encodeConv(e *encoder, o *op) error {
 		params := kernels.ConvParams{Rows: u32(g.N), Channels: u32(n)}
 		err := e.run(variant{library: "conv", name: "conv", threads: 64}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(n, 1, flat), flat, float64(8*g.N*n), 0,
 			o.dst.from(g.Row, 1, write), o.a.from(g.Row, 2, read), o.b.use(3, constant), use{s.b, 4 * s.tailAt(o.layer), 4, write})
+		if err == nil {
+			err = s.recordConv(e, o.layer, g.N, o.a.from(g.Row, 2, read))
+		}
 		if err != nil {
 			return err
 		}
@@ -175,10 +178,19 @@ func (p *pass) encodeDelta(e *encoder, o *op) error {
 
 func (p *pass) encodeDeltaSegment(e *encoder, o *op, g *device.Segment) error {
 	s := g.State.(*state)
-	params := kernels.DeltaStepParams{Rows: u32(g.N), KeyHeads: u32(s.g.KeyHeads), ValueHeads: u32(s.g.ValueHeads), KeyDim: u32(s.g.KeyDim), ValueDim: u32(s.g.ValueDim)}
+	qkv, alpha, beta := o.a.from(g.Row, 2, read), o.b.from(g.Row, 3, read), o.c.from(g.Row, 4, read)
+	if err := s.recordDelta(e, o.layer, g.N, qkv, alpha, beta); err != nil {
+		return err
+	}
+	return s.deltaStep(e, o.layer, g.N, o.dst.from(g.Row, 1, write), qkv, alpha, beta)
+}
+
+// deltaStep advances a layer by n rows: dst, qkv, alpha and beta at indices 1 to 4.
+func (s *state) deltaStep(e *encoder, layer, n int, dst, qkv, alpha, beta use) error {
+	params := kernels.DeltaStepParams{Rows: u32(n), KeyHeads: u32(s.g.KeyHeads), ValueHeads: u32(s.g.ValueHeads), KeyDim: u32(s.g.KeyDim), ValueDim: u32(s.g.ValueDim)}
 	v := variant{library: "delta_step_plain", name: "delta_step_plain", threads: 32}
 	if name := fastKeyDims[s.g.KeyDim]; name != "" {
-		v = p.either(variant{library: "delta_step", name: name, threads: 128}, v)
+		v = s.dev.either(variant{library: "delta_step", name: name, threads: 128}, v)
 	}
 	group := [3]int{32, 1, 1}
 	grid := groups(s.g.ValueDim, s.g.ValueHeads, group)
@@ -186,15 +198,15 @@ func (p *pass) encodeDeltaSegment(e *encoder, o *op, g *device.Segment) error {
 		group = [3]int{128, 1, 1}
 		grid = [3]int{divide(s.g.ValueDim, 4), s.g.ValueHeads, 1}
 	}
-	flops := 8 * float64(g.N*s.matrixFloats())
+	flops := 8 * float64(n*s.matrixFloats())
 	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(8*s.matrixFloats()), flops*8, // a chain of dependent steps
-		o.dst.from(g.Row, 1, write), o.a.from(g.Row, 2, read), o.b.from(g.Row, 3, read), o.c.from(g.Row, 4, read), use{s.b, 4 * s.matrixAt(o.layer), 5, write})
+		dst, qkv, alpha, beta, use{s.b, 4 * s.matrixAt(layer), 5, write})
 }
 
 func (p *pass) encodeGatedNorm(e *encoder, o *op) error {
 	n := o.rows * (o.dst.cols / o.headDim)
 	params := kernels.GatedNormParams{Heads: u32(n), Dim: u32(o.headDim), Eps: o.eps}
-	v := p.either(variant{library: "gated_norm", name: "gated_norm", threads: 128}, variant{library: "gated_norm_plain", name: "gated_norm_plain", threads: 64})
+	v := p.dev.either(variant{library: "gated_norm", name: "gated_norm", threads: 128}, variant{library: "gated_norm_plain", name: "gated_norm_plain", threads: 64})
 	grid, group := [3]int{divide(n, 4), 1, 1}, [3]int{128, 1, 1}
 	if v.threads == 64 {
 		grid, group = groups(n, 1, flat), flat
@@ -207,7 +219,7 @@ func (p *pass) encodeAttentionInput(e *encoder, o *op) error {
 	d := o.headDim
 	heads := o.dst.cols / d
 	params := kernels.AttentionInputParams{Rows: u32(o.rows), Heads: u32(heads), KVHeads: u32(o.kv.g.Heads), Dim: u32(d), Pairs: u32(o.f.cols / 2), Eps: o.eps}
-	v := p.either(variant{library: "attention_input", name: "attention_input", threads: 32}, variant{library: "attention_input_plain", name: "attention_input_plain", threads: 128})
+	v := p.dev.either(variant{library: "attention_input", name: "attention_input", threads: 32}, variant{library: "attention_input_plain", name: "attention_input_plain", threads: 128})
 	all := heads + 2*o.kv.g.Heads
 	grid, group := [3]int{all, o.rows, 1}, [3]int{32, 1, 1}
 	if v.threads == 128 {

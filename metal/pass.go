@@ -203,6 +203,9 @@ func (p *pass) Run(ctx context.Context) error {
 	if err := p.layMeta(); err != nil {
 		return err
 	}
+	if err := p.beginStates(); err != nil {
+		return err
+	}
 	return p.dev.runtime.Pool(func() error {
 		e := &p.encoder
 		e.begin(p.dev)
@@ -220,6 +223,31 @@ func (p *pass) Run(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// beginStates prepares the tapes of the segments that move a state.
+func (p *pass) beginStates() error {
+	moves := false
+	for i := range p.ops {
+		moves = moves || p.ops[i].kind == opDelta
+	}
+	for i := range p.segments {
+		s, ok := p.segments[i].State.(*state)
+		if !ok {
+			continue
+		}
+		if s.broken != nil {
+			return fmt.Errorf("an earlier replay of the state failed: %w", s.broken)
+		}
+		if !moves {
+			s.passBy()
+			continue
+		}
+		if err := s.beginPass(p.segments[i].N); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // GPUSeconds is how long the GPU worked on the last Run.

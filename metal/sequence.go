@@ -85,11 +85,14 @@ func half(b []byte) float32 {
 	return *(*float32)(unsafe.Pointer(&bits))
 }
 
-// state keeps all layers in one buffer: S [layers, Hv, Dv, Dk], then tails [layers, taps-1, channels]. It implements device.State.
+// state keeps all layers in one buffer: S [layers, Hv, Dv, Dk], then tails [layers, taps-1, channels]. It implements
+// device.TapedState.
 type state struct {
-	dev *Device
-	g   device.StateGeometry
-	b   *mtl.Buffer
+	dev    *Device
+	g      device.StateGeometry
+	b      *mtl.Buffer
+	rec    *recording // nil: no tape
+	broken error      // of a replay: the state is not what it should be
 }
 
 // convTaps is the only kernel size of the family.
@@ -119,9 +122,17 @@ func (s *state) tailAt(layer int) int {
 }
 
 func (s *state) Geometry() device.StateGeometry { return s.g }
-func (s *state) Reset()                         { clear(s.b.Bytes) }
+
+func (s *state) Reset() {
+	s.forget()
+	s.broken = nil
+	clear(s.b.Bytes)
+}
+
 func (s *state) Copy(from device.State) {
 	f := from.(*state)
+	s.forget()
+	s.broken = f.broken
 	if f.g != s.g {
 		panic("metal: Copy between states of other shapes")
 	}
@@ -137,4 +148,12 @@ func (s *state) Bytes() int64 {
 	return 4 * int64(s.g.Layers) * int64(s.matrixFloats()+s.tailFloats())
 }
 
-func (s *state) Release() { s.dev.free(s.b); s.b = nil }
+func (s *state) Release() {
+	if s.rec != nil {
+		s.rec.tape.Release()
+		s.rec.base.Release()
+		s.rec = nil
+	}
+	s.dev.free(s.b)
+	s.b = nil
+}

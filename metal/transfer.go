@@ -28,5 +28,10 @@ func (k *kv) pageRuns(page int32, tokens int, visit func([]byte)) {
 	}
 }
 
-func (s *state) ReadAll(dst []byte)  { copy(dst[:s.Bytes()], s.b.Bytes) }
-func (s *state) WriteAll(src []byte) { copy(s.b.Bytes, src[:s.Bytes()]) }
+func (s *state) ReadAll(dst []byte) { copy(dst[:s.Bytes()], s.b.Bytes) }
+
+func (s *state) WriteAll(src []byte) {
+	s.forget()
+	s.broken = nil
+	copy(s.b.Bytes, src[:s.Bytes()])
+}

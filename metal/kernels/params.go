@@ -15,6 +15,7 @@ type (
 	ConvParams       struct{ Rows, Channels uint32 }
 	DeltaGatesParams struct{ Count, Heads uint32 }
 	DeltaStepParams  struct{ Rows, KeyHeads, ValueHeads, KeyDim, ValueDim uint32 }
+	TapeParams       struct{ QKVCount, GateCount uint32 }
 	GatedNormParams  struct {
 		Heads, Dim uint32
 		Eps        float32
