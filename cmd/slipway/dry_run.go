@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -146,10 +147,15 @@ func (s *session) recorded(path string) (plan.Request, bool) {
 		return plan.Request{}, false
 	}
 	receipts, err := home.Receipts()
-	if err != nil || len(receipts) == 0 || !receipts[len(receipts)-1].Complete {
+	if err != nil {
 		return plan.Request{}, false
 	}
-	return receipts[len(receipts)-1].Decisions.Request, true
+	for _, receipt := range slices.Backward(receipts) {
+		if receipt.Complete {
+			return receipt.Decisions.Request, true
+		}
+	}
+	return plan.Request{}, false
 }
 
 // settingsInto fills what was left out with what is set up.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -52,7 +54,7 @@ func upgrade(s *session, c *cli.Context) error {
 	}
 	done, err := s.apply(prepared)
 	if err != nil {
-		return s.rollBack(c, old, s.stopped(err, append([]string{"upgrade"}, homeArgs(c)...)))
+		return s.rollBack(c, prepared, old, s.stopped(err, append([]string{"upgrade"}, homeArgs(c)...)))
 	}
 	if old.settings != nil && old.settings.Decisions.Engine.ID != prepared.Plan.Decisions.Engine.ID {
 		if err := s.removeEngine(c.String("home"), old.settings.Decisions.Engine.ID); err != nil {
@@ -107,10 +109,12 @@ func (s *session) whatServes(path string) serving {
 	return was
 }
 
-// rollBack brings a server back that ran before a run and was replaced by one that did not start: the old settings, then
-// the old server. Where nothing ran before, or what ran still runs, there is nothing to bring back.
-func (s *session) rollBack(c *cli.Context, old serving, cause error) error {
-	if old.settings == nil || old.record == nil {
+// rollBack undoes what a run that failed changed of a working set-up: the old settings come back, the plan that failed is
+// closed, and the old server runs again if it was replaced by one that did not start. A run that a person stopped stays
+// open, because the same command goes on with it; only a server that is gone comes back then. Where nothing was set up
+// before, or this run changed nothing, there is nothing to undo.
+func (s *session) rollBack(c *cli.Context, p installer.Prepared, old serving, cause error) error {
+	if old.settings == nil {
 		return cause
 	}
 	home, err := s.openHome(c.String("home"))
@@ -118,9 +122,22 @@ func (s *session) rollBack(c *cli.Context, old serving, cause error) error {
 		return cause
 	}
 	defer home.Close()
+	if open, err := apply.OpenDigest(home); err != nil || open != p.Plan.Digest {
+		return cause // this run did not begin
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Minute)
 	defer cancel()
-	if status, err := launch.Look(ctx, home.Root, home.Path); err != nil || status.State == launch.Running {
+	status, err := launch.Look(ctx, home.Root, home.Path)
+	if err != nil {
+		return cause
+	}
+	now, err := apply.ReadSettings(home)
+	changed := err != nil || !reflect.DeepEqual(now, *old.settings)
+	lost := old.record != nil && status.State != launch.Running
+	if s.ctx.Err() != nil {
+		changed = false
+	}
+	if !changed && !lost {
 		return cause
 	}
 	lock, err := home.Lock("slipway " + s.verb)
@@ -133,10 +150,26 @@ func (s *session) rollBack(c *cli.Context, old serving, cause error) error {
 		f.then = fmt.Sprintf("The old settings could not be written back: %v", err)
 		return f
 	}
-	if _, err := launch.Start(ctx, home.Root, home.Path, old.record.Settings, false); err != nil {
-		f.then = fmt.Sprintf("The old server did not come back either: %v", err)
-		return f
+	if s.ctx.Err() == nil {
+		if err := apply.GiveUp(home, p.Plan.Digest, apply.Options{Version: version, Now: time.Now}); err != nil {
+			f.then = fmt.Sprintf("The old settings are back, and the plan that failed could not be closed: %v", err)
+			return f
+		}
+		if s.verb == "upgrade" && errors.As(cause, new(*launch.UnfitError)) {
+			f.then, f.next = "Mend the source, then run the same command again.", []string{"status"}
+		}
+		f.then = "The old settings are back. " + f.then
 	}
-	f.then = "The old server runs again. " + f.then
+	switch {
+	case lost:
+		if _, err := launch.Start(ctx, home.Root, home.Path, old.record.Settings, false); err != nil {
+			f.then = fmt.Sprintf("The old settings are back, and the old server did not come back: %v", err)
+			f.next = []string{"up"}
+			return f
+		}
+		f.then = "The old server runs again. " + f.then
+	case old.record != nil:
+		f.then = "The old server runs on. " + f.then
+	}
 	return f
 }

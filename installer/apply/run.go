@@ -216,6 +216,31 @@ func checkAll(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, op
 
 // settle writes the receipt of a plan that was given up for this one, from its journal, and begins this one's journal.
 func settle(home *Home, journal *Journal, records []record, p plan.Plan, opt Options) error {
+	if err := noteGivenUp(home, records, opt); err != nil {
+		return err
+	}
+	return journal.restart(p.Digest)
+}
+
+// GiveUp closes the open plan of a digest without finishing it: a receipt lists what it made, so that uninstall finds it.
+// Where another plan or none is open it does nothing. The caller holds the lock.
+func GiveUp(home *Home, digest string, opt Options) error {
+	open, err := OpenDigest(home)
+	if err != nil || open != digest {
+		return err
+	}
+	journal, _, err := openJournal(home, digest, opt.stamp)
+	if err != nil {
+		return err
+	}
+	defer journal.close()
+	if err := noteGivenUp(home, journal.records, opt); err != nil {
+		return err
+	}
+	return journal.end()
+}
+
+func noteGivenUp(home *Home, records []record, opt Options) error {
 	receipt, err := home.Receipt(records[0].Digest)
 	if errors.Is(err, fs.ErrNotExist) {
 		receipt = Receipt{SchemaVersion: plan.SchemaVersion, Digest: records[0].Digest, Version: opt.Version}
@@ -233,10 +258,7 @@ func settle(home *Home, journal *Journal, records []record, p plan.Plan, opt Opt
 		}
 	}
 	receipt.Time = opt.stamp()
-	if err := home.writeReceipt(receipt); err != nil {
-		return err
-	}
-	return journal.restart(p.Digest)
+	return home.writeReceipt(receipt)
 }
 
 // settledItems lists the folders that an unfinished action may have made; files in them without a final name are swept
