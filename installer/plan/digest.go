@@ -21,7 +21,7 @@ func digest(p Plan) string {
 
 // Canonical writes a value as JSON with keys sorted, no spaces and no HTML escapes: RFC 8785 for the values that plans
 // hold (strings, booleans, integers below 2^53, arrays, objects). Numbers keep the form in which encoding/json writes
-// integers; floats are refused because their canonical form is not implemented here.
+// integers; floats are refused because they have no canonical form here.
 func Canonical(v any) ([]byte, error) {
 	plain, err := json.Marshal(v)
 	if err != nil {
