@@ -112,3 +112,44 @@ func TestNoCacheDiskWritesNothing(t *testing.T) {
 		t.Errorf("the folder is there: %v", err)
 	}
 }
+
+func TestCacheVerbsShowAndClear(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	p := serving(t, "--cache-disk", dir, "--window", "512")
+	turnOf(t, p, []message{user("Hello")})
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string // on stdout or stderr
+	}{
+		"clear under a running server": {[]string{"cache", "clear", "--cache-disk", dir}, exitUsage, "another server uses"},
+		"no folder":                    {[]string{"cache", "show"}, exitUsage, "--cache-disk is missing"},
+		"somebody's folder":            {[]string{"cache", "clear", "--cache-disk", t.TempDir()}, exitUsage, "no cache folder of slipway"},
+		"no such command":              {[]string{"cache", "burn"}, exitUsage, `no command "burn"`},
+		"no command":                   {[]string{"cache"}, exitUsage, "there are show and clear"},
+		"argument":                     {[]string{"cache", "show", "x"}, exitUsage, "takes no argument"},
+		"unknown flag":                 {[]string{"cache", "show", "--deep"}, exitUsage, "deep"},
+	} {
+		if code, out, errOut := finished(t, c.args...); code != c.code || !strings.Contains(out+errOut, c.want) {
+			t.Errorf("%s: exit code %d: %s%s", name, code, out, errOut)
+		}
+	}
+	p.Process.Signal(syscall.SIGTERM)
+	p.ended(t)
+	show := func() (c struct{ Points, Pages int }) {
+		code, out, errOut := finished(t, "cache", "show", "--cache-disk", dir)
+		if err := json.Unmarshal([]byte(out), &c); code != exitOK || err != nil {
+			t.Fatalf("exit code %d, %v: %s%s", code, err, out, errOut)
+		}
+		return c
+	}
+	if c := show(); c.Points == 0 {
+		t.Errorf("nothing is shown: %+v", c)
+	}
+	if code, _, errOut := finished(t, "cache", "clear", "--cache-disk", dir); code != exitOK {
+		t.Errorf("exit code %d: %s", code, errOut)
+	}
+	if c := show(); c.Points+c.Pages != 0 {
+		t.Errorf("after clearing %+v", c)
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"slipway/engine/api"
-	"slipway/engine/device/cpu"
+	"slipway/engine/device"
 	"slipway/engine/memory"
 	"slipway/engine/memory/disk"
 	"slipway/engine/memory/keep"
@@ -20,7 +20,8 @@ import (
 // loaded is a model in memory with its text side.
 type loaded struct {
 	checkpoint *weights.Checkpoint
-	device     *cpu.Device
+	device     device.Device
+	notes      []string // about the device, for the log
 	network    *network
 	text       *text.Model
 	defaults   sample.Params
@@ -70,7 +71,9 @@ func load(s settings) (l *loaded, err error) {
 		l.extraPages = extraPages(config, s.cacheMemory)
 		options.ExtraPages, options.TapeTokens = l.extraPages, tapeTokens
 	}
-	l.device = cpu.New(0)
+	if l.device, l.notes, err = openDevice(s.device); err != nil {
+		return l, err
+	}
 	n, err := model.Load(l.device, l.checkpoint, options)
 	if err != nil {
 		return l, err
@@ -94,7 +97,9 @@ func (l *loaded) reload(s settings, options model.Options) (n *model.Network, er
 	if l.checkpoint, err = weights.Open(s.modelDir); err != nil {
 		return nil, err
 	}
-	l.device = cpu.New(0)
+	if l.device, l.notes, err = openDevice(s.device); err != nil {
+		return nil, err
+	}
 	key, err := l.keyOf(s)
 	if err != nil {
 		return nil, err

@@ -64,16 +64,16 @@ func newApp(out, errOut io.Writer) *cli.App {
 		Writer:          errOut,
 		ErrWriter:       errOut,
 		HideHelpCommand: true,
-		Commands:        []*cli.Command{serveVerb(errOut), probeVerb(out)},
+		Commands:        []*cli.Command{serveVerb(errOut), probeVerb(out), cacheVerb(out)},
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return usage("%v; see slipway-server --help", err) },
 		CommandNotFound: func(*cli.Context, string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no command %q; there are serve and probe", c.Args().First())
+				return usage("there is no command %q; there are serve, probe and cache", c.Args().First())
 			}
 			cli.ShowAppHelp(c)
-			return usage("a command is missing; there are serve and probe")
+			return usage("a command is missing; there are serve, probe and cache")
 		},
 	}
 	cli.VersionPrinter = func(*cli.Context) { fmt.Fprintln(out, "slipway-server", version) }
@@ -87,6 +87,12 @@ func guard(command *cli.Command) {
 	command.HideHelpCommand = true
 	command.OnUsageError = func(_ *cli.Context, err error, _ bool) error {
 		return usage("%s: %v; see slipway-server %s --help", command.Name, err, command.Name)
+	}
+	if len(command.Subcommands) > 0 {
+		for _, sub := range command.Subcommands {
+			guard(sub)
+		}
+		return // its argument is the command behind it
 	}
 	command.Before = func(c *cli.Context) error {
 		args := c.Args().Slice()

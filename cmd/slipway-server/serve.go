@@ -85,6 +85,9 @@ func serveModel(s settings, errOut io.Writer) error {
 	door.open(api.New(options).Handler())
 	log.Info("loaded", "model", s.modelID, "device", s.device, "window_tokens", engine.WindowTokens(), "parallel", s.parallel,
 		"took", time.Since(started).Round(time.Millisecond))
+	for _, note := range loaded.notes {
+		log.Warn(note)
+	}
 	fmt.Fprintf(errOut, "slipway-server: ready at %s/v1\n", urlOf(listener.Addr()))
 
 	select {
