@@ -22,6 +22,9 @@ func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, 
 	case k.damage != nil:
 		return w, k.damage
 	}
+	if k.view.Closed != "" {
+		w.HomeClosed = k.view.Closed + "."
+	}
 	if err := k.view.Err; err != nil {
 		if err.Conflict {
 			w.HomeConflict = err.Error() + "."

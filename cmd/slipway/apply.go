@@ -78,7 +78,7 @@ func applyPlan(s *session, c *cli.Context) error {
 	old := s.whatServes(c.String("home"))
 	done, err := s.apply(prepared)
 	if err != nil {
-		return s.rollBack(c, prepared, old, s.stopped(err, applyArgs(c)))
+		return s.rollBack(c, prepared, old, err, applyArgs(c))
 	}
 	return finishSetup(s, c, prepared, done)
 }

@@ -64,7 +64,7 @@ func setup(s *session, c *cli.Context) error {
 	old := s.whatServes(ask.Home)
 	done, err := s.apply(prepared)
 	if err != nil {
-		return s.rollBack(c, prepared, old, s.stopped(err, append([]string{"setup"}, choiceArgs(c)...)))
+		return s.rollBack(c, prepared, old, err, append([]string{"setup"}, choiceArgs(c)...))
 	}
 	return finishSetup(s, c, prepared, done)
 }

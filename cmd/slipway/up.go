@@ -56,7 +56,7 @@ func up(s *session, c *cli.Context) error {
 	if prepared.Standing.PendingCount() > 0 || prepared.Open {
 		old := s.whatServes(c.String("home"))
 		if done, err = s.apply(prepared); err != nil {
-			return s.rollBack(c, prepared, old, s.stopped(err, append([]string{"up"}, homeArgs(c)...)))
+			return s.rollBack(c, prepared, old, err, append([]string{"up"}, homeArgs(c)...))
 		}
 	}
 	if c.Bool("attach") {

@@ -54,7 +54,7 @@ func upgrade(s *session, c *cli.Context) error {
 	}
 	done, err := s.apply(prepared)
 	if err != nil {
-		return s.rollBack(c, prepared, old, s.stopped(err, append([]string{"upgrade"}, homeArgs(c)...)))
+		return s.rollBack(c, prepared, old, err, append([]string{"upgrade"}, homeArgs(c)...))
 	}
 	if old.settings != nil && old.settings.Decisions.Engine.ID != prepared.Plan.Decisions.Engine.ID {
 		if err := s.removeEngine(c.String("home"), old.settings.Decisions.Engine.ID); err != nil {
@@ -113,12 +113,13 @@ func (s *session) whatServes(path string) serving {
 // closed, and the old server runs again if it was replaced by one that did not start. A run that a person stopped stays
 // open, because the same command goes on with it; only a server that is gone comes back then. Where nothing was set up
 // before, or this run changed nothing, there is nothing to undo.
-func (s *session) rollBack(c *cli.Context, p installer.Prepared, old serving, cause error) error {
+func (s *session) rollBack(c *cli.Context, p installer.Prepared, old serving, err error, again []string) error {
+	cause := s.stopped(err, again)
 	if old.settings == nil {
 		return cause
 	}
-	home, err := s.openHome(c.String("home"))
-	if err != nil {
+	home, openErr := s.openHome(c.String("home"))
+	if openErr != nil {
 		return cause
 	}
 	defer home.Close()
@@ -127,12 +128,12 @@ func (s *session) rollBack(c *cli.Context, p installer.Prepared, old serving, ca
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Minute)
 	defer cancel()
-	status, err := launch.Look(ctx, home.Root, home.Path)
-	if err != nil {
+	status, lookErr := launch.Look(ctx, home.Root, home.Path)
+	if lookErr != nil {
 		return cause
 	}
-	now, err := apply.ReadSettings(home)
-	changed := err != nil || !reflect.DeepEqual(now, *old.settings)
+	now, readErr := apply.ReadSettings(home)
+	changed := readErr != nil || !reflect.DeepEqual(now, *old.settings)
 	lost := old.record != nil && status.State != launch.Running
 	if s.ctx.Err() != nil {
 		changed = false
@@ -140,8 +141,8 @@ func (s *session) rollBack(c *cli.Context, p installer.Prepared, old serving, ca
 	if !changed && !lost {
 		return cause
 	}
-	lock, err := home.Lock("slipway " + s.verb)
-	if err != nil {
+	lock, lockErr := home.Lock("slipway " + s.verb)
+	if lockErr != nil {
 		return cause
 	}
 	defer lock.Release()
@@ -155,7 +156,7 @@ func (s *session) rollBack(c *cli.Context, p installer.Prepared, old serving, ca
 			f.then = fmt.Sprintf("The old settings are back, and the plan that failed could not be closed: %v", err)
 			return f
 		}
-		if s.verb == "upgrade" && errors.As(cause, new(*launch.UnfitError)) {
+		if s.verb == "upgrade" && errors.As(err, new(*launch.UnfitError)) {
 			f.then, f.next = "Mend the source, then run the same command again.", []string{"status"}
 		}
 		f.then = "The old settings are back. " + f.then

@@ -72,9 +72,18 @@ func TestSetupOnAReadOnlyVolume(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	r.home = filepath.Join(volume, "home")
-	code, _, errOut := r.run(nil, r.setupArgs("--yes")...)
-	if code != exitHuman || !strings.Contains(errOut, "read-only") {
-		t.Fatalf("exit code %d\n%s", code, errOut)
+	for _, row := range []struct {
+		args []string
+		code int
+	}{
+		{r.setupArgs("--yes"), exitHuman},
+		{r.setupArgs("--dry-run"), exitNotReady},
+		{[]string{"doctor"}, exitNotReady},
+	} {
+		code, out, errOut := r.run(nil, row.args...)
+		if code != row.code || !strings.Contains(out+errOut, "read-only") || strings.Contains(out, "nothing is in the way") {
+			t.Fatalf("%v: exit code %d\n%s%s", row.args, code, out, errOut)
+		}
 	}
 }
 
@@ -122,13 +131,18 @@ func TestSetupWithoutPermissionToWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := r.command(nil, r.setupArgs("--yes", "--home", filepath.Join(parent, "home"))...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
-	errOut := &watched{}
-	cmd.Stderr = errOut
-	cmd.Run()
-	if code := cmd.ProcessState.ExitCode(); code != exitHuman || !strings.Contains(errOut.text(), "permission") {
-		t.Fatalf("exit code %d\n%s", code, errOut.text())
+	for _, row := range []struct {
+		flag string
+		code int
+	}{{"--yes", exitHuman}, {"--dry-run", exitNotReady}} {
+		cmd := r.command(nil, r.setupArgs(row.flag, "--home", filepath.Join(parent, "home"))...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+		said := &watched{}
+		cmd.Stdout, cmd.Stderr = said, said
+		cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != row.code || !strings.Contains(said.text(), "permission") {
+			t.Fatalf("%s: exit code %d\n%s", row.flag, code, said.text())
+		}
 	}
 	if left, _ := os.ReadDir(parent); len(left) != 0 {
 		t.Fatal(fmt.Sprint("left: ", left))

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"slipway/installer/plan"
 	"slipway/installer/process"
 )
@@ -54,6 +56,8 @@ type HomeView struct {
 	Old    bool // its layout is older than this program's: upgrade migrates it
 	Ours   bool // marker and all folders are there
 	Err    *HomeError
+	// Closed says why nothing can be written there (or, where there is no home yet, why none can be made), "" when it can.
+	Closed string
 }
 
 // ResolveHome makes a home path absolute and resolves symbolic links as far as the path exists. "~" and "~/..." mean
@@ -98,6 +102,38 @@ func ResolveHome(path, userHome string) (string, error) {
 
 // LookHome looks and writes nothing. path comes from ResolveHome. userHome is the user's own folder, "" when unknown.
 func LookHome(path, userHome string) HomeView {
+	view := lookHome(path, userHome)
+	if view.Err == nil {
+		view.Closed = closed(view)
+	}
+	return view
+}
+
+// closed asks the system whether this user may write in the home and its folders, or make it.
+func closed(view HomeView) string {
+	places := []string{view.Path}
+	if view.Exists {
+		for _, name := range plan.Folders {
+			places = append(places, filepath.Join(view.Path, name))
+		}
+	} else {
+		for at := view.Path; ; at = filepath.Dir(at) {
+			if _, err := os.Lstat(at); err == nil || !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+				places = []string{at}
+				break
+			}
+		}
+	}
+	for _, place := range places {
+		err := unix.Faccessat(unix.AT_FDCWD, place, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.EPERM) {
+			return fmt.Sprintf("%s cannot be written to: %v", place, err)
+		}
+	}
+	return ""
+}
+
+func lookHome(path, userHome string) HomeView {
 	view := HomeView{Path: path}
 	refuse := func(why string) HomeView {
 		view.Err = &HomeError{Path: path, Why: why}

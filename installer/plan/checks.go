@@ -39,6 +39,10 @@ func checksOf(p Plan, w World, s Standing) []Check {
 	if why := orWords(w.HomeRefused, w.HomeConflict); why != "" {
 		home = why
 	}
+	closed := hasBlocker(s, HomeBlocked) && w.HomeClosed != ""
+	if closed {
+		home = w.HomeClosed
+	}
 	model := "not installed"
 	if w.ModelWhole {
 		model = "whole, hashes checked"
@@ -69,7 +73,7 @@ func checksOf(p Plan, w World, s Standing) []Check {
 	}
 	spaceFails := hasBlocker(s, SpaceBlocked)
 	checks := []Check{
-		record("home", w.HomeReady, w.HomeRefused != "" || w.HomeConflict != "", home, "a folder of ours at "+d.Home, HomeBlocked, FolderBlocked),
+		record("home", w.HomeReady, closed || w.HomeRefused != "" || w.HomeConflict != "", home, "a folder of ours at "+d.Home, HomeBlocked, FolderBlocked),
 		record("memory", w.NotFit == "", w.NotFit != "", memory, "the model, its state and a window fit", MemoryBlocked),
 		record("space", !spaceFails && w.FreeKnown, spaceFails, space, Bytes(needBytes(p, w))+" still needed", SpaceBlocked),
 		record("model", w.ModelWhole, !w.ModelWhole && w.ModelProblem != "", model, d.Model.ID+" in "+orWords(d.Model.Folder, "models"), ModelBlocked),

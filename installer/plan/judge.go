@@ -18,6 +18,7 @@ const (
 type World struct {
 	HomeReady     bool   // our home with marker and folders
 	HomeRefused   string // why the home cannot be ours; empty when it can
+	HomeClosed    string // why nothing can be written in the home, or no home can be made; empty when it can
 	JournalDamage string // what is wrong with the journal of an open plan; empty when nothing is
 	HomeConflict  string // what stands where one of our folders should be
 
@@ -132,6 +133,9 @@ func Judge(p Plan, w World) Standing {
 		block(HomeAction, Blocker{Kind: HomeBlocked, Sentence: w.HomeRefused,
 			Fix: "Choose another folder with --home, or an empty one."})
 	}
+	if w.HomeClosed != "" && w.HomeRefused == "" && !allDone(p, done) {
+		block(HomeAction, Blocker{Kind: HomeBlocked, Sentence: w.HomeClosed, Fix: "Choose another folder with --home, or mend its permissions."})
+	}
 	if w.JournalDamage != "" {
 		block(HomeAction, Blocker{Kind: JournalBlocked, Sentence: w.JournalDamage,
 			Fix:     "The files themselves are checked by their hashes, so setting the journal aside loses nothing: add --set-aside-journal.",
@@ -185,6 +189,15 @@ func Judge(p Plan, w World) Standing {
 	s.Ready = s.CanApply && w.HomeReady && w.ModelWhole && w.EngineWhole && w.SettingsWhole && !w.ServerHung
 	s.Checks = append(checksOf(p, w, s), w.Warnings...)
 	return s
+}
+
+func allDone(p Plan, done map[Kind]bool) bool {
+	for _, a := range p.Actions {
+		if !done[a.Kind] {
+			return false
+		}
+	}
+	return true
 }
 
 // needBytes is what is still to be written, with the margin; 0 when everything is there.
