@@ -34,6 +34,9 @@ type kept struct {
 	ran    chan error
 	log    said
 
+	// script, where set, is what the model is made to reply to request i, ids and all.
+	script func(i int) []int32
+
 	mu      sync.Mutex
 	prompts [][]int32
 	seen    [][]int32 // prompt and reply of each request
@@ -88,6 +91,14 @@ func (w watched) Submit(ctx context.Context, req serve.Request) (*serve.Reply, e
 	w.k.prompts = append(w.k.prompts, req.Prompt)
 	w.k.seen = append(w.k.seen, slices.Clone(req.Prompt))
 	w.k.mu.Unlock()
+	if w.k.script != nil {
+		script := w.k.script(at)
+		req.Mask = func(reply []int32) sample.Mask {
+			mask := sample.NewMask(w.k.loaded.text.Tokenizer.VocabSize())
+			mask.Allow(script[len(reply)])
+			return mask
+		}
+	}
 	req.Text = recording{req.Text, func(id int32) {
 		w.k.mu.Lock()
 		defer w.k.mu.Unlock()
@@ -462,34 +473,72 @@ func TestRetryOfALongPromptGoesOnWhereItsClientLeft(t *testing.T) {
 	}
 }
 
+// letterByLetter cuts text otherwise than the tokenizer would: models do.
+func (k *kept) letterByLetter(s string) []int32 {
+	var ids []int32
+	for _, r := range s {
+		ids = append(ids, k.loaded.text.Tokenizer.Encode(string(r), text.EncodeOptions{})...)
+	}
+	return ids
+}
+
+func (k *kept) special(s string) []int32 {
+	return k.loaded.text.Tokenizer.Encode(s, text.EncodeOptions{SpecialTokens: true})
+}
+
 func TestToolLoopWithRewrittenArguments(t *testing.T) {
 	k := startKept(t, nil)
+	// The model writes its calls in tokens that the tokenizer would not choose.
+	k.script = func(i int) []int32 {
+		call := k.letterByLetter(fmt.Sprintf("\n<function=look>\n<parameter=word>\nlamp %d\n</parameter>\n<parameter=count>\n%d\n</parameter>\n</function>\n", i, i))
+		return slices.Concat(k.special("<tool_call>"), call, k.special("</tool_call><|im_end|>"))
+	}
 	tool := message{"type": "function", "function": message{"name": "look", "description": "Looks a word up.", "parameters": message{"type": "object",
 		"properties": message{"word": message{"type": "string"}, "count": message{"type": "integer"}}}}}
-	more := message{"tools": []any{tool}, "tool_choice": message{"type": "function", "function": message{"name": "look"}}, "max_tokens": 60}
+	more := message{"tools": []any{tool}, "max_tokens": 200}
 	talk := []message{system(k.document(9, 200)), user("Look up words, one after another.")}
 	for i := range 20 {
 		a := k.ask(talk, more)
 		if i > 0 {
 			k.atMost(fmt.Sprintf("call %d", i), a, a.fresh+slack)
+			if a.fresh > 60 {
+				t.Errorf("call %d: %d tokens are called new", i, a.fresh)
+			}
 		}
-		if len(a.calls) == 0 {
-			talk = append(talk, a.message(), user(fmt.Sprintf("Look up word %d.", i)))
-			continue
+		if len(a.calls) != 1 {
+			t.Fatalf("%d calls: %q", len(a.calls), a.content)
 		}
 		call := a.calls[0].(map[string]any)
 		function := call["function"].(map[string]any)
-		var arguments any
-		if err := json.Unmarshal([]byte(function["arguments"].(string)), &arguments); err != nil {
-			t.Fatal(err)
+		var arguments map[string]any
+		if err := json.Unmarshal([]byte(function["arguments"].(string)), &arguments); err != nil || len(arguments) != 2 {
+			t.Fatal(err, arguments)
 		}
-		pretty, err := json.MarshalIndent(arguments, "", "    ")
+		pretty, err := json.MarshalIndent(arguments, "", "    ") // count comes before word now
 		if err != nil {
 			t.Fatal(err)
 		}
 		function["arguments"] = string(pretty)
 		talk = append(talk, message{"role": "assistant", "content": "", "tool_calls": []any{call}},
 			message{"role": "tool", "tool_call_id": call["id"], "content": fmt.Sprintf("result %d", i)})
+	}
+}
+
+func TestReplyCutIntoOtherTokensIsFoundFromItsText(t *testing.T) {
+	k := startKept(t, nil)
+	k.script = func(i int) []int32 {
+		return slices.Concat(k.letterByLetter(fmt.Sprintf("The harbour lies behind bridge %d, and the river is silver.\n", i)), k.special("<|im_end|>"))
+	}
+	talk := []message{user(k.document(14, 300) + "\nWhere is it?")}
+	for i := range 4 {
+		a := k.ask(talk, message{"max_tokens": 100})
+		if i > 0 {
+			k.atMost(fmt.Sprintf("turn %d", i), a, a.fresh+slack)
+			if a.fresh > 40 {
+				t.Errorf("turn %d: %d tokens are called new", i, a.fresh)
+			}
+		}
+		talk = append(talk, a.message(), user("And then?")) // trimmed
 	}
 }
 
