@@ -4,7 +4,9 @@ package metal
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	"slipway/engine/device"
@@ -104,12 +106,21 @@ func New(opt Options) (d *Device, err error) {
 
 func (d *Device) Name() string { return "metal" }
 
-// Numerics changes whenever a result may change by a bit.
+// Numerics changes whenever a result may change by a bit: with the operands' type, and with every kernel file whose plain variant is used.
 func (d *Device) Numerics() string {
+	name := "metal-f16-1"
 	if d.opt.BF16 {
-		return "metal-bf16-1"
+		name = "metal-bf16-1"
 	}
-	return "metal-f16-1"
+	if d.opt.Plain {
+		return name + "-plain"
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, file := range slices.Sorted(maps.Keys(d.refused)) {
+		name += "-plain:" + file
+	}
+	return name
 }
 
 // Facts are what the GPU says of itself.
