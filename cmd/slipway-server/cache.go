@@ -118,6 +118,9 @@ func (l *loaded) importPoint(tokens int, state []byte, hidden []float32, near ke
 	return point{p}, nil
 }
 
+// kvFormats are the formats of attention memory, by device.
+var kvFormats = map[string]string{"cpu": "f32", "metal": "f16"}
+
 // keyOf says what states are computed under. Without a given revision the weights are known by their files: names, sizes and
 // times of change, with the configuration's text.
 func (l *loaded) keyOf(s settings) (memory.Key, error) {
@@ -146,7 +149,7 @@ func (l *loaded) keyOf(s settings) (memory.Key, error) {
 		return memory.Key{}, err
 	}
 	return memory.Key{
-		Model: config.ModelType, Revision: revision, Quantization: string(config.Quantization), KVFormat: "f32",
+		Model: config.ModelType, Revision: revision, Quantization: string(config.Quantization), KVFormat: kvFormats[l.device.Name()],
 		Policy: memory.Policy{Name: "exact"}, Device: l.device.Name(), Numerics: l.device.Numerics(),
 	}, nil
 }

@@ -501,7 +501,7 @@ func TestToolLoopWithRewrittenArguments(t *testing.T) {
 		a := k.ask(talk, more)
 		if i > 0 {
 			k.atMost(fmt.Sprintf("call %d", i), a, a.fresh+slack)
-			if a.fresh > 60 {
+			if a.fresh > 30 { // what the tool said and the headers around it
 				t.Errorf("call %d: %d tokens are called new", i, a.fresh)
 			}
 		}
@@ -534,7 +534,7 @@ func TestReplyCutIntoOtherTokensIsFoundFromItsText(t *testing.T) {
 		a := k.ask(talk, message{"max_tokens": 100})
 		if i > 0 {
 			k.atMost(fmt.Sprintf("turn %d", i), a, a.fresh+slack)
-			if a.fresh > 40 {
+			if a.fresh > 25 {
 				t.Errorf("turn %d: %d tokens are called new", i, a.fresh)
 			}
 		}
