@@ -166,3 +166,56 @@ func answers(t *testing.T, n *model.Network, want prompt) {
 		}
 	}
 }
+
+// A reply taken back by the tape, and a sequence restored from a point, go on with the same bits.
+func TestPocketThatGoesBackToOtherLogits(t *testing.T) {
+	d := open(t, fake.Configuration{Seed: 2, Threads: 2}, metal.Options{})
+	ckpt, err := weights.Open(pocket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ckpt.Close()
+	n, err := model.Load(d, ckpt, model.Options{WindowTokens: 512, MaxSequences: 2, ChunkTokens: 128, ExtraPages: 2, TapeTokens: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := prompts(t)
+	s, err := n.NewSequence()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	forward := func(s *model.Sequence, tokens ...int32) []float32 {
+		rows, err := n.Forward(context.Background(), []model.Segment{{Seq: s, Tokens: tokens, Logits: model.LogitsLast}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append([]float32(nil), rows[0][0]...)
+	}
+	forward(s, all["hello"].IDs...)
+	point, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer point.Release()
+	decode := func(s *model.Sequence) (out [][]float32) {
+		for _, id := range []int32{1414, 562, 14, 327} {
+			out = append(out, forward(s, id))
+		}
+		return out
+	}
+	want := decode(s)
+	s.Rewind(4)
+	if what := differ(decode(s), want, 0); what != "" {
+		t.Errorf("taken back: %s", what)
+	}
+	other, err := n.NewSequence()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.Restore(point)
+	if what := differ(decode(other), want, 0); what != "" {
+		t.Errorf("restored: %s", what)
+	}
+}
