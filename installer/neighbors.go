@@ -168,18 +168,33 @@ func (n *neighborhood) decide(list []needed) {
 	}
 }
 
-// waysOf says why a server is in the way and what can be done, gentlest first.
+// waysOf says why a server is in the way and what can be done, gentlest first, in whole sentences. It is empty for the
+// owner of a port whom slipway does not know: there is nothing to say beyond what is always said of a port.
 func waysOf(c contention.Conflict) string {
-	words := []string{c.Why + "."}
-	for _, way := range c.Ways {
-		line := way.Sentence
-		if len(way.Flags) > 0 {
-			line += " (" + strings.Join(way.Flags, " ") + ")"
-		}
-		words = append(words, line)
+	n := c.Neighbor
+	if n.Kind == "unknown" {
+		return ""
 	}
-	if slices.Contains(c.Resources, contention.ResourcePort) {
-		words = append(words, "Or choose another port with --port.")
+	words := []string{c.Why + "."}
+	byPort := slices.Contains(c.Resources, contention.ResourcePort)
+	for _, way := range c.Ways {
+		if way.ID == "other_port" || way.ID == "smaller_profile" {
+			words = append(words, fmt.Sprintf("%s (%s)", way.Sentence, strings.Join(way.Flags, " ")))
+		}
+	}
+	if byPort {
+		words = append(words, "Choose another port with --port.")
+	}
+	allow := "--allow-stop " + n.Kind
+	switch {
+	case n.Channel == "" || n.Refusal != "":
+		words = append(words, fmt.Sprintf("slipway does not stop it: %s.", n.Refusal))
+	case byPort && n.Channel == "unload":
+		words = append(words, "slipway only unloads its models, which does not free its port: quit it yourself to use this one.")
+	case n.Channel == "unload":
+		words = append(words, fmt.Sprintf("With %s slipway unloads its models once it is idle, and loads them again when ours stops.", allow))
+	default:
+		words = append(words, fmt.Sprintf("With %s slipway stops it once it is idle, and starts it again when ours stops.", allow))
 	}
 	return strings.Join(words, " ")
 }
@@ -205,5 +220,8 @@ func (n neighborhood) into(w *plan.World) {
 	for _, stop := range n.stops {
 		w.StopsDone = w.StopsDone && apply.IsStopped(n.system, stop)
 	}
-	w.StopsProblem, w.StopLines, w.PortWays, w.Contended = n.problem, strings.Join(n.lines, " "), n.ways, n.contended
+	w.StopsProblem, w.StopLines, w.Contended = n.problem, strings.Join(n.lines, " "), n.contended
+	if w.PortWays == "" {
+		w.PortWays = n.ways
+	}
 }
