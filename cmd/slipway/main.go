@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -55,6 +56,11 @@ func run(ctx context.Context, args []string) int {
 // assistant's PATH may lack them, and libraries run ps and lsof by name.
 func place() installer.Place {
 	at := installer.Place{ToolPath: os.Getenv("PATH"), PrebuiltDigest: installer.Digest(prebuiltServer), Sources: machine.System(), Getenv: os.Getenv}
+	if os.Getenv("HOME") == "" { // under a service manager, or in a bare container
+		if me, err := user.Current(); err == nil && filepath.IsAbs(me.HomeDir) {
+			os.Setenv("HOME", me.HomeDir)
+		}
+	}
 	at.UserHome, _ = os.UserHomeDir()
 	at.WorkingDir, _ = os.Getwd()
 	at.Executable, _ = os.Executable()
