@@ -7,37 +7,57 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/AlecAivazis/survey/v2"
 	"github.com/AlecAivazis/survey/v2/terminal"
-	"golang.org/x/sys/unix"
 	"golang.org/x/text/unicode/norm"
 )
 
 // ErrInterrupted says that the person pressed Ctrl-C at a question.
 var ErrInterrupted = errors.New("interrupted at the question")
 
+// signalLimit is how long a no waits for a signal that the same keys may have made: the system delivers the signal of a
+// Ctrl-C and the line after it by two ways, and the line can win.
+const signalLimit = 100 * time.Millisecond
+
 // Ask puts a yes-or-no question and returns true for y, yes, д or да in any case. Everything else, the empty line and
 // the end of input too, is no. Errors: ErrInterrupted, the context's cause.
 func (t *Terminal) Ask(ctx context.Context, manner Manner, question string) (bool, error) {
-	if manner == Rich && len(t.early) == 0 {
-		var answer string
-		err := survey.AskOne(&survey.Input{Message: question + " [y/N]"}, &answer,
-			survey.WithStdio(t.In, t.Out, t.Out))
-		if errors.Is(err, terminal.InterruptErr) {
-			return false, ErrInterrupted
-		}
-		if errors.Is(err, io.EOF) {
-			return false, nil
-		}
-		return IsYes(answer), err
+	answer, err := t.line(ctx, manner, question+" [y/N]")
+	if errors.Is(err, io.EOF) {
+		answer, err = "", nil
 	}
-	fmt.Fprintf(t.Out, "%s [y/N] ", question)
-	line, err := t.readLine(ctx)
 	if err != nil {
 		return false, err
 	}
-	return IsYes(line), nil
+	if IsYes(answer) {
+		return true, nil
+	}
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-time.After(signalLimit):
+		return false, nil
+	}
+}
+
+// line asks and returns what was typed. Errors: ErrInterrupted, the context's cause, io.EOF, the system's.
+func (t *Terminal) line(ctx context.Context, manner Manner, question string) (string, error) {
+	if manner == Rich && len(t.early) == 0 {
+		var answer string
+		err := survey.AskOne(&survey.Input{Message: question}, &answer,
+			survey.WithStdio(&typed{ctx: ctx, file: t.In}, t.Out, t.Out))
+		switch {
+		case errors.Is(err, terminal.InterruptErr):
+			return "", ErrInterrupted
+		case err != nil && ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		}
+		return answer, err
+	}
+	fmt.Fprintf(t.Out, "%s ", question)
+	return t.readLine(ctx)
 }
 
 // IsYes tells whether an answer is a yes.
@@ -49,34 +69,30 @@ func IsYes(answer string) bool {
 	return false
 }
 
-// readLine reads up to the end of a line, giving up when the context ends.
+// readLine reads up to the end of a line, of what was typed early first. A Ctrl-C that came while the terminal was
+// tested is among that.
 func (t *Terminal) readLine(ctx context.Context) (string, error) {
-	fd := int(t.In.Fd())
 	for {
-		if end := bytes.IndexAny(t.early, "\r\n"); end >= 0 {
+		end := bytes.IndexAny(t.early, "\r\n")
+		if at := bytes.IndexByte(t.early, ctrlC); at >= 0 && (end < 0 || at < end) {
+			t.early = nil
+			fmt.Fprintln(t.Out)
+			return "", ErrInterrupted
+		}
+		if end >= 0 {
 			line := string(t.early[:end])
 			t.early = t.early[end+1:]
 			return line, nil
 		}
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
-		if err == unix.EINTR || err == nil && ready == 0 {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
 		var buffer [1024]byte
-		n, err := unix.Read(fd, buffer[:])
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n <= 0 {
+		n, err := readWhile(ctx, int(t.In.Fd()), buffer[:])
+		if errors.Is(err, io.EOF) {
 			line := string(t.early)
 			t.early = nil
 			return line, nil
+		}
+		if err != nil {
+			return "", err
 		}
 		t.early = append(t.early, buffer[:n]...)
 	}
