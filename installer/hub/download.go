@@ -195,6 +195,7 @@ func (d *download) take(number int) (*piece, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for {
+		d.sweep() // before looking: a transfer that ended while nobody waited has woken nobody
 		if d.ctx.Err() != nil || d.err != nil {
 			return nil, nil
 		}
@@ -217,12 +218,7 @@ func (d *download) take(number int) (*piece, error) {
 				if err != nil {
 					return nil, err
 				}
-				select {
-				case <-t.ended: // complete already, and committed before it was listed
-				default:
-				}
 				d.active = append(d.active, t)
-				d.sweep()
 				d.changed.Broadcast()
 				continue
 			}
@@ -231,7 +227,6 @@ func (d *download) take(number int) (*piece, error) {
 			}
 		}
 		d.changed.Wait()
-		d.sweep()
 	}
 }
 
