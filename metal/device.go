@@ -45,8 +45,12 @@ type Device struct {
 	views     []view
 	heldBytes int64
 	live      map[*mtl.Buffer]bool // buffers not given back; true: over a mapping of ours
+	weights   Weights
+	resident  *mtl.ResidencySet // nil: none
 
-	rate float64 // bytes a second that passes have reached; see encoder.cost
+	gpuSeconds float64
+
+	pace float64 // seconds a byte that passes have taken; see encoder.cost
 }
 
 // MemoryError is a wish beyond what Metal recommends to hold on this machine.
@@ -87,7 +91,7 @@ func New(opt Options) (d *Device, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d = &Device{opt: opt, runtime: r, gpu: gpu, queue: gpu.NewQueue(), facts: gpu.Facts(), rate: startRate,
+	d = &Device{opt: opt, runtime: r, gpu: gpu, queue: gpu.NewQueue(), facts: gpu.Facts(), pace: startPace,
 		libraries: map[string]*mtl.Library{}, pipelines: map[variant]*mtl.Pipeline{}, refused: map[string]error{}, live: map[*mtl.Buffer]bool{}}
 	for _, name := range kernels.Names() {
 		l, err := gpu.NewLibrary(opt.Source(name))
@@ -133,6 +137,19 @@ func (d *Device) Degraded() []string {
 	return append([]string(nil), d.degraded...)
 }
 
+// GPUSeconds is how long the GPU has worked on passes since New.
+func (d *Device) GPUSeconds() float64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.gpuSeconds
+}
+
+func (d *Device) addGPUSeconds(s float64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.gpuSeconds += s
+}
+
 // HeldBytes is the memory that the GPU was given: buffers, and mapped weights once a view.
 func (d *Device) HeldBytes() int64 {
 	d.mu.Lock()
@@ -140,29 +157,22 @@ func (d *Device) HeldBytes() int64 {
 	return d.heldBytes
 }
 
-// MakeResident asks that the weights stay in the GPU's reach; call it once they are loaded. False where macOS has no way to ask.
-func (d *Device) MakeResident() (bool, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var buffers []*mtl.Buffer
-	for _, v := range d.views {
-		buffers = append(buffers, v.buffer)
-	}
-	if len(buffers) == 0 {
-		return false, nil
-	}
-	return d.gpu.Resident(d.queue, buffers)
-}
-
 // Close gives everything back that was made of the device: handles still held must not be used, but may be released.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.gpu == nil {
+		return nil // closed before
+	}
 	for _, p := range d.pipelines {
 		p.Release()
 	}
 	for _, l := range d.libraries {
 		l.Release()
+	}
+	if d.resident != nil {
+		d.resident.Release()
+		d.resident = nil
 	}
 	for _, v := range d.views {
 		v.buffer.Release()
@@ -173,6 +183,7 @@ func (d *Device) Close() error {
 	d.pipelines, d.libraries, d.views, d.heldBytes = nil, nil, nil, 0
 	d.queue.Release()
 	d.gpu.Release()
+	d.gpu = nil
 	return nil
 }
 

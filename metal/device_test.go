@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -148,15 +149,78 @@ func TestMappedWeightsThatAreCopied(t *testing.T) {
 			t.Errorf("matrix %d at %d: %s", i, at, what)
 		}
 	}
-	if n := fake.Count().MappedBytes; n == 0 || n > uint64(4*7*page) {
-		t.Errorf("views of %d bytes over %d", n, len(region))
+	views := fake.Count().MappedBytes
+	if views == 0 || views > uint64(4*7*page) {
+		t.Errorf("views of %d bytes over %d", views, len(region))
 	}
-	if ok, err := d.MakeResident(); !ok || err != nil {
+	matrix := int64(out * 128)
+	if got := d.Weights(); got != (metal.Weights{InPlaceBytes: 6 * matrix, CopiedBytes: matrix}) {
+		t.Errorf("counted: %+v", got)
+	}
+	last := int64(0)
+	err := d.Prefault(context.Background(), func(done, total int64) {
+		if done <= last || total != int64(len(region)) {
+			t.Errorf("%d of %d bytes after %d", done, total, last)
+		}
+		last = done
+	})
+	if err != nil || last != int64(len(region)) {
+		t.Errorf("%d bytes were read ahead: %v", last, err)
+	}
+	for range 2 { // asking again changes nothing
+		if ok, err := d.MakeResident(); !ok || err != nil || fake.Count().ResidentBytes != views {
+			t.Errorf("resident: %v, %v, %d bytes", ok, err, fake.Count().ResidentBytes)
+		}
+	}
+	d.Close()
+	if n := fake.Count().ResidentBytes; n != 0 {
+		t.Errorf("%d bytes stay resident after Close", n)
+	}
+}
+
+func TestMacWithoutResidencySets(t *testing.T) {
+	region := mapped(t, os.Getpagesize())
+	d := open(t, fake.Configuration{NoResidencySets: true}, metal.Options{Mapped: [][]byte{region}})
+	if _, err := d.Matrix(device.MatrixData{Name: "w", Out: 2, In: 64, Format: device.FormatF16, Data: region[:256:256]}); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := d.MakeResident(); ok || err != nil {
 		t.Errorf("resident: %v, %v", ok, err)
 	}
-	fake.Configure(fake.Configuration{NoResidencySets: true})
-	if ok, err := d.MakeResident(); ok || err != nil {
-		t.Errorf("resident without residency sets: %v, %v", ok, err)
+}
+
+// A file that is cut while it is mapped faults where its pages were.
+func TestCutWeightFileThatEndsTheProcess(t *testing.T) {
+	page := os.Getpagesize()
+	file := filepath.Join(t.TempDir(), "weights")
+	if err := os.WriteFile(file, make([]byte, 4*page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	region, err := syscall.Mmap(int(f.Fd()), 0, 4*page, syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(region)
+	d := open(t, fake.Configuration{}, metal.Options{Mapped: [][]byte{region}})
+	defer d.Close() // before the mapping goes
+	if _, err := d.Matrix(device.MatrixData{Name: "w", Out: 2, In: 64, Format: device.FormatF16, Data: region[:256:256]}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := d.Prefault(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if err := f.Truncate(int64(page)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Prefault(context.Background(), nil); err == nil || !strings.Contains(err.Error(), "from the disk") {
+		t.Errorf("%v, wanted an error about the disk", err)
 	}
 }
 

@@ -3,8 +3,10 @@
 package metal
 
 import (
+	"context"
 	"unsafe"
 
+	"slipway/engine/device"
 	"slipway/metal/mtl"
 )
 
@@ -15,8 +17,8 @@ const CommandSeconds = 0.2
 // inFlight is how many command buffers may be committed and not done: one runs, one waits, the third is being encoded.
 const inFlight = 2
 
-// startRate is bytes a second before anything was measured: half of the memory bandwidth of the slowest M-series chip.
-const startRate = 30e9
+// startPace is seconds a byte before anything was measured: half of the memory bandwidth of the slowest M-series chip.
+const startPace = 1 / 30e9
 
 // flopsPerByte turns arithmetic into the bytes that would take as long: about 2.6 TFLOP/s to 68 GB/s on an M1, and alike on later chips.
 const flopsPerByte = 40
@@ -30,6 +32,7 @@ type encoder struct {
 	flight  []committed
 	seconds float64
 	err     error
+	stop    context.Context // ends the pass between two command buffers; nil: nothing does
 
 	reads, writes []*mtl.Buffer // since the last barrier
 	// Dispatches of one phase run together by design, on different parts of a buffer: only what stood before it can conflict.
@@ -76,8 +79,14 @@ func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, gr
 		return err
 	}
 	cost := max(bytes, flops/flopsPerByte)
-	if e.open && e.cost+cost > CommandSeconds*e.dev.rate {
+	if e.open && e.cost+cost > CommandSeconds/e.dev.pace {
 		e.commit()
+		if e.err != nil {
+			return e.err
+		}
+		if e.stop != nil && e.stop.Err() != nil {
+			return &device.StoppedError{Err: e.stop.Err()}
+		}
 	}
 	if !e.open {
 		e.current, e.open, e.cost = e.dev.queue.Commands(), true, 0
@@ -125,14 +134,14 @@ func contains(list []*mtl.Buffer, b *mtl.Buffer) bool {
 	return false
 }
 
-// commit gives the open command buffer to the GPU and waits for the oldest when there are too many.
+// commit gives the open command buffer to the GPU, once there are few enough before it.
 func (e *encoder) commit() {
+	for len(e.flight) >= inFlight {
+		e.wait()
+	}
 	e.current.Commit()
 	e.flight = append(e.flight, committed{e.current, e.cost})
 	e.open = false
-	for len(e.flight) > inFlight {
-		e.wait()
-	}
 }
 
 // wait waits for the oldest command buffer, learns its speed and keeps the first error.
@@ -145,8 +154,8 @@ func (e *encoder) wait() {
 		e.err = err
 	}
 	e.seconds += seconds
-	if err == nil && seconds > 0.001 { // shorter ones measure the launch
-		e.dev.rate += (c.cost/seconds - e.dev.rate) / 4
+	if err == nil && c.cost > 0 && seconds > 0.001 { // shorter ones measure the launch
+		e.dev.pace += (seconds/c.cost - e.dev.pace) / 4 // of times, not of rates: a slow one counts at once
 	}
 }
 

@@ -192,9 +192,11 @@ func (d *Device) place(what string, bytes []byte) (piece, error) {
 	at := uintptr(unsafe.Pointer(&bytes[0]))
 	if at%16 == 0 {
 		if p, ok, err := d.inView(what, at, uintptr(len(bytes))); ok || err != nil {
+			d.count(&d.weights.InPlaceBytes, len(bytes))
 			return p, err
 		}
 	}
+	d.count(&d.weights.CopiedBytes, len(bytes))
 	b, err := d.allocate(what, (len(bytes)+3)/4*4)
 	if err != nil {
 		return piece{}, err

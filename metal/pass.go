@@ -192,8 +192,14 @@ func (e *RangeError) Error() string {
 }
 
 // Run encodes, commits and waits. The time that the GPU took is in GPUSeconds.
-func (p *pass) Run(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+func (p *pass) Run(ctx context.Context) error { return p.run(ctx, context.Background()) }
+
+// RunStoppable is Run, ended by ctx between two command buffers.
+func (p *pass) RunStoppable(ctx context.Context) error { return p.run(ctx, ctx) }
+
+// run looks at before until the pass begins, and at during from then on.
+func (p *pass) run(before, during context.Context) error {
+	if err := before.Err(); err != nil {
 		return err
 	}
 	p.seconds = 0
@@ -209,11 +215,13 @@ func (p *pass) Run(ctx context.Context) error {
 	return p.dev.runtime.Pool(func() error {
 		e := &p.encoder
 		e.begin(p.dev)
+		e.stop = during
 		err := p.encode(e)
 		if err2 := e.finish(); err == nil {
 			err = err2
 		}
 		p.seconds = e.seconds
+		p.dev.addGPUSeconds(e.seconds)
 		for _, b := range p.meta.outgrown {
 			p.dev.free(b)
 		}

@@ -55,6 +55,7 @@ func asError(err error) *Error {
 		own          *Error
 		full         *serve.QueueFullError
 		tooLong      *serve.PromptTooLongError
+		memory       *serve.MemoryError
 		field        *sample.FieldError
 		template     *text.TemplateError
 		conversation *text.ConversationError
@@ -67,6 +68,8 @@ func asError(err error) *Error {
 	case errors.As(err, &tooLong):
 		return &Error{Status: http.StatusBadRequest, Message: tooLong.Error() + ". Shorten the prompt or start the server with a larger window.",
 			Type: "invalid_request_error", Code: "context_length_exceeded"}
+	case errors.As(err, &memory):
+		return &Error{Status: http.StatusServiceUnavailable, Message: memory.Error(), Type: "server_error", Code: "memory_short", RetryAfter: memory.RetryAfter}
 	case errors.Is(err, serve.ErrEmptyPrompt):
 		return invalid("", "%v", err)
 	case errors.As(err, &field):

@@ -2,8 +2,6 @@ package model
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"slipway/engine/device"
 )
@@ -29,10 +27,10 @@ type Segment struct {
 }
 
 // Forward advances every segment's sequence by its tokens in one pass. Result i has 0, 1 or len(Tokens) rows of VocabSize
-// float32; rows are owned by the network and valid until the next Forward or MTP. When an error is returned (a context
-// cancelled before the pass began, a window or pages that do not suffice, a token out of range) no sequence has moved; after
-// an error of the device the sequences are lost until they are restored. A pass that has begun is not cancelled: it is at
-// most a chunk, and a state is never left half-moved.
+// float32; rows are owned by the network and valid until the next Forward or MTP. When an error is returned (the context's, a
+// window or pages that do not suffice, a token out of range) no sequence has moved; after an error of the device the sequences
+// are lost until they are restored. A context that ends stops a prefill where the device can do so (see run); any other pass
+// that has begun goes on to its end.
 func (n *Network) Forward(ctx context.Context, segments []Segment) ([][][]float32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -190,19 +188,6 @@ func (n *Network) recordHead(norm device.Buffer, hidden bool) {
 		p.RMSNorm(w.selected, w.selected, norm, c.Eps, len(w.indices), 0)
 		p.Linear(w.selected, n.headProducts, len(w.indices))
 	}
-}
-
-func (n *Network) run(ctx context.Context) error { return n.pass.Run(ctx) }
-
-// failed tells a pass that never began from one that broke, which loses the sequences' states.
-func (n *Network) failed(ctx context.Context, err error, segments []Segment) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return err
-	}
-	for i := range segments {
-		segments[i].Seq.lost = true
-	}
-	return fmt.Errorf("a pass of %d rows failed on the device: %w", len(n.work.tokens), err)
 }
 
 // copyHidden gives a segment its final rows.

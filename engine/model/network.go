@@ -43,6 +43,7 @@ type Network struct {
 	work        work
 	segments    []device.Segment // of the pass being recorded
 	pass        device.Pass
+	before      []device.State // of a prefill's segments, to go back to; made when first needed
 }
 
 // Config is the network's configuration. It must not be changed.
@@ -68,7 +69,7 @@ func (n *Network) MemoryBytes() Memory {
 	}
 	s := n.stateGeometry
 	per := int64(s.ValueHeads)*int64(s.ValueDim)*int64(s.KeyDim) + int64(s.ConvTaps-1)*int64(s.ConvChannels)
-	m.States = 4 * int64(s.Layers) * per * int64(n.opt.MaxSequences)
+	m.States = 4 * int64(s.Layers) * per * int64(n.opt.MaxSequences+len(n.before))
 	return m
 }
 

@@ -25,6 +25,9 @@ type Options struct {
 
 	IdleAfter time.Duration // without work, after which a network that is a Sleeper sleeps; 0: never
 
+	Memory    func() Memory           // asked before a prompt is begun, from any goroutine; nil: memory is never short
+	KeepAwake func() (release func()) // called when the first of some requests is taken up, released after the last; may be nil
+
 	Now   func() time.Time
 	Log   *slog.Logger  // never sees text of prompts or replies
 	OnEnd func(Summary) // called once for each submitted request, from any goroutine; may be nil
@@ -44,14 +47,16 @@ type Engine struct {
 	wake     chan struct{} // one slot: filled when waiting or draining changed
 
 	status   status
+	drop     atomic.Bool   // points that nothing uses are to be dropped
 	averageS atomic.Uint64 // float64 bits: running mean of a request's seconds from admission to end, for Retry-After
 
 	active []*job // written by Run's goroutine under the lock, so that it reads without and others with it
 
 	// Only Run's goroutine:
-	asleep bool // the network
-	turn   uint64
-	panics int // passes in a row that panicked
+	asleep  bool   // the network
+	release func() // lets the machine sleep again; nil: it may
+	turn    uint64
+	panics  int // passes in a row that panicked
 
 	jobs     []*job // of the decode step under way, with their segments
 	segments []Segment
@@ -99,8 +104,8 @@ func (e *Engine) Status() Status {
 	return Status{e.status.running.Load(), int(e.status.active.Load()), int(e.status.queued.Load()), e.status.draining.Load()}
 }
 
-// Submit queues a request. It is dropped when ctx ends. Errors: *QueueFullError, *PromptTooLongError, *sample.FieldError,
-// ErrEmptyPrompt, ErrDraining, or the error that ended Run.
+// Submit queues a request. It is dropped when ctx ends. Errors: *QueueFullError, *PromptTooLongError, *MemoryError,
+// *sample.FieldError, ErrEmptyPrompt, ErrDraining, or the error that ended Run.
 func (e *Engine) Submit(ctx context.Context, req Request) (*Reply, error) {
 	if len(req.Prompt) == 0 {
 		return nil, ErrEmptyPrompt
@@ -111,6 +116,9 @@ func (e *Engine) Submit(ctx context.Context, req Request) (*Reply, error) {
 	room := e.net.WindowTokens() - len(req.Prompt)
 	if room < 1+len(req.Opening) {
 		return nil, &PromptTooLongError{PromptTokens: len(req.Prompt), WindowTokens: e.net.WindowTokens()}
+	}
+	if err := e.tight(len(req.Prompt)); err != nil {
+		return nil, err
 	}
 	j := newJob(ctx, req, room, e.opt.Now())
 
@@ -157,8 +165,10 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	defer func() { e.stop(err) }()
 	for {
 		e.dropCancelled()
+		e.relieve()
 		e.wakeUp()
 		e.admit()
+		e.stayAwake()
 		if len(e.active) == 0 {
 			if e.drained() {
 				return nil
@@ -205,6 +215,7 @@ func (e *Engine) stop(err error) {
 		j.unwatch()
 		e.end(j, FinishError, cause)
 	}
+	e.stayAwake()
 }
 
 // admit takes waiting requests up while there is room.
@@ -229,6 +240,9 @@ func (e *Engine) admit() {
 		e.status.queued.Store(int64(len(e.waiting)))
 		e.mu.Unlock()
 		j.unwatch()
+		if err == nil {
+			err = e.tight(len(j.Prompt)) // memory may have run out while it waited
+		}
 		if err == nil {
 			err = e.begin(j)
 		}

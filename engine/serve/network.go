@@ -10,7 +10,8 @@ type Network interface {
 	NewSequence() (Sequence, error)
 
 	// Forward advances each segment's sequence by its tokens in one pass. Result i has no row, one row or len(Tokens) rows
-	// of VocabSize values, as asked; they are valid until the next Forward. On error no sequence has moved.
+	// of VocabSize values, as asked; they are valid until the next Forward. On error no sequence has moved. A prefill may
+	// be stopped where ctx ends while it runs.
 	Forward(ctx context.Context, segments []Segment) ([][][]float32, error)
 }
 

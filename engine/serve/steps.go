@@ -53,7 +53,10 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 	if j.done+len(chunk) == len(j.input) {
 		wanted = LogitsLast
 	}
-	rows, err := e.pass(ctx, []*job{j}, []Segment{{j.seq, chunk, wanted}})
+	whileWanted, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(j.reply.ctx, cancel)()
+	rows, err := e.pass(whileWanted, []*job{j}, []Segment{{j.seq, chunk, wanted}})
 	if rows == nil {
 		return err
 	}
@@ -82,6 +85,10 @@ func (e *Engine) pass(ctx context.Context, jobs []*job, segments []Segment) (row
 		return rows, nil
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		if j := jobs[0]; len(jobs) == 1 && j.reply.ctx.Err() != nil {
+			e.end(j, FinishCancelled, context.Cause(j.reply.ctx))
+			return nil, nil
+		}
 		err = ErrStopped
 	}
 	var panicked *PanicError

@@ -7,6 +7,8 @@ import (
 	"os"
 )
 
+const canMap = false
+
 // mapFile reads the file where the system has no mmap of this form.
 func mapFile(f *os.File, size int) ([]byte, func() error, error) {
 	data := make([]byte, size)

@@ -24,20 +24,21 @@ type Configuration struct {
 	FailCommit      int   // this command buffer, counted from 1, ends in an error; 0: none
 	Threads         int   // OS threads of a dispatch; 0: 1
 	DelayMicros     int   // a commit waits up to this long before it begins
+	DispatchMicros  int   // the GPU's clock says that a dispatch took this long; 0: what it took
 	WorkingSetBytes int64 // 0: 16 GiB
 	MaxBufferBytes  int64 // 0: 8 GiB
 	NoResidencySets bool  // as before macOS 15
 }
 
 // Counters count since Configure.
-type Counters struct{ Calls, Dispatches, Barriers, Commits, Buffers, BufferBytes, MappedBytes uint64 }
+type Counters struct{ Calls, Dispatches, Barriers, Commits, Buffers, BufferBytes, MappedBytes, ResidentBytes, MostInFlight uint64 }
 
 type configuration struct {
 	seed                    uint64
 	skipBarrier, failCommit int64
 	threads, delay          uint32
 	workingSet, maxBuffer   uint64
-	residency               uint32
+	residency, dispatch     uint32
 }
 
 var (
@@ -74,7 +75,7 @@ func Open(c Configuration) (mtl.Libraries, error) {
 // Configure changes the fake and sets its counters to zero. No work may be under way.
 func Configure(c Configuration) {
 	r := configuration{seed: c.Seed, skipBarrier: int64(c.SkipBarrier) - 1, failCommit: int64(c.FailCommit) - 1, threads: uint32(c.Threads), delay: uint32(c.DelayMicros),
-		workingSet: uint64(c.WorkingSetBytes), maxBuffer: uint64(c.MaxBufferBytes), residency: 1}
+		workingSet: uint64(c.WorkingSetBytes), maxBuffer: uint64(c.MaxBufferBytes), residency: 1, dispatch: uint32(c.DispatchMicros)}
 	if r.workingSet == 0 {
 		r.workingSet = 16 << 30
 	}

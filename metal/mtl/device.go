@@ -99,26 +99,41 @@ func (d *Device) NewBufferOver(at unsafe.Pointer, n int) (*Buffer, error) {
 // Release gives the buffer back. No command buffer may still use it.
 func (b *Buffer) Release() { b.r.message(b.id, selRelease) }
 
-// Resident asks that buffers stay in the GPU's reach (macOS 15). The answer is false where there are no residency sets.
-func (d *Device) Resident(q *Queue, buffers []*Buffer) (bool, error) {
+// ResidencySet is buffers that stay in the GPU's reach.
+type ResidencySet struct {
+	r         *Runtime
+	id, queue uintptr
+}
+
+// Resident asks that buffers stay in the GPU's reach while the queue is there (macOS 15). Nil where there are no residency sets.
+func (d *Device) Resident(q *Queue, buffers []*Buffer) (set *ResidencySet, err error) {
 	if !truth(d.r.message(d.id, selResponds, d.r.selectors[selNewResidencySet])) {
-		return false, nil
+		return nil, nil
 	}
-	return true, d.r.Pool(func() error {
+	err = d.r.Pool(func() error {
 		descriptor := d.r.message(d.r.class("MTLResidencySetDescriptor"), selNew)
 		defer d.r.message(descriptor, selRelease)
 		d.r.message(descriptor, selSetCapacity, uintptr(len(buffers)))
 		var refusal uintptr
-		set := d.r.message(d.id, selNewResidencySet, descriptor, uintptr(unsafe.Pointer(&refusal)))
-		if set == 0 {
+		id := d.r.message(d.id, selNewResidencySet, descriptor, uintptr(unsafe.Pointer(&refusal)))
+		if id == 0 {
 			return d.r.nsError("residency set", refusal)
 		}
 		for _, b := range buffers {
-			d.r.message(set, selAddAllocation, b.id)
+			d.r.message(id, selAddAllocation, b.id)
 		}
-		d.r.message(set, selCommit)
-		d.r.message(set, selRequestResidency)
-		d.r.message(q.id, selAddResidencySet, set)
+		d.r.message(id, selCommit)
+		d.r.message(id, selRequestResidency)
+		d.r.message(q.id, selAddResidencySet, id)
+		set = &ResidencySet{d.r, id, q.id}
 		return nil
 	})
+	return set, err
+}
+
+// Release lets the buffers go, before they are released. No command buffer may still use them.
+func (s *ResidencySet) Release() {
+	s.r.message(s.queue, selRemoveResidencySet, s.id)
+	s.r.message(s.id, selEndResidency)
+	s.r.message(s.id, selRelease)
 }

@@ -49,6 +49,8 @@ const (
 	selAddAllocation
 	selRequestResidency
 	selAddResidencySet
+	selRemoveResidencySet
+	selEndResidency
 	selectorCount
 )
 
@@ -100,4 +102,6 @@ var selectorTable = [selectorCount]struct{ name, result, arguments string }{
 	selAddAllocation:        {"addAllocation:", "void", "id"},
 	selRequestResidency:     {"requestResidency", "void", ""},
 	selAddResidencySet:      {"addResidencySet:", "void", "id"},
+	selRemoveResidencySet:   {"removeResidencySet:", "void", "id"},
+	selEndResidency:         {"endResidency", "void", ""},
 }

@@ -73,13 +73,20 @@ func TestRandomHistoriesNeverRestoreAWrongState(t *testing.T) {
 					at := r.IntN(len(c.ids))
 					c.ids[at] += 1000
 					before = slices.Clone(c.ids[:min(len(before), len(c.ids))])
-				case action == 9 || action == 8: // another conversation in between
-					other, marks := (&chat{slices.Clone(systems[r.IntN(3)])}).prompt(text(r, 20))
-					w.request(other, marks, text(r, 5), EndWhole, -1)
 				case action == 9 && r.IntN(8) == 0: // idle
 					if w.keeper.Unload() && len(w.keeper.states) > 0 {
 						t.Fatal("states are left after Unload")
 					}
+				case action == 9 && r.IntN(8) == 0: // memory is short: only what is being written stays
+					w.keeper.Drop()
+					w.keeper.index.Points(func(p *memory.Point) {
+						if p.In(memory.InMemory) && !w.keeper.index.Pinned(p) {
+							t.Fatal("a point that nothing uses is left after Drop")
+						}
+					})
+				case action == 9 || action == 8: // another conversation in between
+					other, marks := (&chat{slices.Clone(systems[r.IntN(3)])}).prompt(text(r, 20))
+					w.request(other, marks, text(r, 5), EndWhole, -1)
 				case action == 10 && r.IntN(4) == 0: // stop and start
 					w.restart()
 				case action == 11 && disk > 0 && r.IntN(6) == 0: // tear or flip a file

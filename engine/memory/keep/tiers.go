@@ -169,6 +169,23 @@ func (k *Keeper) Unload() bool {
 	return true
 }
 
+// Drop gives the states in memory back that no request and no write uses; points that are on disk stay known. It reports how many.
+func (k *Keeper) Drop() int {
+	k.collect()
+	var leaving []*memory.Point
+	k.index.Points(func(p *memory.Point) {
+		if p.In(memory.InMemory) && !k.index.Pinned(p) {
+			leaving = append(leaving, p)
+		}
+	})
+	for _, p := range leaving {
+		k.leave(memory.InMemory, []memory.Gone{k.index.Release(p, memory.InMemory, memory.LostEvicted)})
+	}
+	k.count(func(c *Counters) { c.Evicted += len(leaving) })
+	k.publish()
+	return len(leaving)
+}
+
 // readDisk takes in what earlier runs left. Points of another key are in the book too: they are not used, are named when
 // they would have served, and leave first.
 func (k *Keeper) readDisk() {

@@ -26,6 +26,9 @@ type Network struct {
 	// Pass is called before each pass, in the engine's goroutine; what it returns is the pass's error. It may block and panic.
 	Pass func(segments []serve.Segment) error
 
+	// Prefill, when not nil, is called in each pass that begins with more than one token, with the pass's context.
+	Prefill func(ctx context.Context) error
+
 	open   atomic.Int64
 	passes atomic.Int64
 	busy   sync.Mutex
@@ -79,6 +82,11 @@ func (n *Network) Forward(ctx context.Context, segments []serve.Segment) ([][][]
 	}
 	if n.Pass != nil {
 		if err := n.Pass(segments); err != nil {
+			return nil, err
+		}
+	}
+	if n.Prefill != nil && len(segments[0].Tokens) > 1 {
+		if err := n.Prefill(ctx); err != nil {
 			return nil, err
 		}
 	}

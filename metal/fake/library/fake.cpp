@@ -34,8 +34,8 @@ namespace {
 }
 
 struct Size { unsigned long w, h, d; };
-struct Configuration { uint64_t seed; long skip_barrier, fail_commit; unsigned threads, delay_us; uint64_t working_set, max_buffer; unsigned residency; };
-struct Counters { uint64_t calls, dispatches, barriers, commits, buffers, bytes, nocopy_bytes; };
+struct Configuration { uint64_t seed; long skip_barrier, fail_commit; unsigned threads, delay_us; uint64_t working_set, max_buffer; unsigned residency, dispatch_us; };
+struct Counters { uint64_t calls, dispatches, barriers, commits, buffers, bytes, nocopy_bytes, resident_bytes, most_in_flight; };
 Configuration config;
 Counters counters;
 const char *(*compiler)(const char *source, char *error, long error_bytes);
@@ -74,6 +74,7 @@ struct Object {
 std::mutex lock;
 std::condition_variable changed;
 std::deque<Object *> queue;
+uint64_t in_flight;
 thread_local std::vector<Object *> pools;
 
 Object *make(Kind k) {
@@ -95,6 +96,7 @@ void release(Object *o) {
     std::unique_lock<std::mutex> l(lock);
     if (o->committed && o->status < 4) fail("a command buffer was released before it was done");
   }
+  if (o->kind == RESIDENCY && (o->owner || o->length)) fail("a residency set was released while it holds memory");
   if (o->kind == BUFFER && o->mapping) mprotect(o->mapping, o->mapped, PROT_NONE);
   o->kind = FREED;
   o->work.clear();
@@ -166,6 +168,8 @@ void *gpu(void *) {
     }
     l.lock();
     c->start = start, c->end = now();
+    if (config.dispatch_us) c->end = start + 1e-6 * config.dispatch_us * (double)c->work.size();
+    in_flight--;
     c->status = error ? 5 : 4;
     if (error) c->text = error;
     c->work.clear();
@@ -207,7 +211,8 @@ Object *new_buffer(unsigned long n) {
   X(endEncoding, "endEncoding") X(commit, "commit") X(wait, "waitUntilCompleted") X(status, "status")             \
   X(error, "error") X(gpuStart, "GPUStartTime") X(gpuEnd, "GPUEndTime")                                           \
   X(newResidency, "newResidencySetWithDescriptor:error:") X(setCapacity, "setInitialCapacity:")                   \
-  X(addAllocation, "addAllocation:") X(requestResidency, "requestResidency") X(addResidency, "addResidencySet:")
+  X(addAllocation, "addAllocation:") X(requestResidency, "requestResidency") X(addResidency, "addResidencySet:") \
+  X(removeResidency, "removeResidencySet:") X(endResidency, "endResidency")
 enum Selector {
 #define X(id, text) S_##id,
   SELECTORS(X)
@@ -388,7 +393,10 @@ Result message(Object *o, Sel *s, uintptr_t a, uintptr_t b, uintptr_t c, uintptr
       return answer(0ul);
     case S_endEncoding: need(o, ENCODER, s); o->ended = true; return answer(0ul);
     case S_commit: {
-      if (o->kind == RESIDENCY) return answer(0ul);
+      if (o->kind == RESIDENCY) {
+        o->committed = true;
+        return answer(0ul);
+      }
       need(o, COMMANDS, s);
       if (o->committed) fail("a command buffer committed twice");
       std::lock_guard<std::mutex> l(lock);
@@ -399,6 +407,7 @@ Result message(Object *o, Sel *s, uintptr_t a, uintptr_t b, uintptr_t c, uintptr
         started = true;
       }
       counters.commits++;
+      counters.most_in_flight = std::max(counters.most_in_flight, ++in_flight);
       o->committed = true, o->status = 2;
       queue.push_back(o);
       changed.notify_all();
@@ -426,11 +435,31 @@ Result message(Object *o, Sel *s, uintptr_t a, uintptr_t b, uintptr_t c, uintptr
     case S_addAllocation:
       need(o, RESIDENCY, s);
       if (!a || ((Object *)a)->kind != BUFFER) fail("addAllocation: of something else");
+      o->pooled.push_back((Object *)a);
+      o->committed = false;
       return answer(0ul);
-    case S_requestResidency: need(o, RESIDENCY, s); return answer(0ul);
+    case S_requestResidency:
+      need(o, RESIDENCY, s);
+      if (!o->committed) fail("requestResidency before commit");
+      for (Object *b : o->pooled) o->length += b->length;
+      counters.resident_bytes += o->length;
+      return answer(0ul);
+    case S_endResidency:
+      need(o, RESIDENCY, s);
+      for (Object *b : o->pooled)
+        if (b->kind != BUFFER) fail("endResidency after a buffer of the set was released");
+      counters.resident_bytes -= o->length;
+      o->length = 0;
+      return answer(0ul);
     case S_addResidency:
       need(o, QUEUE, s);
       if (!a || ((Object *)a)->kind != RESIDENCY) fail("addResidencySet: of something else");
+      ((Object *)a)->owner = o;
+      return answer(0ul);
+    case S_removeResidency:
+      need(o, QUEUE, s);
+      if (!a || ((Object *)a)->owner != o) fail("removeResidencySet: of a set that the queue has not");
+      ((Object *)a)->owner = nullptr;
       return answer(0ul);
   }
   (void)d;

@@ -1,0 +1,75 @@
+package serve
+
+import (
+	"fmt"
+	"time"
+)
+
+// MemoryLevel is how short of memory a machine is, as its system says.
+type MemoryLevel int
+
+const (
+	MemoryEnough   MemoryLevel = iota
+	MemoryShort                // programs should give back what they can make again
+	MemoryCritical             // no prompt is begun
+)
+
+// Memory is what the system says of the machine's memory.
+type Memory struct {
+	Level                 MemoryLevel
+	FreeBytes, TotalBytes int64
+}
+
+// MemoryError says that a prompt is not begun because the machine's memory runs out.
+type MemoryError struct {
+	Memory
+	PromptTokens int
+	RetryAfter   time.Duration
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("this machine's memory runs out: %.1f of %.1f GB are free. A prompt of %d tokens is not begun, what runs goes on; close other programs, or try again in %.0f s",
+		float64(e.FreeBytes)/1e9, float64(e.TotalBytes)/1e9, e.PromptTokens, e.RetryAfter.Seconds())
+}
+
+// memoryPatience is when a client may try again: by then the system has compressed or written out what others left.
+const memoryPatience = 30 * time.Second
+
+// tight asks the system and refuses a prompt where memory runs out. Safe from any goroutine.
+func (e *Engine) tight(promptTokens int) error {
+	if e.opt.Memory == nil {
+		return nil
+	}
+	if m := e.opt.Memory(); m.Level >= MemoryCritical {
+		return &MemoryError{m, promptTokens, memoryPatience}
+	}
+	return nil
+}
+
+// DropPoints gives the points in memory back that no request uses, before the next pass. Safe from any goroutine.
+func (e *Engine) DropPoints() {
+	e.drop.Store(true)
+	e.poke()
+}
+
+// relieve does what DropPoints asked for.
+func (e *Engine) relieve() {
+	if !e.drop.Swap(false) || e.opt.Keeper == nil || e.asleep {
+		return
+	}
+	if n := e.opt.Keeper.Drop(); n > 0 {
+		e.opt.Log.Warn("memory is short: restore points that nothing uses are given back", "points", n)
+	}
+}
+
+// stayAwake keeps the machine awake while a request is active, and only then.
+func (e *Engine) stayAwake() {
+	switch {
+	case e.opt.KeepAwake == nil:
+	case len(e.active) > 0 && e.release == nil:
+		e.release = e.opt.KeepAwake()
+	case len(e.active) == 0 && e.release != nil:
+		e.release()
+		e.release = nil
+	}
+}

@@ -1,0 +1,154 @@
+//go:build unix
+
+package metal_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"slipway/engine/device"
+	"slipway/engine/model"
+	"slipway/engine/weights"
+	"slipway/metal"
+	"slipway/metal/fake"
+	"slipway/metal/selftest"
+)
+
+// equalDispatches records n dispatches of one cost, each waiting for the one before.
+func equalDispatches(w *selftest.World, n int) device.Pass {
+	x := w.Buffer(1, 256)
+	p := w.Device.NewPass()
+	p.Begin(selftest.Stateless(1))
+	for range n {
+		p.SwiGLU(x, x, x, 1)
+	}
+	return p
+}
+
+// The fake's clock says 50 ms a dispatch: four fit into the bound, whatever was estimated before.
+func TestCommandBufferThatHoldsTheGPU(t *testing.T) {
+	clock := fake.Configuration{DispatchMicros: 50_000}
+	d := open(t, clock, metal.Options{})
+	p := equalDispatches(newWorld(t, d, 1), 40)
+	for range 20 {
+		if err := p.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fake.Configure(clock)
+	before := d.GPUSeconds()
+	if err := p.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.Count()
+	if c.Commits < 10 || c.Commits > 20 {
+		t.Errorf("40 dispatches of 50 ms in %d command buffers, wanted 10 to 20", c.Commits)
+	}
+	if c.MostInFlight != 2 {
+		t.Errorf("%d command buffers in flight, wanted 2", c.MostInFlight)
+	}
+	if took := d.GPUSeconds() - before; took < 1.99 || took > 2.01 {
+		t.Errorf("the pass took %.3f s by the GPU's clock, wanted 2", took)
+	}
+}
+
+// ending is a context that ends after it was asked so often.
+type ending struct {
+	context.Context
+	asks *int
+}
+
+func (c ending) Err() error {
+	if *c.asks--; *c.asks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func (c ending) Done() <-chan struct{} { return make(chan struct{}) }
+
+func TestCancelledPassThatGoesOnToItsEnd(t *testing.T) {
+	clock := fake.Configuration{DispatchMicros: 50_000}
+	d := open(t, clock, metal.Options{})
+	p := equalDispatches(newWorld(t, d, 1), 40)
+	for range 20 {
+		if err := p.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fake.Configure(clock)
+	asks := 3 // before the pass, and after two command buffers
+	err := p.(device.StoppablePass).RunStoppable(ending{context.Background(), &asks})
+	var stopped *device.StoppedError
+	if !errors.As(err, &stopped) || !errors.Is(err, context.Canceled) || fake.Count().Commits != 3 {
+		t.Fatalf("%v after %d command buffers, wanted a StoppedError after 3", err, fake.Count().Commits)
+	}
+	asks = 3
+	if err := p.Run(ending{context.Background(), &asks}); err != nil {
+		t.Errorf("a pass that may not be stopped: %v", err)
+	}
+}
+
+func TestFailedCommandBufferThatOthersFollow(t *testing.T) {
+	clock := fake.Configuration{DispatchMicros: 50_000}
+	d := open(t, clock, metal.Options{})
+	p := equalDispatches(newWorld(t, d, 1), 40)
+	for range 20 {
+		if err := p.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.FailCommit = 1
+	fake.Configure(clock)
+	if err := p.Run(context.Background()); err == nil || fake.Count().Commits > 3 {
+		t.Errorf("%v after %d command buffers, wanted an error after at most 3", err, fake.Count().Commits)
+	}
+}
+
+// A cancelled prefill is where it was: what comes after equals what comes without it, bit for bit.
+func TestCancelledPrefillThatLeavesTheStateHalfMoved(t *testing.T) {
+	ckpt, err := weights.Open(pocket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ckpt.Close() })
+	d := open(t, fake.Configuration{Threads: 2, DispatchMicros: 500_000}, metal.Options{})
+	n, err := model.Load(d, ckpt, model.Options{WindowTokens: 256, MaxSequences: 1, ChunkTokens: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := make([]int32, 40)
+	for i := range tokens {
+		tokens[i] = int32(100 + 7*i)
+	}
+	answer := func(cancel bool) []float32 {
+		s, err := n.NewSequence()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		forward := func(ctx context.Context, from, to int) ([][][]float32, error) {
+			return n.Forward(ctx, []model.Segment{{Seq: s, Tokens: tokens[from:to], Logits: model.LogitsLast}})
+		}
+		if _, err := forward(context.Background(), 0, 20); err != nil {
+			t.Fatal(err)
+		}
+		if cancel {
+			before, asks := fake.Count().Commits, 6
+			_, err := forward(ending{context.Background(), &asks}, 20, 40)
+			if !errors.Is(err, context.Canceled) || fake.Count().Commits < before+2 || s.Len() != 20 {
+				t.Fatalf("%v after %d command buffers at %d tokens", err, fake.Count().Commits-before, s.Len())
+			}
+		}
+		rows, err := forward(context.Background(), 20, 40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append([]float32(nil), rows[0][0]...)
+	}
+		want := answer(false)
+	if what := differ([][]float32{answer(true)}, [][]float32{want}, 0); what != "" {
+		t.Error(what)
+	}
+}

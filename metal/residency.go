@@ -1,0 +1,136 @@
+//go:build unix
+
+package metal
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/metal/mtl"
+)
+
+// Weights is how matrices came to the GPU: read where their file is mapped, or copied because they are not aligned there, not
+// mapped, or longer than a buffer may be.
+type Weights struct{ InPlaceBytes, CopiedBytes int64 }
+
+// Weights tells how the matrices so far came to the GPU.
+func (d *Device) Weights() Weights {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.weights
+}
+
+func (d *Device) count(to *int64, bytes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	*to += int64(bytes)
+}
+
+// Reading ahead: 4 readers keep a solid-state disk busy, 8 MiB each at a time.
+const (
+	readers    = 4
+	chunkBytes = 8 << 20
+)
+
+// Prefault brings the mapped memory that matrices are read from into memory, so that no command buffer waits for the disk. Call
+// it once the weights are loaded. progress, which may be nil, is told bytes, from one goroutine at a time. Errors: the
+// context's; a disk that fails under the mapping.
+func (d *Device) Prefault(ctx context.Context, progress func(done, total int64)) error {
+	chunks, total := d.chunks()
+	var (
+		wait  sync.WaitGroup
+		next  atomic.Int64
+		mu    sync.Mutex // guards what follows
+		done  int64
+		first error
+	)
+	for range readers {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(chunks) {
+					return
+				}
+				err := touch(chunks[i])
+				mu.Lock()
+				if err != nil && first == nil {
+					first = err
+				}
+				if done += int64(len(chunks[i])); progress != nil {
+					progress(done, total)
+				}
+				mu.Unlock()
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if first == nil {
+		first = ctx.Err()
+	}
+	return first
+}
+
+// chunks cuts the mapped regions of which matrices are read.
+func (d *Device) chunks() (chunks [][]byte, total int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, region := range d.opt.Mapped {
+		from := uintptr(unsafe.Pointer(unsafe.SliceData(region)))
+		used := false
+		for _, v := range d.views {
+			used = used || v.from < from+uintptr(len(region)) && v.to > from
+		}
+		for used && len(region) > 0 {
+			n := min(chunkBytes, len(region))
+			chunks, region = append(chunks, region[:n:n]), region[n:]
+			total += int64(n)
+		}
+	}
+	return chunks, total
+}
+
+// touched keeps touch's reads from being compiled away.
+var touched atomic.Uint32
+
+// touch reads a byte of every page. A disk that fails, or a file that was cut, is an error and not the end of the process.
+func touch(chunk []byte) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("the weights cannot be read from the disk any more: %v", fault)
+		}
+	}()
+	unix.Madvise(chunk, unix.MADV_WILLNEED) // advice: without it the pages come one by one
+	sum := byte(0)
+	for at := 0; at < len(chunk); at += os.Getpagesize() {
+		sum += chunk[at]
+	}
+	touched.Store(uint32(sum))
+	return nil
+}
+
+// MakeResident asks that the weights stay in the GPU's reach; call it once they are loaded. False where macOS has no way to ask.
+func (d *Device) MakeResident() (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var buffers []*mtl.Buffer
+	for _, v := range d.views {
+		buffers = append(buffers, v.buffer)
+	}
+	if len(buffers) == 0 || d.resident != nil {
+		return d.resident != nil, nil
+	}
+	set, err := d.gpu.Resident(d.queue, buffers)
+	d.resident = set
+	return set != nil, err
+}
