@@ -149,6 +149,8 @@ func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*se
 		return nil, err
 	}
 	options.Keeper, options.Normalize = l.keeper, s.normalize
+	options.Device, options.KVFormat, options.PrefillPolicy = l.key.Device, l.key.KVFormat, l.key.Policy.Name
+	options.ShowSnippets = s.addr.Addr().IsLoopback()
 	options.Engine, options.Metrics, options.Defaults = engine, metrics, l.defaults
 	options.Tokenizer, options.Template, options.VocabTokens = l.text.Tokenizer, l.text.Template, vocab
 	return engine, nil

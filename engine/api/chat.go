@@ -17,6 +17,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Erro
 	if failure != nil {
 		return failure
 	}
+	entry, ctx := s.opt.Engine.Ledger().Open(r.Context(), rec.id)
+	defer entry.Drop() // where it is refused
 	start := s.opt.Now()
 	normalized := s.normalize(q)
 	prompt, thinking, failure := s.prompt(q)
@@ -27,8 +29,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Erro
 	q.conversation.Messages = nil // may be large, and the reply long
 	release()
 	opening, mask := s.opening(q, thinking)
-	reply, err := s.opt.Engine.Submit(r.Context(), serve.Request{
-		ID: rec.id, Prompt: prompt, Marks: marks, Opening: opening, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, Mask: mask,
+	reply, err := s.opt.Engine.Submit(ctx, serve.Request{
+		ID: rec.id, Entry: entry, Prompt: prompt, Marks: marks, Opening: opening, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, Mask: mask,
 		TopLogprobs: q.topLogprobs, Watch: watch(q, thinking), Text: s.opt.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
 	})
 	if err != nil {

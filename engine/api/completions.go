@@ -28,14 +28,16 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *record
 	if failure != nil {
 		return failure
 	}
+	entry, ctx := s.opt.Engine.Ledger().Open(r.Context(), rec.id)
+	defer entry.Drop() // where it is refused
 	start := s.opt.Now()
 	q, failure := s.readText(o)
 	if failure != nil {
 		return failure
 	}
 	release()
-	reply, err := s.opt.Engine.Submit(r.Context(), serve.Request{
-		ID: rec.id, Prompt: q.prompt, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, TopLogprobs: q.topLogprobs,
+	reply, err := s.opt.Engine.Submit(ctx, serve.Request{
+		ID: rec.id, Entry: entry, Prompt: q.prompt, MaxTokens: q.maxTokens, Sampling: q.params, Seed: q.seed, TopLogprobs: q.topLogprobs,
 		Stop: q.stop, Text: s.opt.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
 	})
 	if err != nil {

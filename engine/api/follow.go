@@ -76,7 +76,6 @@ type usage struct {
 }
 
 func usageOf(end *serve.End, reasoningTokens int, notice string) *usage {
-	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	var u usage
 	u.PromptTokens = end.Usage.PromptTokens()
 	u.CompletionTokens = end.Usage.CompletionTokens
@@ -85,10 +84,10 @@ func usageOf(end *serve.End, reasoningTokens int, notice string) *usage {
 	u.CompletionDetails.ReasoningTokens = reasoningTokens
 	u.Slipway.ComputedTokens = end.Usage.ComputedTokens
 	u.Slipway.Notice = notice
-	u.Slipway.TokenizeMs = ms(end.Times.Tokenize)
-	u.Slipway.QueueMs = ms(end.Times.Queue)
-	u.Slipway.PrefillMs = ms(end.Times.Prefill)
-	u.Slipway.DecodeMs = ms(end.Times.Decode)
+	u.Slipway.TokenizeMs = millis(end.Times.Tokenize)
+	u.Slipway.QueueMs = millis(end.Times.Queue)
+	u.Slipway.PrefillMs = millis(end.Times.Prefill)
+	u.Slipway.DecodeMs = millis(end.Times.Decode)
 	return &u
 }
 

@@ -67,7 +67,7 @@ func (m *Metrics) OnEnd(s serve.Summary) {
 		"completion_tokens", s.Usage.CompletionTokens,
 		"tokenize", s.Times.Tokenize, "queue", s.Times.Queue, "prefill", s.Times.Prefill, "decode", s.Times.Decode,
 	}
-	attrs = append(attrs, reasons(s.Explanation)...)
+	attrs = append(attrs, reasons(s.Report)...)
 	if s.Reason == serve.FinishError {
 		level = slog.LevelError
 		attrs = append(attrs, "error", s.Err.Error())
@@ -76,7 +76,7 @@ func (m *Metrics) OnEnd(s serve.Summary) {
 }
 
 // reasons say, without any of its text, why a prompt cost what it did.
-func reasons(e *memory.Explanation) []any {
+func reasons(e *keep.Report) []any {
 	if e == nil {
 		return nil
 	}

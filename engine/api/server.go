@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"slipway/engine/memory/keep"
@@ -23,6 +24,8 @@ type Engine interface {
 	Submit(context.Context, serve.Request) (*serve.Reply, error)
 	Status() serve.Status // takes no lock
 	WindowTokens() int
+	Ledger() *serve.Ledger
+	Reload(ctx context.Context, drain bool) error
 }
 
 // Options of a server. Without an Engine the server is loading: it answers /health, and everything else with 503.
@@ -41,6 +44,10 @@ type Options struct {
 	PID      int
 	Started  time.Time // of the process
 
+	// For those who watch; empty where not known.
+	Device, KVFormat, PrefillPolicy string
+	ShowSnippets                    bool // text around a miss is shown to them: the server listens on loopback alone
+
 	Key        *Key     // nil: none needed
 	AllowHosts []string // names that a Host header may give besides loopback and the connection's own address
 
@@ -57,6 +64,8 @@ type Server struct {
 	opt   Options
 	guard guard
 	large chan struct{} // the place of the one large body
+
+	watchers atomic.Int32 // event streams
 }
 
 // New makes a server.
@@ -77,11 +86,14 @@ func (s *Server) Handler() http.Handler {
 	posts := map[string]func(http.ResponseWriter, *http.Request, *record) *Error{
 		"/v1/chat/completions": s.chat,
 		"/v1/completions":      s.completions,
+		"/slipway/reload":      s.reload,
 	}
 	gets := map[string]http.HandlerFunc{
-		"/v1/models": s.models,
-		"/health":    s.health,
-		"/metrics":   s.opt.Metrics.ServeHTTP,
+		"/v1/models":        s.models,
+		"/health":           s.health,
+		"/metrics":          s.opt.Metrics.ServeHTTP,
+		"/slipway/requests": s.watch,
+		"/slipway/events":   s.events,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &record{ResponseWriter: w, id: newID("req_")}
@@ -96,7 +108,11 @@ func (s *Server) Handler() http.Handler {
 				Type: "server_error", Code: "loading", RetryAfter: 5 * time.Second})
 			return
 		}
-		if post, ok := posts[r.URL.Path]; ok {
+		post, ok := posts[r.URL.Path]
+		if _, cancels := requestOf(r.URL.Path); cancels {
+			post, ok = s.cancel, true
+		}
+		if ok {
 			if err := s.post(rec, r, post); err != nil {
 				rec.refuse(err)
 			}

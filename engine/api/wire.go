@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"slipway/engine/serve"
@@ -35,6 +36,14 @@ func (s *stream) send(value any) error {
 
 func (s *stream) raw(body []byte) error {
 	if _, err := s.w.Write(append(append([]byte("data: "), body...), "\n\n"...)); err != nil {
+		return err
+	}
+	return http.NewResponseController(s.w).Flush()
+}
+
+// comment keeps a stream alive that has nothing to say.
+func (s *stream) comment() error {
+	if _, err := s.w.Write([]byte(":\n\n")); err != nil {
 		return err
 	}
 	return http.NewResponseController(s.w).Flush()
@@ -101,6 +110,10 @@ func failureOf(end *serve.End) *Error {
 	case serve.FinishError:
 		return asError(end.Err)
 	case serve.FinishCancelled:
+		if errors.Is(end.Err, serve.ErrCancelled) {
+			return &Error{Status: statusClientClosed, Message: "the reply was cancelled before it was whole, by whoever runs this server; ask again",
+				Type: "invalid_request_error", Code: "cancelled"}
+		}
 		return &Error{Status: statusClientClosed, Message: "the reply was cancelled before it was whole, because the client closed the connection or its sending side; keep both open until the reply has ended",
 			Type: "invalid_request_error", Code: "cancelled"}
 	}

@@ -72,6 +72,15 @@ func (r *Replies) Remember(reply Reply) bool {
 	return true
 }
 
+// Forget drops them all.
+func (r *Replies) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bytes = 0
+	r.order.Init()
+	clear(r.byPrefix)
+}
+
 func (r *Replies) drop(e *list.Element) {
 	old := r.order.Remove(e).(*Reply)
 	r.bytes -= old.bytes()

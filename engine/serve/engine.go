@@ -44,10 +44,12 @@ type Engine struct {
 	waiting  []*job
 	draining bool
 	stopped  error         // not nil once Run has returned
-	wake     chan struct{} // one slot: filled when waiting or draining changed
+	reload   *reloading    // asked for, not done
+	wake     chan struct{} // one slot: filled when waiting, draining or reload changed
 
 	status   status
 	drop     atomic.Bool   // points that nothing uses are to be dropped
+	ledger   *Ledger
 	averageS atomic.Uint64 // float64 bits: running mean of a request's seconds from admission to end, for Retry-After
 
 	active []*job // written by Run's goroutine under the lock, so that it reads without and others with it
@@ -92,12 +94,16 @@ func New(net Network, opt Options) (*Engine, error) {
 	for _, id := range opt.EndTokens {
 		e.ends[id] = true
 	}
+	e.ledger = &Ledger{now: opt.Now}
 	e.status.running.Store(true)
 	return e, nil
 }
 
 // WindowTokens is the most tokens that prompt and reply have together.
 func (e *Engine) WindowTokens() int { return e.net.WindowTokens() }
+
+// Ledger is for watching and cancelling requests.
+func (e *Engine) Ledger() *Ledger { return e.ledger }
 
 // Status takes no lock.
 func (e *Engine) Status() Status {
@@ -120,6 +126,10 @@ func (e *Engine) Submit(ctx context.Context, req Request) (*Reply, error) {
 	if err := e.tight(len(req.Prompt)); err != nil {
 		return nil, err
 	}
+	if req.Entry == nil {
+		req.Entry, ctx = e.ledger.Open(ctx, req.ID)
+		defer req.Entry.Drop() // where it is refused
+	}
 	j := newJob(ctx, req, room, e.opt.Now())
 
 	e.mu.Lock()
@@ -133,6 +143,7 @@ func (e *Engine) Submit(ctx context.Context, req Request) (*Reply, error) {
 		return nil, &QueueFullError{len(e.waiting), e.retryAfter()}
 	}
 	e.waiting = append(e.waiting, j)
+	j.Entry.note(j, PhaseQueue)
 	e.status.queued.Store(int64(len(e.waiting)))
 	// The function runs in its own goroutine, so it may take the lock that is held here.
 	j.unwatch = context.AfterFunc(j.reply.ctx, func() { e.leave(j) })
@@ -166,6 +177,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	for {
 		e.dropCancelled()
 		e.relieve()
+		e.reloadWhenAsked()
 		e.wakeUp()
 		e.admit()
 		e.stayAwake()
@@ -208,6 +220,10 @@ func (e *Engine) stop(err error) {
 	e.stopped = cause
 	waiting := e.waiting
 	e.waiting = nil
+	if e.reload != nil {
+		e.reload.done <- cause
+		e.reload = nil
+	}
 	e.status.queued.Store(0)
 	e.status.running.Store(false)
 	e.mu.Unlock()
@@ -220,7 +236,7 @@ func (e *Engine) stop(err error) {
 
 // admit takes waiting requests up while there is room.
 func (e *Engine) admit() {
-	for len(e.active) < e.opt.Parallel {
+	for len(e.active) < e.opt.Parallel && !e.holdsBack() {
 		e.mu.Lock()
 		if len(e.waiting) == 0 {
 			e.mu.Unlock()
@@ -246,6 +262,7 @@ func (e *Engine) admit() {
 		if err == nil {
 			err = e.begin(j)
 		}
+		j.Entry.note(j, PhasePrefill)
 		if err != nil {
 			e.end(j, FinishError, err)
 		}
@@ -322,8 +339,9 @@ func (e *Engine) finish(j *job, reason FinishReason, err error) {
 	}
 	end := End{Reason: reason, Err: err, Usage: j.usage, Times: j.timesAt(e.opt.Now()), LimitTokens: j.limit, Windowed: j.windowed && reason == FinishLength}
 	if e.opt.OnEnd != nil {
-		e.opt.OnEnd(Summary{ID: j.ID, Length: len(j.Prompt), End: end, Explanation: j.explanation})
+		e.opt.OnEnd(Summary{ID: j.ID, Length: len(j.Prompt), End: end, Report: j.report})
 	}
+	j.Entry.close(end)
 	j.reply.put(Event{Text: text, End: &end})
 	j.reply.cancel(errDone)
 }

@@ -5,7 +5,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"slipway/engine/memory"
 	"slipway/engine/memory/keep"
 	"slipway/engine/sample"
 )
@@ -21,9 +20,9 @@ type job struct {
 	limit    int     // tokens of the reply, at least 1
 	windowed bool
 
-	seq         Sequence
-	visit       *keep.Visit         // nil: nothing is kept of it
-	explanation *memory.Explanation // of the prompt; nil: nothing is kept
+	seq    Sequence
+	visit  *keep.Visit  // nil: nothing is kept of it
+	report *keep.Report // of the prompt; nil: nothing is kept
 
 	out       []int32         // tokens of the reply
 	history   *sample.History // nil where no penalty looks at it
@@ -56,14 +55,20 @@ func (j *job) over(text string, final bool) bool { return j.Watch != nil && j.Wa
 func (j *job) prefilling() bool { return j.done < len(j.input) }
 
 func (j *job) timesAt(now time.Time) Times {
-	t := Times{Tokenize: j.Tokenize}
+	return timesAt(j.Tokenize, j.submitted, j.admitted, j.first, now)
+}
+
+// timesAt splits a request's time so far; moments that have not come are zero.
+func timesAt(tokenize time.Duration, submitted, admitted, first, now time.Time) Times {
+	t := Times{Tokenize: tokenize}
 	switch {
-	case j.admitted.IsZero():
-		t.Queue = now.Sub(j.submitted)
-	case j.first.IsZero():
-		t.Queue, t.Prefill = j.admitted.Sub(j.submitted), now.Sub(j.admitted)
+	case submitted.IsZero():
+	case admitted.IsZero():
+		t.Queue = now.Sub(submitted)
+	case first.IsZero():
+		t.Queue, t.Prefill = admitted.Sub(submitted), now.Sub(admitted)
 	default:
-		t.Queue, t.Prefill, t.Decode = j.admitted.Sub(j.submitted), j.first.Sub(j.admitted), now.Sub(j.first)
+		t.Queue, t.Prefill, t.Decode = admitted.Sub(submitted), first.Sub(admitted), now.Sub(first)
 	}
 	return t
 }

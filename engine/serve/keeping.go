@@ -20,8 +20,7 @@ func (e *Engine) begin(j *job) error {
 		j.visit = e.opt.Keeper.Admit(j.Prompt, j.Marks, seq)
 		j.done = seq.Len()
 		j.usage.CachedTokens = j.done
-		explanation := j.visit.Explanation
-		j.explanation = &explanation
+		j.report = &j.visit.Report
 	})
 }
 

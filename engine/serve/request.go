@@ -3,7 +3,6 @@ package serve
 import (
 	"time"
 
-	"slipway/engine/memory"
 	"slipway/engine/memory/keep"
 	"slipway/engine/sample"
 )
@@ -36,6 +35,7 @@ type Request struct {
 	Watch func(text string, final bool) (over bool)
 
 	Tokenize time.Duration // already spent on making Prompt
+	Entry    *Entry        // from [Ledger.Open], with its context; nil: Submit opens one
 }
 
 // Decoder turns a reply's ids into text, whole characters only.
@@ -106,5 +106,5 @@ type Summary struct {
 	ID     string
 	Length int // tokens of the whole prompt, whether dealt with or not
 	End
-	Explanation *memory.Explanation // what was known of the prompt; nil where nothing is kept
+	Report *keep.Report // what was known of the prompt; nil where nothing is kept. Its texts are not for logs
 }

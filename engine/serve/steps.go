@@ -63,6 +63,7 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 	j.done += len(chunk)
 	e.processed(j, chunk)
 	j.usage.ComputedTokens = min(j.done, len(j.Prompt)) - j.usage.CachedTokens
+	j.Entry.note(j, PhasePrefill)
 	if j.prefilling() {
 		return nil
 	}
@@ -165,6 +166,7 @@ func (e *Engine) deliver(j *job, token Token) (ended bool) {
 		return true
 	}
 	if reason == "" {
+		j.Entry.note(j, PhaseDecode)
 		j.reply.put(Event{Token: &token, Text: text})
 		return false
 	}

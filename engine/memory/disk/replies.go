@@ -70,6 +70,14 @@ func (s *Store) SaveReply(r memory.Reply) {
 	s.jobs <- func() { s.saveReply(record) }
 }
 
+// ForgetReplies deletes them all in the background. Returns at once.
+func (s *Store) ForgetReplies() {
+	s.jobs <- func() {
+		os.Remove(s.replyPath())
+		s.replies = 0
+	}
+}
+
 func (s *Store) saveReply(record []byte) {
 	size := int64(len(record))
 	if 2*size > s.opt.ReplyBytes || s.mayWrite(size) != nil {

@@ -283,6 +283,13 @@ func (s *Store) work() {
 	}
 }
 
+// Flush waits until what was asked for so far is done.
+func (s *Store) Flush() {
+	done := make(chan struct{})
+	s.jobs <- func() { close(done) }
+	<-done
+}
+
 // Close finishes what was asked for and gives the folder up, but waits no longer than patience; what is not written by then
 // is lost, and nothing is left half-written under a final name.
 func (s *Store) Close(patience time.Duration) {

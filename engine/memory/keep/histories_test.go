@@ -110,7 +110,7 @@ func TestRandomHistoriesNeverRestoreAWrongState(t *testing.T) {
 				if limit < 0 && o.cached+o.computed != len(prompt) {
 					t.Fatalf("cached %d + computed %d of %d", o.cached, o.computed, len(prompt))
 				}
-				e := o.visit.Explanation
+				e := o.visit.Report.Explanation
 				if e.Cached != o.cached || e.Cached+e.Again+e.New != len(prompt) {
 					t.Fatalf("explained as %+v, cached %d", e, o.cached)
 				}

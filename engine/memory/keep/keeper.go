@@ -83,16 +83,16 @@ const historyTokens = 2 << 20
 func New(opt Options) *Keeper {
 	k := &Keeper{opt: opt, states: map[*memory.Point]State{}, replies: memory.NewReplies(opt.ReplyBytes),
 		period: memory.Period(opt.WindowTokens, opt.ChunkTokens, opt.Memory.OwnBytes, opt.PointBytes)}
-	var onDisk memory.Budget
-	if opt.Disk != nil {
-		onDisk = opt.Disk.Budget()
-	}
-	k.index = memory.NewIndex(opt.Key, opt.Memory, onDisk, historyTokens)
+	k.index = k.emptyIndex()
 	if opt.Disk != nil {
 		k.readDisk()
 	}
 	k.publish()
 	return k
+}
+
+func (k *Keeper) emptyIndex() *memory.Index {
+	return memory.NewIndex(k.opt.Key, k.Budget(memory.InMemory), k.Budget(memory.OnDisk), historyTokens)
 }
 
 // Replies are the remembered replies. Safe from any goroutine.
@@ -116,6 +116,17 @@ func (k *Keeper) Usage(t memory.Tier) memory.Usage {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.usage[t]
+}
+
+// Budget of a tier; zero where there is none. Safe from any goroutine.
+func (k *Keeper) Budget(t memory.Tier) memory.Budget {
+	switch {
+	case t == memory.InMemory:
+		return k.opt.Memory
+	case k.opt.Disk != nil:
+		return k.opt.Disk.Budget()
+	}
+	return memory.Budget{}
 }
 
 func (k *Keeper) count(f func(*Counters)) {

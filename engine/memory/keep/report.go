@@ -15,8 +15,8 @@ type Report struct {
 const mostReports = 64
 
 // report looks at why a prompt missed, and names text that changes with every request.
-func (k *Keeper) report(v *Visit) {
-	r := Report{Explanation: v.Explanation, Prompt: len(v.prompt)}
+func (k *Keeper) report(prompt []int32, e memory.Explanation) Report {
+	r := Report{Explanation: e, Prompt: len(prompt)}
 	if p := r.Parted; p != nil {
 		change := memory.ChangeAt(k.opt.Decode(p.Before), k.opt.Decode(p.Old), k.opt.Decode(p.New))
 		r.Change, r.Volatile = &change, k.volatile.Observe(change)
@@ -28,6 +28,7 @@ func (k *Keeper) report(v *Visit) {
 	defer k.mu.Unlock()
 	k.recent = append(k.recent, r)
 	k.recent = k.recent[max(0, len(k.recent)-mostReports):]
+	return r
 }
 
 func shapeOf(c memory.Change) string {

@@ -186,6 +186,27 @@ func (k *Keeper) Drop() int {
 	return len(leaving)
 }
 
+// Clear forgets every point, in memory and on disk, and every reply. Nothing may be running; it waits for writes under way.
+func (k *Keeper) Clear() {
+	if k.opt.Disk != nil {
+		k.opt.Disk.Flush()
+		k.collect()
+		k.opt.Disk.ForgetReplies()
+	}
+	var all []*memory.Point
+	k.index.Points(func(p *memory.Point) { all = append(all, p) })
+	for _, p := range all {
+		for _, t := range []memory.Tier{memory.InMemory, memory.OnDisk} {
+			if p.In(t) {
+				k.leave(t, []memory.Gone{k.index.Release(p, t, memory.LostEvicted)})
+			}
+		}
+	}
+	k.replies.Forget()
+	k.index = k.emptyIndex() // what was known of texts goes too
+	k.publish()
+}
+
 // readDisk takes in what earlier runs left. Points of another key are in the book too: they are not used, are named when
 // they would have served, and leave first.
 func (k *Keeper) readDisk() {

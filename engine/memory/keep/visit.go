@@ -15,7 +15,7 @@ type Marks struct {
 
 // Visit is a request's stay. Its methods must not be called after End.
 type Visit struct {
-	Explanation memory.Explanation // of the prompt; Cached tokens are in the sequence already
+	Report Report // of the prompt; Cached tokens are in the sequence already
 
 	k            *Keeper
 	seq          Sequence
@@ -46,7 +46,7 @@ func (k *Keeper) Admit(prompt []int32, marks Marks, seq Sequence) *Visit {
 	v := &Visit{k: k, seq: seq, prompt: prompt, marks: marks}
 	most := len(prompt) - 1
 	m, fetched := k.find(prompt, most)
-	v.Explanation = k.index.Explain(k.opt.Key, prompt, m.Usable, most)
+	explanation := k.index.Explain(k.opt.Key, prompt, m.Usable, most)
 	v.conversation = k.index.Open(m.Point)
 	k.count(func(c *Counters) {
 		switch {
@@ -66,7 +66,7 @@ func (k *Keeper) Admit(prompt []int32, marks Marks, seq Sequence) *Visit {
 	}
 	v.now = slices.Clone(prompt[:m.Usable])
 	v.plan(m.Usable)
-	k.report(v)
+	v.Report = k.report(prompt, explanation)
 	return v
 }
 

@@ -1,0 +1,95 @@
+package serve
+
+import (
+	"context"
+	"errors"
+)
+
+// Errors of [Engine.Reload].
+var (
+	ErrBusy      = errors.New("requests are running")
+	ErrReloading = errors.New("the model is being reloaded already")
+	ErrNoReload  = errors.New("this network cannot be loaded again")
+)
+
+// reloading is a reload that was asked for.
+type reloading struct {
+	ctx  context.Context
+	done chan error // one slot
+}
+
+// Reload forgets everything that is kept between requests, on disk too, and loads the network again. With drain it first lets
+// the running requests end, while new ones wait; without it ErrBusy is given where any runs. A context that ends before it
+// has begun takes it back. Errors: those above, ErrDraining, ErrStopped, or the network's, which is then tried again with the
+// next request.
+func (e *Engine) Reload(ctx context.Context, drain bool) error {
+	if _, can := e.net.(Sleeper); !can {
+		return ErrNoReload
+	}
+	r := &reloading{ctx, make(chan error, 1)}
+	e.mu.Lock()
+	switch {
+	case e.stopped != nil:
+		e.mu.Unlock()
+		return e.stopped
+	case e.draining:
+		e.mu.Unlock()
+		return ErrDraining
+	case e.reload != nil:
+		e.mu.Unlock()
+		return ErrReloading
+	case !drain && (len(e.waiting) > 0 || len(e.active) > 0):
+		e.mu.Unlock()
+		return ErrBusy
+	}
+	e.reload = r
+	e.mu.Unlock()
+	e.poke()
+	stop := context.AfterFunc(ctx, e.poke)
+	defer stop()
+	return <-r.done
+}
+
+// holdsBack tells whether waiting requests stay where they are because of a reload.
+func (e *Engine) holdsBack() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reload != nil
+}
+
+// reloadWhenAsked does it once nothing is active. Only for Run's goroutine.
+func (e *Engine) reloadWhenAsked() {
+	e.mu.Lock()
+	r := e.reload
+	e.mu.Unlock()
+	if r == nil || r.ctx.Err() == nil && len(e.active) > 0 {
+		return
+	}
+	err := context.Cause(r.ctx)
+	if err == nil {
+		err = e.loadAgain()
+	}
+	e.mu.Lock()
+	e.reload = nil
+	e.mu.Unlock()
+	r.done <- err
+}
+
+func (e *Engine) loadAgain() (err error) {
+	defer recovered(&err)
+	if e.opt.Keeper != nil {
+		e.opt.Keeper.Clear()
+	}
+	began := e.opt.Now()
+	if !e.asleep {
+		e.net.(Sleeper).Sleep()
+		e.asleep = true
+	}
+	if err := e.net.(Sleeper).Wake(); err != nil {
+		e.opt.Log.Error("the weights cannot be loaded again", "error", err.Error())
+		return err
+	}
+	e.asleep = false
+	e.opt.Log.Info("asked to reload: the cache is dropped and the weights are loaded again", "took", e.opt.Now().Sub(began))
+	return nil
+}
