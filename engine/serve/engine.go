@@ -48,7 +48,7 @@ type Engine struct {
 	wake     chan struct{} // one slot: filled when waiting, draining or reload changed
 
 	status   status
-	drop     atomic.Bool   // points that nothing uses are to be dropped
+	drop     atomic.Bool // points that nothing uses are to be dropped
 	ledger   *Ledger
 	averageS atomic.Uint64 // float64 bits: running mean of a request's seconds from admission to end, for Retry-After
 

@@ -59,6 +59,9 @@ func TestReloadUnderARunningRequest(t *testing.T) {
 		return r
 	}
 	running := submit()
+	for e.Status().Active == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	if err := e.Reload(t.Context(), false); !errors.Is(err, serve.ErrBusy) {
 		t.Errorf("reload beside a request: %v", err)
 	}
@@ -116,9 +119,14 @@ func TestReloadIsLeftWaitingWhenTheEngineStops(t *testing.T) {
 	if _, err := e.Submit(t.Context(), request("", 4, 9000)); err != nil {
 		t.Fatal(err)
 	}
+	for e.Status().Active == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	done := make(chan error, 1)
 	go func() { done <- e.Reload(t.Context(), true) }()
-	time.Sleep(10 * time.Millisecond)
+	for !errors.Is(e.Reload(t.Context(), false), serve.ErrReloading) {
+		time.Sleep(time.Millisecond)
+	}
 	stop()
 	select {
 	case err := <-done:
