@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,7 +25,7 @@ import (
 // session is one command line being carried out.
 type session struct {
 	ctx        context.Context
-	out        io.Writer
+	out        *results
 	errOut     io.Writer
 	invocation []string
 	json       bool
@@ -86,8 +87,26 @@ func exitWith(code int) error {
 	return exitStatus(code)
 }
 
-// finish turns what a command returned into words and an exit code.
+// finish turns what a command returned into words and an exit code. An answer that could not be written is a failure,
+// whatever the command itself came to.
 func (s *session) finish(err error) int {
+	code := s.end(err)
+	switch lost := s.out.err; {
+	case lost == nil:
+		return code
+	case errors.Is(lost, syscall.EPIPE): // the reader has seen enough
+		return exitPipe
+	default:
+		f := lostAnswer(lost)
+		s.tell(f)
+		if code != exitOK {
+			return code
+		}
+		return f.code
+	}
+}
+
+func (s *session) end(err error) int {
 	if err == nil {
 		return exitOK
 	}
@@ -104,14 +123,22 @@ func (s *session) finish(err error) int {
 		s.document(envelope{SchemaVersion: schemaVersion, Meta: meta{s.verb, version, f.code}, Error: &errorBody{
 			Code: codeNames[f.code], Message: f.Error(), Details: f.details, Next: s.argv(f.next...),
 			Retryable: f.code == exitNetwork || f.code == exitTimeout || f.code == exitLocked}})
-		return f.code
+		if s.out.err == nil {
+			return f.code
+		}
 	}
+	s.tell(f)
+	return f.code
+}
+
+// tell prints a failure on standard error, as an event or in words.
+func (s *session) tell(f *failure) {
 	if s.events {
 		line, err := json.Marshal(map[string]any{"event": "error", "code": codeNames[f.code], "text": f.Error(), "next": s.argv(f.next...)})
 		if err == nil {
 			fmt.Fprintln(s.errOut, string(line))
 		}
-		return f.code
+		return
 	}
 	fmt.Fprintf(s.errOut, "slipway: %s\n", printableText(f.what))
 	if f.then != "" {
@@ -120,7 +147,6 @@ func (s *session) finish(err error) int {
 	if len(f.next) > 0 {
 		fmt.Fprintf(s.errOut, "Next: %s\n", shellWords(s.argv(f.next...)))
 	}
-	return f.code
 }
 
 func (s *session) document(e envelope) {
@@ -128,8 +154,8 @@ func (s *session) document(e envelope) {
 	enc := json.NewEncoder(s.out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(e); err != nil {
-		panic("slipway: a document that cannot be written: " + err.Error())
+	if err := enc.Encode(e); err != nil && s.out.err == nil {
+		panic("slipway: a document that cannot be encoded: " + err.Error())
 	}
 }
 

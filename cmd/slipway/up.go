@@ -201,7 +201,7 @@ func logsVerb(s *session) *cli.Command {
 					return usage("--follow and --json do not go together: a document has an end")
 				}
 				follow := newFollower(home.Root, s.out, c.Int("lines"))
-				for s.ctx.Err() == nil {
+				for s.ctx.Err() == nil && s.out.err == nil {
 					follow.more()
 					select {
 					case <-s.ctx.Done():

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"slipway/installer/plan"
 	"slipway/installer/process"
 )
@@ -209,6 +211,64 @@ func TestBusyTellsADeadHolderFromALiveOne(t *testing.T) {
 			t.Fatalf("%s: %+v %v", name, lock, err)
 		}
 		lock.Release()
+	}
+}
+
+// Between taking the lock and noting who took it lies a moment, and the record of a dead holder may lie there still.
+func TestLockedOutBeforeTheHolderIsNoted(t *testing.T) {
+	self, err := process.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name  string
+		later func(home *Home, taken *flock.Flock) // while the second one waits
+		check func(err error, holder Holder) bool
+	}{
+		{"it is noted a moment later", func(home *Home, _ *flock.Flock) {
+			home.writeHolder(Holder{Process: self, Command: "first", Since: time.Now()})
+		}, func(err error, holder Holder) bool { return err != nil && holder.Process.PID == os.Getpid() }},
+		{"it lets go a moment later", func(_ *Home, taken *flock.Flock) { taken.Close() },
+			func(err error, _ Holder) bool { return err == nil }},
+		{"it is never noted", func(*Home, *flock.Flock) {},
+			func(err error, holder Holder) bool {
+				return err != nil && holder.Process.PID == 0 && strings.Contains(err.Error(), "not noted yet")
+			}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			home, err := MakeHome(filepath.Join(t.TempDir(), "home"), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer home.Close()
+			dead := self
+			dead.PID = 1 << 30
+			if err := home.writeHolder(Holder{Process: dead, Command: "dead"}); err != nil {
+				t.Fatal(err)
+			}
+			taken := flock.New(filepath.Join(home.Path, lockPath))
+			if got, err := taken.TryLock(); !got || err != nil {
+				t.Fatal(got, err)
+			}
+			defer taken.Close()
+			done := make(chan struct{})
+			go func() { defer close(done); time.Sleep(100 * time.Millisecond); row.later(home, taken) }()
+			lock, err := home.Lock("second")
+			<-done
+			var locked *LockedError
+			if err != nil && !errors.As(err, &locked) {
+				t.Fatal(err)
+			}
+			var holder Holder
+			if locked != nil {
+				holder = locked.Holder
+			} else {
+				lock.Release()
+			}
+			if !row.check(err, holder) {
+				t.Fatalf("%v %+v", err, holder)
+			}
+		})
 	}
 }
 

@@ -34,11 +34,15 @@ type LockedError struct{ Holder Holder }
 
 func (e *LockedError) Error() string {
 	if e.Holder.Process.PID == 0 {
-		return "another slipway works on this home"
+		return "another slipway works on this home; it has not noted yet which process it is"
 	}
 	return fmt.Sprintf("another slipway works on this home: pid %d (%s), since %s",
 		e.Holder.Process.PID, e.Holder.Command, e.Holder.Since.Local().Format("15:04:05"))
 }
+
+// holderLimit is how long a lock that is held may be without the record of a living holder: who has just taken it writes
+// the record next, and who has just removed the record lets go next.
+const holderLimit = time.Second
 
 // Lock is the held state lock.
 type Lock struct {
@@ -48,7 +52,7 @@ type Lock struct {
 	DeadHolder *Holder
 }
 
-// Lock takes the state lock or fails at once with *LockedError. The kernel's lock decides; where the file system has
+// Lock takes the state lock or fails with *LockedError, which names the holder as soon as its record is there. The kernel's lock decides; where the file system has
 // none (exFAT, SMB) the holder record does, and then a record whose process runs is a holder.
 func (h *Home) Lock(command string) (*Lock, error) {
 	file, err := h.Root.OpenFile(lockPath, os.O_RDWR|os.O_CREATE, 0o600)
@@ -62,13 +66,17 @@ func (h *Home) Lock(command string) (*Lock, error) {
 	}
 	lock := &Lock{home: h, flock: flock.New(filepath.Join(h.Path, lockPath))}
 	got, err := lock.flock.TryLock()
-	held, heldErr := h.readHolder()
-	switch {
-	case err == nil && !got:
-		if heldErr != nil {
+	for deadline := time.Now().Add(holderLimit); err == nil && !got; got, err = lock.flock.TryLock() {
+		if holder := h.Busy(); holder != nil {
+			return nil, &LockedError{*holder}
+		}
+		if time.Now().After(deadline) {
 			return nil, &LockedError{}
 		}
-		return nil, &LockedError{held}
+		time.Sleep(10 * time.Millisecond)
+	}
+	held, heldErr := h.readHolder()
+	switch {
 	case err == nil:
 		if now, err := os.Stat(filepath.Join(h.Path, lockPath)); err != nil || !os.SameFile(now, ours) {
 			lock.flock.Close()
