@@ -186,7 +186,7 @@ func orDefault(n, otherwise int) int {
 
 // CheckPort refuses what is no port.
 func CheckPort(name string, n int) error {
-	if n < 0 || n > 65535 {
+	if n < 1 || n > 65535 {
 		return &ChoiceError{fmt.Sprintf("--%s is %d, and a port is a number from 1 to 65535", name, n)}
 	}
 	return nil

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"slipway/installer/apply"
 	"slipway/installer/launch"
 	"slipway/installer/machine"
 	"slipway/installer/plan"
-	"slipway/installer/process"
 )
 
 // look observes what stands of a plan. It writes nothing.
@@ -80,26 +77,8 @@ func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known, userHo
 	}
 	use := launch.LookPort(ctx, port)
 	w.PortTaken, w.PortOwner = use.Taken && !apply.OurServerHolds(ctx, p.Decisions.Home, userHome, port), use.Owner
-	if other := homeOfServer(use.PID); w.PortTaken && other != "" {
-		w.PortOwner = fmt.Sprintf("the server of another home of slipway, %s (pid %d)", launch.Printable(other), use.PID)
-		w.PortWays = fmt.Sprintf("Choose another port with --port, or stop that server: slipway down --home %q.", other)
+	if w.PortTaken && use.Home != "" {
+		w.PortWays = fmt.Sprintf("Choose another port with --port, or stop that server: slipway down --home %q.", use.Home)
 	}
 	return nil
-}
-
-// homeOfServer is the home whose engine a process runs, "" when it is no server of ours or cannot be told.
-func homeOfServer(pid int) string {
-	id, err := process.Observe(pid)
-	if err != nil || filepath.Base(id.Exe) != plan.EngineBinary {
-		return ""
-	}
-	engines := filepath.Dir(filepath.Dir(id.Exe))
-	home := filepath.Dir(engines)
-	if filepath.Base(engines) != "engines" {
-		return ""
-	}
-	if info, err := os.Lstat(filepath.Join(home, plan.MarkerPath)); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	return home
 }

@@ -72,9 +72,6 @@ func applyPlan(s *session, c *cli.Context) error {
 	if prepared.Standing.PendingCount() == 0 && prepared.Recorded && !prepared.Open {
 		return nothingToDo(s, c, prepared)
 	}
-	if prepared.Open {
-		s.talk("Continuing the plan %s that was begun before.", shortDigest(prepared.Plan.Digest))
-	}
 	old := s.whatServes(c.String("home"))
 	done, err := s.apply(prepared)
 	if err != nil {

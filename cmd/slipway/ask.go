@@ -40,12 +40,18 @@ func (e *serverError) code() int {
 	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
 		return exitAuth
 	}
+	if e.status < http.StatusInternalServerError {
+		return exitUsage // the question is wrong for this server: too long, above all
+	}
 	return exitInternal
 }
 
 func (e *serverError) then() string {
 	if e.status == 0 {
 		return "Start it with slipway up, or look at slipway logs."
+	}
+	if e.code() == exitUsage {
+		return "Ask something that it takes: shorter, or with a smaller --max-tokens."
 	}
 	return "Look at slipway logs."
 }
@@ -130,9 +136,22 @@ func askServer(ctx context.Context, port int, model, question string, maxTokens 
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
-		return "", &serverError{response.StatusCode, launch.Printable(strings.TrimSpace(string(said)))}
+		return "", &serverError{response.StatusCode, launch.Printable(refusal(said))}
 	}
 	return readStream(ctx, response.Body, stream)
+}
+
+// refusal is the message of an OpenAI error document, or the whole text where it is something else.
+func refusal(body []byte) string {
+	var document struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &document) == nil && document.Error.Message != "" {
+		return document.Error.Message
+	}
+	return strings.TrimSpace(string(body))
 }
 
 // readStream reads server-sent events: "data: {...}" lines, the last one "data: [DONE]".

@@ -108,7 +108,7 @@ func explain(err error) *failure {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &stopped):
-		return say(stopped.code, stopped.Error(), "What arrived is kept.")
+		return say(stopped.code, stopped.Error(), "")
 	case errors.Is(err, consent.ErrInterrupted):
 		return say(exitInterrupt, "Stopped at the question", "Nothing was done.")
 	case errors.As(err, &choice):
@@ -123,6 +123,9 @@ func explain(err error) *failure {
 	case errors.As(err, &settings):
 		return say(exitDamage, settings.Error(), "Set-up chooses again, writes them, and sets the damaged file aside: slipway setup.", "setup")
 	case errors.As(err, &port):
+		if port.Use.Home != "" {
+			return say(exitRefused, port.Error(), "Choose another port with --port, or stop that server.", "down", "--home", port.Use.Home)
+		}
 		return say(exitRefused, port.Error(), "Choose another port with --port, or stop that program yourself; slipway never moves to another port by itself.")
 	case errors.As(err, &home) && home.Conflict:
 		return say(exitStale, home.Error(), "Nothing was done. Move it away and run the same command again; slipway does not overwrite what it did not make.")

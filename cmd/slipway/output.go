@@ -70,7 +70,7 @@ func (s *session) result(code int, data any, human func(w io.Writer)) error {
 	if s.json {
 		s.document(envelope{OK: true, SchemaVersion: schemaVersion, Data: data, Meta: meta{s.verb, version, code}})
 	} else {
-		human(s.out)
+		human(printable{s.out})
 	}
 	return exitWith(code)
 }
@@ -202,14 +202,35 @@ func (s *session) flagsOf(next []string) map[string]bool {
 	return flags
 }
 
-// shellWords writes an argv so that a shell reads it back as it was.
+// shellWords writes an argv so that a shell reads it back as it was; control characters in the form $'...' of bash and zsh,
+// because they must not reach a terminal.
 func shellWords(argv []string) string {
 	words := make([]string, len(argv))
 	for i, a := range argv {
+		if launch.Printable(a) != a {
+			words[i] = escapedWord(a)
+			continue
+		}
 		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?[]{}\\!#~") {
 			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}
 		words[i] = a
 	}
 	return strings.Join(words, " ")
+}
+
+func escapedWord(a string) string {
+	var word strings.Builder
+	word.WriteString("$'")
+	for _, c := range []byte(a) {
+		switch {
+		case c < 0x20 || c >= 0x7f:
+			fmt.Fprintf(&word, "\\x%02x", c)
+		case c == '\'' || c == '\\':
+			word.WriteString("\\" + string(c))
+		default:
+			word.WriteByte(c)
+		}
+	}
+	return word.String() + "'"
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -51,7 +54,7 @@ func answerPlan(s *session, c *cli.Context, p installer.Prepared) error {
 			return err
 		}
 		if err := writePlanFile(file, plan.WriteFile(p.Plan)); err != nil {
-			return err
+			return planFileFailure(file, err)
 		}
 		answer.File, answer.Apply = file, s.argv(s.again([]string{"apply", "--plan", file, "--digest", p.Plan.Digest})...)
 	}
@@ -63,6 +66,22 @@ func answerPlan(s *session, c *cli.Context, p installer.Prepared) error {
 			fmt.Fprintf(w, "Do exactly this: %s\n", shellWords(answer.Apply))
 		}
 	})
+}
+
+// planFileFailure is a --out that cannot be written, told by what is wrong with it.
+func planFileFailure(file string, err error) error {
+	f := &failure{code: exitUsage, what: fmt.Sprintf("The plan cannot be written to %q: %s.", file, reasonOf(err)), then: "Give --out another file."}
+	switch info, lookErr := os.Stat(file); {
+	case lookErr == nil && info.IsDir():
+		f.what, f.then = fmt.Sprintf("The plan cannot be written to %q: that is a folder.", file), "Give --out the name of a file in it."
+	case errors.Is(err, fs.ErrNotExist):
+		f.what, f.then = fmt.Sprintf("The plan cannot be written to %q: its folder does not exist.", file), "Make the folder, or give --out another file."
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		f.code = exitNoSpace
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		f.code = exitHuman
+	}
+	return f
 }
 
 // writePlanFile writes through a new inode, readable by the person only: the plan names paths of this machine.

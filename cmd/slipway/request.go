@@ -19,15 +19,11 @@ func askOf(c *cli.Context) (installer.Ask, error) {
 		Home: c.String("home"), Model: c.String("model"), Profile: c.String("profile"), Source: c.String("source"),
 		Port: c.Int("port"), MonitorPort: c.Int("monitor-port"), Launch: !c.Bool("no-launch"), AcceptTold: c.Bool("accept-told"), AllowStop: c.StringSlice("allow-stop"),
 	}
-	if c.IsSet("port") && ask.Port == 0 {
-		ask.Port = -1
-	}
-	for _, p := range []struct {
-		name string
-		n    int
-	}{{"port", ask.Port}, {"monitor-port", ask.MonitorPort}} {
-		if err := installer.CheckPort(p.name, p.n); err != nil {
-			return ask, err
+	for _, name := range []string{"port", "monitor-port"} {
+		if c.IsSet(name) {
+			if err := installer.CheckPort(name, c.Int(name)); err != nil {
+				return ask, err
+			}
 		}
 	}
 	var err error

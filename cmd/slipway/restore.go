@@ -153,6 +153,11 @@ func (s *session) restoreLeftBehind(ask installer.Ask) {
 	if len(ask.AllowStop) > 0 {
 		return
 	}
+	if home, err := s.openHome(ask.Home); err != nil {
+		return // no home, no records; what is wrong with it is said by what follows
+	} else {
+		home.Close()
+	}
 	system, err := s.neighborhood(ask.Home)
 	if err != nil {
 		return

@@ -35,3 +35,13 @@ func lostAnswer(err error) *failure {
 	}
 	return f
 }
+
+// printable passes words on without control characters: a path or a name may hold anything.
+type printable struct{ to io.Writer }
+
+func (w printable) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.to, printableText(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

@@ -72,8 +72,7 @@ func setup(s *session, c *cli.Context) error {
 // consentTo makes sure that every pending action is allowed, by flags, by an earlier consent to this very plan, or by
 // asking once.
 func (s *session) consentTo(c *cli.Context, p installer.Prepared) error {
-	if p.Open {
-		s.talk("Continuing the plan %s that was begun before.", shortDigest(p.Plan.Digest))
+	if p.Open { // agreed to when it was begun
 		return nil
 	}
 	grants := consent.Of()
@@ -96,9 +95,16 @@ func (s *session) consentTo(c *cli.Context, p installer.Prepared) error {
 			then: "Nothing was done. Show the plan to the person, then add --yes, or apply the plan by its digest.",
 			next: append([]string{"plan"}, choiceArgs(c)...), details: p.Plan}
 	}
-	yes, err := s.terminal.Ask(s.ctx, manner, "Do this?")
+	return s.agreed(manner, "Do this?")
+}
+
+// agreed puts the question; anything but a yes ends the command with nothing done.
+func (s *session) agreed(manner consent.Manner, question string) error {
+	yes, err := s.terminal.Ask(s.ctx, manner, question)
 	if err != nil {
-		return err
+		f := explain(err)
+		f.then = "Nothing was done."
+		return f
 	}
 	if !yes {
 		return &failure{code: exitConsent, what: "The answer was no.", then: "Nothing was done."}

@@ -16,8 +16,8 @@ func (s *session) showProposal(p installer.Prepared) {
 	if s.json || s.events {
 		return
 	}
-	printProposal(s.errOut, p)
-	printPlan(s.errOut, p)
+	printProposal(printable{s.errOut}, p)
+	printPlan(printable{s.errOut}, p)
 }
 
 func printProposal(w io.Writer, p installer.Prepared) {

@@ -65,15 +65,8 @@ func askToRemove(s *session, c *cli.Context, path string, removal apply.Removal)
 		return &failure{code: exitConsent, what: "Consent is needed to remove what is set up.",
 			then: "Nothing was done. Look first with --dry-run, then add --yes.", next: append([]string{"uninstall", "--dry-run"}, homeArgs(c)...)}
 	}
-	printRemoval(s.errOut, path, removal, "Will remove")
-	yes, err := s.terminal.Ask(s.ctx, manner, "Remove this?")
-	if err != nil {
-		return err
-	}
-	if !yes {
-		return &failure{code: exitConsent, what: "The answer was no.", then: "Nothing was done."}
-	}
-	return nil
+	printRemoval(printable{s.errOut}, path, removal, "Will remove")
+	return s.agreed(manner, "Remove this?")
 }
 
 func printRemoval(w io.Writer, path string, r apply.Removal, verb string) {

@@ -84,9 +84,6 @@ func (s *session) upRequest(c *cli.Context) (installer.Ask, error) {
 	}
 	if c.IsSet("port") {
 		ask.Port = c.Int("port")
-		if ask.Port == 0 {
-			ask.Port = -1
-		}
 	}
 	return ask, installer.CheckPort("port", ask.Port)
 }

@@ -86,7 +86,7 @@ func ResolveHome(path, userHome string) (string, error) {
 			if errors.Is(err, syscall.ENOTDIR) {
 				return abs, nil // the look at the home says which part is a file
 			}
-			return "", err
+			return "", &HomeError{Path: at, Why: "cannot be followed: " + strings.TrimPrefix(reason(err), "EvalSymlinks: ")}
 		}
 		if info, lerr := os.Lstat(at); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return "", &HomeError{Path: at, Why: "is a symbolic link to a place that does not exist"}

@@ -101,6 +101,9 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 	if err := sweep(home); err != nil {
 		return Result{}, err
 	}
+	if open, err := OpenDigest(home); err == nil && open == p.Digest {
+		opt.Report(Event{Kind: "note", Text: fmt.Sprintf("Continuing the plan %.19s that was begun before.", p.Digest)})
+	}
 	journal, other, err := openJournal(home, p.Digest, opt.stamp)
 	if err != nil {
 		return Result{}, err

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
+
+	"slipway/installer/process"
 )
 
 // PortUse says who has a port.
@@ -15,6 +19,7 @@ type PortUse struct {
 	Taken bool
 	Owner string // in words, "" when the system does not tell
 	PID   int    // 0 when unknown
+	Home  string // of another slipway whose server has it, "" when it is no server of ours
 }
 
 // PortError: our port is taken.
@@ -44,6 +49,9 @@ func LookPort(ctx context.Context, port int) PortUse {
 	}
 	pid, owner := portOwner(ctx, port)
 	use.PID, use.Owner = pid, owner
+	if use.Home = homeOfServer(pid); use.Home != "" {
+		use.Owner = fmt.Sprintf("the server of another home of slipway, %q (pid %d)", use.Home, pid)
+	}
 	if pid != 0 || owner != "" {
 		use.Taken = true
 	}
@@ -52,6 +60,30 @@ func LookPort(ctx context.Context, port int) PortUse {
 	}
 	return use
 }
+
+// homeOfServer is the home whose engine a process runs: HOME/engines/ID/slipway-server with our marker in HOME. "" when it
+// is no server of ours or cannot be told.
+func homeOfServer(pid int) string {
+	id, err := process.Observe(pid)
+	if err != nil || filepath.Base(id.Exe) != serverName {
+		return ""
+	}
+	engines := filepath.Dir(filepath.Dir(id.Exe))
+	home := filepath.Dir(engines)
+	if filepath.Base(engines) != "engines" {
+		return ""
+	}
+	if info, err := os.Lstat(filepath.Join(home, homeMarker)); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return home
+}
+
+// The names of plan.EngineBinary and plan.MarkerPath, which launch does not import.
+const (
+	serverName = "slipway-server"
+	homeMarker = ".slipway-home"
+)
 
 func answers(ctx context.Context, host string, port int) bool {
 	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)

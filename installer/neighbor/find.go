@@ -19,12 +19,14 @@ import (
 func New(home string, program []string) (*System, error) {
 	userHome, err := os.UserHomeDir()
 	if err != nil {
-		return nil, err
+		userHome = "/" // a service manager, a bare container: what lies in the user's folder is not found then
 	}
 	s := &System{Home: home, UserHome: userHome, UID: os.Getuid(), Program: program, Timing: DefaultTiming}
 	if runtime.GOOS == "darwin" {
 		s.Launchctl = "/bin/launchctl"
-		s.AgentFolder = userHome + "/Library/LaunchAgents"
+		if userHome != "/" {
+			s.AgentFolder = userHome + "/Library/LaunchAgents"
+		}
 	} else {
 		for _, path := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
 			if found, err := exec.LookPath(path); err == nil {

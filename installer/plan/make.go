@@ -60,8 +60,12 @@ func modelAction(d Decisions) Action {
 		return a
 	}
 	a.Consent = []Class{Download, Write}
-	a.Sentence = fmt.Sprintf("Download %s (%s at %s, %d files, %s, licence %s) to %s and check every hash; what other tools have on this machine is copied instead.",
-		m.Title, m.Repo, m.Revision.Short(), m.Files, Bytes(m.Bytes), m.License, m.Folder)
+	size := fmt.Sprintf("%d files, %s", m.Files, Bytes(m.Bytes))
+	if m.Files == 0 { // no lock lists them yet
+		size = "about " + Bytes(m.Bytes)
+	}
+	a.Sentence = fmt.Sprintf("Download %s (%s at %s, %s, licence %s) to %s and check every hash; what other tools have on this machine is copied instead.",
+		m.Title, m.Repo, m.Revision.Short(), size, m.License, m.Folder)
 	if m.ToldFiles > 0 {
 		a.Consent = append(a.Consent, Told)
 		a.Sentence += fmt.Sprintf(" %d of the hashes were only told by the hub and are not proven from the commit.", m.ToldFiles)
