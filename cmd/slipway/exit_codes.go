@@ -36,6 +36,8 @@ const (
 	exitRefused  = 13 // a port or a process
 	exitBuild    = 14
 	exitChanges  = 20 // changes pending, or drift
+
+	exitCheckFailed = 21 // a server that was measured or checked is at fault
 )
 
 // codeNames are the words of the JSON documents.
@@ -43,7 +45,7 @@ var codeNames = map[int]string{
 	exitOK: "ok", exitInternal: "internal", exitUsage: "usage", exitNotReady: "not-ready", exitAuth: "auth",
 	exitConsent: "consent-required", exitStale: "stale", exitNetwork: "network", exitTimeout: "timeout",
 	exitHuman: "human-action-needed", exitDamage: "integrity", exitNoSpace: "no-space", exitLocked: "locked",
-	exitRefused: "port-or-process-refused", exitBuild: "build-failed", exitChanges: "changes-pending",
+	exitRefused: "port-or-process-refused", exitBuild: "build-failed", exitChanges: "changes-pending", exitCheckFailed: "check-failed",
 	exitHangup: "hangup", exitInterrupt: "interrupted", exitTerminated: "terminated",
 }
 
@@ -102,6 +104,9 @@ func explain(err error) *failure {
 		return &failure{code: code, what: sentence(what), then: then, next: next}
 	}
 	if f := explainNeighbor(err); f != nil {
+		return f
+	}
+	if f := explainFault(err); f != nil {
 		return f
 	}
 	switch {

@@ -1,0 +1,177 @@
+// Package client talks to any server with OpenAI's chat completions and tells exactly what it heard: the pieces of a
+// stream with the client's own clock, the usage as the server gave it, what contradicts itself, and each way in which a
+// reply can fail to be one. It judges a peer's server as it judges ours.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Server is one model behind one address. The zero Patience waits as long as it takes.
+type Server struct {
+	Base     string        // "http://127.0.0.1:8008/v1"
+	Model    string        // empty until Identify has asked
+	Key      string        // never printed; taken out of every text that comes back
+	Patience time.Duration // the longest silence that is waited for
+
+	http    *http.Client
+	lacks   map[string]bool // members of requests that this server has refused
+	Tokens  *Tokenizer      // nil until FindTokenizer has asked, and where there is none
+	Details Identity
+}
+
+// Identity is what a server says of itself. Empty and 0 where it does not say.
+type Identity struct {
+	Model        string `json:"model"`
+	Revision     string `json:"revision"`
+	OwnedBy      string `json:"owned_by"`
+	WindowTokens int    `json:"window_tokens"`
+	Product      string `json:"product"` // of /health: ours only
+	Version      string `json:"version"`
+}
+
+// New takes an address as people write it: with or without /v1, with or without the path of an endpoint.
+func New(address, model, key string) (*Server, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, &Fault{Kind: BadAddress, Why: fmt.Sprintf("%q is no address such as http://127.0.0.1:8008/v1", address)}
+	}
+	if u.User != nil || u.RawQuery != "" {
+		return nil, &Fault{Kind: BadAddress, Why: "an address may hold no user name, password or query: give a key by --key-env or --key-file"}
+	}
+	path := strings.TrimSuffix(u.Path, "/")
+	for _, tail := range []string{"/chat/completions", "/completions", "/models"} {
+		path = strings.TrimSuffix(path, tail)
+	}
+	if path == "" {
+		path = "/v1"
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if loopback(u.Hostname()) {
+		transport.Proxy = nil
+	}
+	return &Server{
+		Base: u.Scheme + "://" + u.Host + path, Model: model, Key: key, lacks: map[string]bool{},
+		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // a key goes nowhere that was not named
+		}},
+	}, nil
+}
+
+func loopback(host string) bool {
+	at, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && at.IsLoopback()
+}
+
+// root is the address without the last part, where servers keep what is not OpenAI's.
+func (s *Server) root() string { return strings.TrimSuffix(s.Base, "/v1") }
+
+// Identify learns the model's name, where none was given, and what else the server says of itself.
+func (s *Server) Identify(ctx context.Context) error {
+	var list struct {
+		Data []struct {
+			ID            string `json:"id"`
+			OwnedBy       string `json:"owned_by"`
+			Revision      string `json:"revision"`
+			ContextWindow int    `json:"context_window"` // ours
+			MaxModelLen   int    `json:"max_model_len"`  // vLLM
+			Meta          struct {
+				Context int `json:"n_ctx"` // llama.cpp
+			} `json:"meta"`
+		} `json:"data"`
+	}
+	if err := s.getJSON(ctx, s.Base+"/models", &list); err != nil {
+		return err
+	}
+	if s.Model == "" {
+		switch len(list.Data) {
+		case 0:
+			return &Fault{Kind: NoModel, Why: s.Base + " lists no model: load one there, or name one with --model"}
+		case 1:
+			s.Model = list.Data[0].ID
+		default:
+			var names []string
+			for _, m := range list.Data {
+				names = append(names, m.ID)
+			}
+			return &Fault{Kind: NoModel, Why: fmt.Sprintf("%s has several models; choose one with --model: %s", s.Base, Printable(strings.Join(names, ", ")))}
+		}
+	}
+	s.Details = Identity{Model: s.Model}
+	for _, m := range list.Data {
+		if m.ID == s.Model {
+			s.Details.OwnedBy, s.Details.Revision = m.OwnedBy, m.Revision
+			s.Details.WindowTokens = max(m.ContextWindow, m.MaxModelLen, m.Meta.Context)
+		}
+	}
+	var health struct{ Product, Version string }
+	if s.getJSON(ctx, s.root()+"/health", &health) == nil && health.Product != "" {
+		s.Details.Product, s.Details.Version = Printable(health.Product), Printable(health.Version)
+	}
+	return nil
+}
+
+func (s *Server) getJSON(ctx context.Context, address string, value any) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	response, err := s.send(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
+	if err != nil {
+		return s.broken(ctx, err)
+	}
+	return s.parse(response, body, value)
+}
+
+// send makes one request; a status other than 200 is the caller's to judge.
+func (s *Server) send(ctx context.Context, method, address string, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if s.Key != "" {
+		request.Header.Set("Authorization", "Bearer "+s.Key)
+	}
+	response, err := s.http.Do(request)
+	if err != nil {
+		if context.Cause(ctx) != nil {
+			return nil, s.broken(ctx, err)
+		}
+		return nil, &Fault{Kind: Unreachable, Why: fmt.Sprintf("%s does not answer: %s", s.Base, s.scrub(innermost(err)))}
+	}
+	return response, nil
+}
+
+// parse reads a whole JSON answer, or says what came instead.
+func (s *Server) parse(response *http.Response, body []byte, value any) error {
+	if response.StatusCode != http.StatusOK {
+		return s.refused(response, body)
+	}
+	if err := json.Unmarshal(body, value); err != nil {
+		return s.notJSON(response, body)
+	}
+	return nil
+}
+
+// innermost is the last reason in a chain of errors: the address that stands in front is said already.
+func innermost(err error) string {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err.Error()
+}

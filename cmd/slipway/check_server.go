@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/checks/client"
+	"slipway/installer/launch"
+)
+
+// judgedFlags say which server is measured or checked, and by what key.
+func judgedFlags() []cli.Flag {
+	return append(urlFlags(), homeFlag(),
+		&cli.StringFlag{Name: "model", Usage: "model to ask for; left out: the server's only one"})
+}
+
+func urlFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "url", Usage: "address of any OpenAI-compatible server; left out: the server that slipway started"},
+		&cli.StringFlag{Name: "key-env", Usage: "name of the environment variable that holds the server's key"},
+		&cli.StringFlag{Name: "key-file", Usage: "file that holds the server's key"},
+		&cli.DurationFlag{Name: "patience", Value: 30 * time.Minute, Usage: "longest silence of the server that is waited for"},
+	}
+}
+
+// judged is the server that a verb is about, already asked for its model.
+func (s *session) judged(c *cli.Context) (*client.Server, error) {
+	address, model := c.String("url"), c.String("model")
+	if address == "" {
+		home, err := s.openHome(c.String("home"))
+		if err != nil {
+			return nil, err
+		}
+		defer home.Close()
+		status, err := launch.Look(s.ctx, home.Root, home.Path)
+		if err != nil {
+			return nil, err
+		}
+		if status.State != launch.Running {
+			return nil, notRunning(status.State)
+		}
+		address = launch.URL(status.Record.Settings.Port)
+	}
+	return s.serverAt(c, address, model)
+}
+
+func (s *session) serverAt(c *cli.Context, address, model string) (*client.Server, error) {
+	key, err := keyOf(c)
+	if err != nil {
+		return nil, err
+	}
+	server, err := client.New(address, model, key)
+	if err != nil {
+		return nil, err
+	}
+	if server.Patience = c.Duration("patience"); server.Patience <= 0 {
+		return nil, usage("--patience must be longer than nothing")
+	}
+	return server, server.Identify(s.ctx)
+}
+
+// keyOf reads a key from where it was told to be, and from nowhere else: a key for one server is not for another.
+func keyOf(c *cli.Context) (string, error) {
+	name, file := c.String("key-env"), c.String("key-file")
+	if name != "" && file != "" {
+		return "", usage("--key-env and --key-file are both given")
+	}
+	key := ""
+	switch {
+	case name != "":
+		if key = strings.TrimSpace(os.Getenv(name)); key == "" {
+			return "", &failure{code: exitAuth, what: fmt.Sprintf("The environment has no %s.", name), then: "Set it, or give the key by --key-file."}
+		}
+	case file != "":
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return "", usage("--key-file: " + reasonOf(err))
+		}
+		if key = strings.TrimSpace(string(raw)); key == "" {
+			return "", usage("--key-file: the file is empty")
+		}
+	}
+	if strings.ContainsAny(key, "\r\n\x00") || len(key) > 4096 {
+		return "", usage("the key is no key: it has line breaks or is too long")
+	}
+	return key, nil
+}
+
+// explainFault gives a fault of a judged server its code and words; nil where the error is another one.
+func explainFault(err error) *failure {
+	var f *client.Fault
+	if !errors.As(err, &f) {
+		return nil
+	}
+	say := func(code int, then string) *failure { return &failure{code: code, what: sentence(f.Why), then: then} }
+	switch f.Kind {
+	case client.BadAddress, client.NoModel:
+		return say(exitUsage, "")
+	case client.Unreachable:
+		return say(exitNetwork, "Start that server, or look at the address: slipway status shows ours.")
+	case client.Silent:
+		return say(exitTimeout, "A long prompt may take longer: --patience 2h waits longer.")
+	case client.NotJSON:
+		return say(exitNetwork, "Another program or a proxy may be at that address. An OpenAI-compatible address usually ends with /v1.")
+	case client.Refused:
+		switch {
+		case f.Status == 401 || f.Status == 403:
+			return say(exitAuth, "Give the server's key by --key-env NAME or --key-file FILE.")
+		case f.Status == 429 || f.Status == 503:
+			return say(exitNotReady, "Run the same command again when the server has room.")
+		case f.Status >= 500:
+			return say(exitCheckFailed, "The fault is the server's; its log may tell more.")
+		case f.Status >= 300 && f.Status < 400 || f.Status == 404 || f.Status == 405:
+			return say(exitNetwork, "Look at the address and at --model. An OpenAI-compatible address usually ends with /v1.")
+		}
+		return say(exitCheckFailed, "The server does not take this request.")
+	}
+	return say(exitCheckFailed, "The fault is the server's; its log may tell more.")
+}
