@@ -3,8 +3,8 @@ package memory
 import "cmp"
 
 // Room makes room for cost in a tier and returns the points that have to leave it, in order; the caller gives their states or
-// files back before it adds the new one. ok is false, and nothing leaves, where even without every point that may leave it
-// would not fit.
+// files back before it adds the new one, and also where ok is false: then there is no room. Where even without every point
+// that may leave it would not fit, nothing leaves.
 //
 // What goes first is what would save the least recomputation per byte: see [Index.worth]. The only point of a conversation
 // that was restored at least once goes after all others, however old.
@@ -23,9 +23,23 @@ func (x *Index) Room(t Tier, cost Cost) (gone []Gone, ok bool) {
 		return nil, false
 	}
 	for !u.fits(cost) {
-		gone = append(gone, x.Release(x.leastWorth(t, cost), t, LostEvicted))
+		p := x.leastWorth(t, cost)
+		if x.rank(p, t) == rankLast && x.pinnedBelow(t) {
+			return gone, false // the others that should go first are in use for a moment
+		}
+		gone = append(gone, x.Release(p, t, LostEvicted))
 	}
 	return gone, true
+}
+
+// pinnedBelow tells whether a tier holds a pinned point that is not the last of its conversation.
+func (x *Index) pinnedBelow(t Tier) bool {
+	for p := range x.points {
+		if p.pins > 0 && p.In(t) && x.rank(p, t) != rankLast {
+			return true
+		}
+	}
+	return false
 }
 
 // leastWorth is the point that leaves a tier next. There is one.
@@ -55,10 +69,12 @@ func (x *Index) rank(p *Point, t Tier) int {
 	case p.key != x.key:
 		return 0
 	case x.last(p, t):
-		return 2
+		return rankLast
 	}
 	return 1
 }
+
+const rankLast = 2
 
 // last tells whether p is the only point of a conversation that was restored. In memory, a copy on disk is another; on disk,
 // which has to outlive the process, only another file is.

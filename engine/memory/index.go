@@ -18,7 +18,6 @@ type Point struct {
 	Len      int
 	Tail     []int32 // ids after Len that the tape covers; empty without a tape
 	Kind     Kind
-	Sections []Section
 	Restored int // times
 
 	key          Key

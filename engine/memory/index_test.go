@@ -269,6 +269,21 @@ func TestConversationNeverRestoredGoesBeforeOneThatWas(t *testing.T) {
 	}
 }
 
+func TestLastPointStaysWhileRedundantOnesAreOnlyPinned(t *testing.T) {
+	x := NewIndex(exact, Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
+	only := x.Add(exact, ids(0, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
+	x.Open(only)
+	other := x.Add(exact, ids(50, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
+	x.Pin(other)
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}); ok || len(gone) > 0 {
+		t.Fatal("the last point of a conversation went, because a one-off was being written")
+	}
+	x.Unpin(other)
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}); !ok || len(gone) != 1 || gone[0].Point != other {
+		t.Fatal("the one-off did not go once it was free")
+	}
+}
+
 func TestRoomThatPinsForbidTakesNothing(t *testing.T) {
 	x := NewIndex(exact, Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
 	a := x.Add(exact, ids(0, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})

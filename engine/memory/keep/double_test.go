@@ -160,6 +160,7 @@ type world struct {
 	diskCap int64
 	daily   int64
 	key     memory.Key
+	total   Counters // of keepers before the last restart
 }
 
 const testReplies = 64 << 10
@@ -191,7 +192,17 @@ func (w *world) start() {
 		}
 		opt.Disk = w.store
 	}
+	w.total = w.counters()
 	w.keeper = New(opt)
+}
+
+// counters are those of all keepers so far.
+func (w *world) counters() Counters {
+	if w.keeper == nil {
+		return w.total
+	}
+	c := w.keeper.Counters()
+	return Counters{Hits: w.total.Hits + c.Hits, FromDisk: w.total.FromDisk + c.FromDisk, Damaged: w.total.Damaged + c.Damaged}
 }
 
 // restart is a clean stop, or a kill where the background has written what it had.

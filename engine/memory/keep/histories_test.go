@@ -121,7 +121,7 @@ func TestRandomHistoriesNeverRestoreAWrongState(t *testing.T) {
 				w.checkCaps(r.IntN(10) == 0)
 			}
 		}
-		counters := w.keeper.Counters()
+		counters := w.counters()
 		hits += counters.Hits
 		fromDisk += counters.FromDisk
 		damaged += counters.Damaged
@@ -207,13 +207,14 @@ func (k *Keeper) forgetMemory() {
 	k.leave(memory.InMemory, gone)
 }
 
-// A budget of three points in memory and about as much on disk, and 500 one-off prompts between the turns of a conversation.
+// A budget of three points in memory and of about as many, pages included, on disk, and 500 one-off prompts between the turns of
+// a conversation.
 func TestFloodOfOneOffPromptsLeavesAConversationThatWasRestored(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		disk  int64
 		share int // of what is known, in percent, that must be restored
-	}{{"memory alone", 0, 50}, {"with a disk whose pages are dearer than its points", 64<<10 + testReplies + 6000, 10}} {
+	}{{"memory alone", 0, 50}, {"with a disk whose pages are dearer than its points", 64<<10 + testReplies + 18_000, 10}} {
 		t.Run(c.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(11, 11))
 			w := newWorld(t, 3, 200, c.disk)

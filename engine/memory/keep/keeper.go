@@ -142,14 +142,6 @@ func (k *Keeper) publish() {
 	k.usage = [2]memory.Usage{k.index.Usage(memory.InMemory), k.index.Usage(memory.OnDisk)}
 }
 
-// Close releases every state. Nothing may be running, and the disk is closed already.
-func (k *Keeper) Close() {
-	for p, s := range k.states {
-		s.Release()
-		delete(k.states, p)
-	}
-}
-
 // pageIDs numbers memory pages for the book.
 func pageIDs(pages []int32) []memory.PageID {
 	out := make([]memory.PageID, len(pages))
@@ -162,12 +154,15 @@ func pageIDs(pages []int32) []memory.PageID {
 // room makes room in memory. Where the only thing in the way is the request's own source, that gives way.
 func (k *Keeper) room(cost memory.Cost, own *memory.Point) bool {
 	gone, ok := k.index.Room(memory.InMemory, cost)
+	k.leave(memory.InMemory, gone)
 	if !ok && own != nil {
 		k.index.Unpin(own)
-		gone, ok = k.index.Room(memory.InMemory, cost)
+		var more []memory.Gone
+		more, ok = k.index.Room(memory.InMemory, cost)
 		k.index.Pin(own)
+		k.leave(memory.InMemory, more)
+		gone = append(gone, more...)
 	}
-	k.leave(memory.InMemory, gone)
 	k.count(func(c *Counters) { c.Evicted += len(gone) })
 	return ok
 }

@@ -16,7 +16,8 @@ type written struct {
 }
 
 // store sends a new point to the disk, where it is worth a file. The point stays in memory until it is written. Periodic
-// points stay out: they serve edits of the text at hand, of which a restart loses little.
+// points stay out: they serve edits of the text at hand, of which a restart loses little. A file holds the state at the
+// point's reach, so one with a tape is settled first.
 func (k *Keeper) store(p *memory.Point, reach []int32, s State) {
 	if k.opt.Disk == nil || p.Kind == memory.KindPeriodic {
 		return
@@ -25,37 +26,32 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s State) {
 	if !ok {
 		return
 	}
-	k.index.Pin(p)
 	gone, ok := k.index.Room(memory.OnDisk, cost)
 	k.leave(memory.OnDisk, gone)
-	settled, err := k.settled(p, s, ok)
-	if settled == nil {
-		if err != nil {
-			k.opt.Log.Warn("a restore point is not written to disk", "error", err.Error())
-		}
-		k.index.Unpin(p)
+	if !ok {
 		return
 	}
-	k.index.Hold(p, memory.OnDisk, cost)
-	k.opt.Disk.Save(k.opt.Key, p.Kind, slices.Clone(reach), settled, func(err error) {
-		if len(p.Tail) > 0 {
-			settled.Release()
-		}
+	done := func(err error) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.finished = append(k.finished, written{p, err})
-	})
-}
-
-// settled is the state that a file holds: the point's own, or what its tape leads to.
-func (k *Keeper) settled(p *memory.Point, s State, room bool) (State, error) {
-	switch {
-	case !room:
-		return nil, nil
-	case len(p.Tail) == 0:
-		return s, nil
 	}
-	return s.Settle()
+	if len(p.Tail) > 0 {
+		settled, err := s.Settle()
+		if err != nil {
+			k.opt.Log.Warn("a restore point is not written to disk", "error", err.Error())
+			return
+		}
+		s = settled
+		saved := done
+		done = func(err error) {
+			settled.Release()
+			saved(err)
+		}
+	}
+	k.index.Pin(p)
+	k.index.Hold(p, memory.OnDisk, cost)
+	k.opt.Disk.Save(k.opt.Key, p.Kind, slices.Clone(reach), s, done)
 }
 
 // collect takes in what the disk has done meanwhile.
@@ -98,7 +94,7 @@ func (k *Keeper) find(prompt []int32, most int) (m memory.Match, fetched bool) {
 			k.removeFile(k.index.Release(m.Point, memory.OnDisk, memory.LostDamaged))
 		default:
 			k.opt.Log.Warn("a restore point cannot be read from disk", "error", err.Error())
-			return inMemory, false
+			return k.index.Find(k.opt.Key, prompt, most, false), false // the room made for it may have cost inMemory
 		}
 	}
 }
@@ -127,7 +123,12 @@ func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 		cost.Pages = append(cost.Pages, freshPages+memory.PageID(i))
 	}
 	if !k.room(cost, nil) {
-		return nil, errNoRoom
+		// Memory is full of points that are being written: that takes less than computing this prompt again.
+		k.opt.Disk.Flush()
+		k.collect()
+		if !k.room(cost, nil) {
+			return nil, errNoRoom
+		}
 	}
 	saved, err := k.opt.Disk.Load(k.opt.Key, ids)
 	if err != nil {
