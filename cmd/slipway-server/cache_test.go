@@ -753,3 +753,31 @@ func (k *kept) replay(from *kept, more message) string {
 	}
 	return r.Choices[0].Text
 }
+
+// A client, or its user, may change a reply before sending it back. The state inside a reply is not kept, so that everything
+// from the turn before it on is computed, and nothing else.
+func TestReplyChangedInItsMiddleIsBoundedByTheTurnBefore(t *testing.T) {
+	k := startKept(t, nil)
+	more := message{"max_tokens": 60, "logit_bias": k.noEnd()}
+	talk := []message{user(k.document(17, 500) + "\nWhat is it about?")}
+	turns := []int{} // where each reply's turn began
+	for i := range 3 {
+		a := k.ask(talk, more)
+		turns = append(turns, a.prompt-k.header())
+		talk = append(talk, a.message(), user(fmt.Sprintf("Question %d?", i)))
+	}
+	for i, turn := range turns {
+		edited := slices.Clone(talk[:2*i+3])
+		words := strings.Fields(edited[2*i+1]["content"].(string))
+		if len(words) < 4 {
+			t.Fatalf("the reply %q has no middle", words)
+		}
+		words[len(words)/2] = "instead"
+		edited[2*i+1] = message{"role": "assistant", "content": strings.Join(words, " ")}
+		a := k.ask(edited, more)
+		k.atMost(fmt.Sprintf("reply %d changed", i+1), a, a.prompt-turn+slack)
+	}
+}
+
+// header is how many tokens open a reply, the empty thinking included.
+func (k *kept) header() int { return len(k.special("<|im_start|>assistant\n<think>\n\n</think>\n\n")) }
