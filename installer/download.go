@@ -21,6 +21,7 @@ func bring(at Place, ask Ask) func(context.Context, *os.Root, manifests.Lock, fu
 		}
 		config := hub.ConfigFromEnv(at.Getenv)
 		config.LimitBytesPerSec = ask.LimitBytesPerSec
+		config.Tell = arrivals(report)
 		client, err := hub.New(config)
 		if err != nil {
 			return err

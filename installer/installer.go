@@ -32,6 +32,7 @@ type Ask struct {
 	Source      string   // folder of slipway's source
 	Deep        bool     // hash every byte of the model, however large
 
+	InPlace          bool   // use weights that are on this machine where they lie
 	ModelDir         string // folder with weights that are to be taken if their hashes are right
 	LimitBytesPerSec int64  // of downloads, over all connections; 0: none
 	KeepEngine       bool   // use the engine that is set up, whatever the source at hand is
@@ -91,6 +92,10 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
+	places := store.Sources(choice.manifest.Repo, at.UserHome, at.Getenv, folders(ask.ModelDir)...)
+	if err := choice.place(ctx, ask, home, known, places, facts); err != nil {
+		return Prepared{}, err
+	}
 	engine := findEngine(ctx, ask, at, known)
 	neighbors, err := lookNeighbors(ctx, ask, at, home, known, choice, facts)
 	if err != nil {
@@ -101,12 +106,12 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 		Home: home, Target: runtime.GOOS + "/" + runtime.GOARCH,
 		Request: plan.Request{Model: choice.manifest.ID, Profile: choice.profile.ID,
 			Port: orDefault(ask.Port, DefaultPort), MonitorPort: orDefault(ask.MonitorPort, DefaultMonitorPort),
-			Launch: ask.Launch, AcceptTold: ask.AcceptTold, AllowStop: allowed(ask.AllowStop)},
+			Launch: ask.Launch, AcceptTold: ask.AcceptTold, InPlace: ask.InPlace, AllowStop: allowed(ask.AllowStop)},
 		Model: choice.model, Profile: choice.sized, Engine: engine.engine,
 		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
 	}
 	made := plan.Make(decisions)
-	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: bring(at, ask),
+	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: bring(at, ask), Places: places,
 		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt, Neighbors: neighbors.system}
 	if choice.manifest.Embedded {
 		tools.Embedded = manifests.Pocket()
@@ -167,7 +172,11 @@ func (k known) largestFile() []string {
 		return nil
 	}
 	largest := slices.MaxFunc(lock.Files, func(a, b manifests.File) int { return cmp.Compare(a.Size, b.Size) })
-	return []string{filepath.Join(k.home.Path, filepath.FromSlash(m.Folder), filepath.FromSlash(largest.Path))}
+	folder := filepath.Join(k.home.Path, filepath.FromSlash(m.Folder))
+	if m.InPlace != "" {
+		folder = m.InPlace
+	}
+	return []string{filepath.Join(folder, filepath.FromSlash(largest.Path))}
 }
 
 func (k known) root() *os.Root {

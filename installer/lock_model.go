@@ -17,6 +17,8 @@ type LockAsk struct {
 	Home       string
 	Model      string
 	AcceptTold bool // take the hub's word where there is no proof
+	Replace    bool // in place of a lock in the home that says otherwise
+	Tell       func(what string)
 }
 
 // Locked is a lock that was made.
@@ -27,7 +29,8 @@ type Locked struct {
 }
 
 // LockModel derives a model's hashes from its revision and leaves the lock in the home, where set-up finds it. A lock
-// that is there or shipped and says otherwise is an error: a revision never changes.
+// that is there or shipped and says otherwise is an error: a revision never changes. Replace overrules the one in the
+// home, never the shipped one.
 func LockModel(ctx context.Context, ask LockAsk, at Place) (Locked, error) {
 	m, ok := manifests.ByID(ask.Model)
 	if !ok {
@@ -43,7 +46,13 @@ func lockManifest(ctx context.Context, m manifests.Manifest, ask LockAsk, at Pla
 	if m.Revision == "" {
 		return Locked{}, &ChoiceError{fmt.Sprintf("the manifest of %s names no revision, and a branch is never a pin", m.ID)}
 	}
-	client, err := hub.New(hub.ConfigFromEnv(at.Getenv))
+	config := hub.ConfigFromEnv(at.Getenv)
+	config.Tell = func(e hub.Event) {
+		if ask.Tell != nil && e.Why != "" {
+			ask.Tell(e.Why)
+		}
+	}
+	client, err := hub.New(config)
 	if err != nil {
 		return Locked{}, err
 	}
@@ -57,11 +66,11 @@ func lockManifest(ctx context.Context, m manifests.Manifest, ask LockAsk, at Pla
 			return Locked{}, err
 		}
 	}
-	return Locked{lock, store.LockPath(m.Repo, m.Revision), sentence}, saveLock(ask.Home, at, lock)
+	return Locked{lock, store.LockPath(m.Repo, m.Revision), sentence}, saveLock(ask, at, lock)
 }
 
-func saveLock(path string, at Place, lock manifests.Lock) error {
-	resolved, err := apply.ResolveHome(path, at.UserHome)
+func saveLock(ask LockAsk, at Place, lock manifests.Lock) error {
+	resolved, err := apply.ResolveHome(ask.Home, at.UserHome)
 	if err != nil {
 		return err
 	}
@@ -75,5 +84,8 @@ func saveLock(path string, at Place, lock manifests.Lock) error {
 		return err
 	}
 	defer held.Release()
+	if ask.Replace {
+		return store.ReplaceLock(home.Root, lock)
+	}
 	return store.SaveLock(home.Root, lock)
 }

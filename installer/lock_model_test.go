@@ -58,6 +58,13 @@ func TestLockModelKeepsAProvenLockInTheHomeAndRefusesAContradiction(t *testing.T
 	if _, err := lockManifest(t.Context(), m, LockAsk{Home: path}, at); !errors.As(err, &conflict) {
 		t.Fatalf("%v", err)
 	}
+	// The way out, when somebody asks for it.
+	if _, err := lockManifest(t.Context(), m, LockAsk{Home: path, Replace: true}, at); err != nil {
+		t.Fatal(err)
+	}
+	if found, ok := lockOf(m, known{home: home}); !ok || found.TotalBytes() != locked.Lock.TotalBytes() {
+		t.Fatalf("not replaced: %+v", found)
+	}
 }
 
 func TestLockModelWithoutProofIsRefusedFromAMirror(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
@@ -125,9 +126,8 @@ func ValidatePath(p string) error {
 		return refuse("has a colon")
 	}
 	for _, c := range p {
-		if c < 0x20 || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x200b && c <= 0x200f || c >= 0x202a && c <= 0x202e ||
-			c >= 0x2060 && c <= 0x2069 || c == 0xfeff || c == 0xfffd {
-			return refuse("has a control or invisible character")
+		if unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || c == unicode.ReplacementChar {
+			return refuse("has a control character, a line separator or an invisible character")
 		}
 	}
 	for _, element := range strings.Split(p, "/") {

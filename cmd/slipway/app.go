@@ -130,6 +130,7 @@ func choiceFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-launch", Usage: "set everything up and do not start the server"},
 		allowStopFlag(),
 		modelDirFlag(),
+		&cli.BoolFlag{Name: "in-place", Usage: "use weights that are on this machine where they lie, and copy nothing; the folder must stay as it is"},
 		&cli.StringFlag{Name: "limit-rate", Usage: "most bytes a second of downloads: 500kB, 20MB; left out: no limit"},
 		&cli.BoolFlag{Name: "accept-told", Usage: "also install files whose hashes only the hub vouches for"},
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,7 +23,7 @@ type bundleAnswer struct {
 	File     string             `json:"file"` // the bundle
 	Files    int                `json:"files"`
 	Bytes    int64              `json:"bytes"` // of the model
-	Told     int                `json:"told"`  // files that only the bundle vouches for
+	Told     int                `json:"told"`  // files whose hashes do not follow from the revision
 }
 
 func bundleVerb(s *session) *cli.Command {
@@ -80,9 +81,13 @@ func bundleImport(s *session, c *cli.Context) error {
 	if name == "" {
 		return usage("bundle import needs --in FILE")
 	}
-	in, err := os.Open(name)
+	in, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for its writer
 	if err != nil {
 		return &failure{code: exitUsage, what: sentence(err.Error()), then: "Name a bundle with --in."}
+	}
+	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
+		in.Close()
+		return &failure{code: exitUsage, what: fmt.Sprintf("%q is no plain file, and a bundle is read twice.", name), then: "Name a bundle with --in."}
 	}
 	defer in.Close()
 	lock, err := store.ReadBundleLock(in)
@@ -139,6 +144,14 @@ func explainBundle(err error) error {
 	return err
 }
 
+// files is a number of files in words.
+func files(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}
+
 func (s *session) bundled(lock manifests.Lock, file, verb string) error {
 	answer := bundleAnswer{Repo: lock.Repo, Revision: lock.Revision, File: file, Files: len(lock.Files), Bytes: lock.TotalBytes()}
 	for _, f := range lock.Files {
@@ -147,6 +160,12 @@ func (s *session) bundled(lock manifests.Lock, file, verb string) error {
 		}
 	}
 	return s.result(exitOK, answer, func(w io.Writer) {
-		fmt.Fprintf(w, "%s %s at %s: %d files, %s.\n", verb, lock.Repo, lock.Revision, answer.Files, plan.Bytes(answer.Bytes))
+		fmt.Fprintf(w, "%s %s at %s: %s, %s.\n", verb, lock.Repo, lock.Revision, files(answer.Files), plan.Bytes(answer.Bytes))
+		switch {
+		case answer.Told == 1:
+			fmt.Fprintln(w, "The hash of one file is not proven from the revision.")
+		case answer.Told > 1:
+			fmt.Fprintf(w, "The hashes of %d files are not proven from the revision.\n", answer.Told)
+		}
 	})
 }

@@ -172,6 +172,7 @@ func (s *session) settingsInto(ask *installer.Ask) {
 	}
 	// Consent to files that only the hub vouches for is asked for again where such a file is still to be installed.
 	ask.AcceptTold = ask.AcceptTold || ask.Model == r.Model && r.AcceptTold
+	ask.InPlace = ask.InPlace || ask.Model == r.Model && r.InPlace
 	if ask.Port == 0 {
 		ask.Port = r.Port
 	}

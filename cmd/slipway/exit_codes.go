@@ -16,6 +16,7 @@ import (
 	"slipway/installer/pin"
 	"slipway/installer/plan"
 	"slipway/installer/store"
+	"slipway/manifests"
 )
 
 // Exit codes. docs/exit-codes.md explains each; a test holds the page against this table.
@@ -95,6 +96,12 @@ func explain(err error) *failure {
 		hostile  *hub.HostileError
 		large    *hub.TooLargeError
 		conflict *store.LockConflictError
+		moved    *store.MovedError
+		filling  *store.PullInProgressError
+		address  *hub.AddressError
+		redirect *hub.RedirectError
+		unusable *pin.UnusableError
+		badLock  *manifests.LockError
 		told     *pin.ToldError
 		proof    *pin.ProofError
 		forged   *pin.CollisionError
@@ -149,9 +156,21 @@ func explain(err error) *failure {
 	case errors.As(err, &notAHub), errors.Is(err, hub.ErrOffline):
 		return say(exitNetwork, err.Error(), "Look at HF_ENDPOINT and HF_HUB_OFFLINE, then run the same command again.")
 	case errors.As(err, &upstream), errors.As(err, &conflict):
-		return say(exitStale, err.Error(), "A revision never changes, so one of them is wrong. Lock the model again: slipway models lock.", "models", "lock")
+		return say(exitStale, err.Error(), "A revision never changes, so one of them is wrong. Lock the model again and put the new lock in the place of the old one.", "models", "lock", "--replace")
+	case errors.As(err, &address):
+		return say(exitUsage, address.Error(), "Nothing was asked. Set it right or unset it.")
+	case errors.As(err, &redirect):
+		return say(exitDamage, redirect.Error(), "Nothing was taken from there. Look at HF_ENDPOINT and the proxy settings, or try from another network.")
+	case errors.As(err, &unusable):
+		return say(exitDamage, unusable.Error(), "Nothing was locked. Its makers must mend that in another revision; choose another model.", "models", "list")
+	case errors.As(err, &moved):
+		return say(exitChanges, moved.Error(), "The model is used where it lies, and that folder must stay as it is. Set it up again: slipway setup.", "setup")
+	case errors.As(err, &filling):
+		return say(exitLocked, filling.Error(), "Wait for it to end, then run the same command again.")
 	case errors.As(err, &wrong), errors.As(err, &hostile):
 		return say(exitDamage, err.Error(), "Nothing wrong stands under a final name. Try later or from another mirror (HF_ENDPOINT).")
+	case errors.As(err, &told) && told.Mirror:
+		return say(exitHuman, told.Error(), "Nothing was done. Unset HF_ENDPOINT and lock the model from the hub itself.")
 	case errors.As(err, &told):
 		return say(exitConsent, told.Error(), "Nothing was done.")
 	case errors.As(err, &proof), errors.As(err, &forged), errors.As(err, &against):
@@ -184,6 +203,8 @@ func explain(err error) *failure {
 		return say(exitNotReady, err.Error(), "Set it up first: slipway setup.", "setup")
 	case errors.Is(err, apply.ErrNoLock):
 		return say(exitHuman, err.Error(), "Lock it first: slipway models lock.", "models", "lock")
+	case errors.As(err, &badLock):
+		return say(exitDamage, badLock.Error(), "Lock the model again and put the new lock in the place of the old one.", "models", "lock", "--replace")
 	case inTheWay(err) != "":
 		return say(exitStale, "Something that slipway did not put there stands in the way: "+inTheWay(err), "Move it away and run the same command again; slipway does not overwrite what it did not make.")
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
@@ -246,13 +267,15 @@ func blocked(s plan.Standing) *failure {
 	return f
 }
 
-// sentence begins with a capital, unless it begins with a path or a name of ours, and ends with a stop.
+// sentence begins with a capital, unless it begins with a name (a file, a host, slipway), and ends with a stop.
 func sentence(s string) string {
 	if s == "" {
 		return s
 	}
 	first, _, _ := strings.Cut(s, " ")
-	if s[0] >= 'a' && s[0] <= 'z' && !strings.HasPrefix(s, "slipway") && !strings.ContainsAny(strings.TrimRight(first, ".,:;"), "/._") {
+	word := strings.TrimRight(first, ",;")
+	named := strings.HasPrefix(s, "slipway") || strings.ContainsFunc(word, func(c rune) bool { return (c < 'a' || c > 'z') && c != '\'' && c != '-' })
+	if s[0] >= 'a' && s[0] <= 'z' && !named {
 		s = strings.ToUpper(s[:1]) + s[1:]
 	}
 	if !strings.ContainsAny(s[len(s)-1:], ".!?:") {

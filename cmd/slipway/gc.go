@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer/apply"
+	"slipway/installer/launch"
 	"slipway/installer/plan"
 	"slipway/installer/store"
 )
@@ -26,6 +28,7 @@ func gcVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "gc", Usage: "remove models, partial files and quarantined files that nothing needs",
 		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "print what would be removed and change nothing"},
+			&cli.BoolFlag{Name: "all", Usage: "also models that were locked or imported and never set up"},
 			&cli.BoolFlag{Name: "yes", Usage: "remove it; without --yes nothing is removed"}},
 		Action: func(c *cli.Context) error { return gc(s, c) },
 	}
@@ -44,7 +47,7 @@ func gc(s *session, c *cli.Context) error {
 		}
 		defer lock.Release()
 	}
-	roots, err := modelRoots(home)
+	roots, err := modelRoots(s.ctx, home, c.Bool("all"))
 	if err != nil {
 		return err
 	}
@@ -84,21 +87,51 @@ func gc(s *session, c *cli.Context) error {
 	})
 }
 
-// modelRoots names the models that must stay: of the set-up, which is what a running server has open, and of the newest
-// receipts.
-func modelRoots(home *apply.Home) ([]store.Root, error) {
+// modelRoots names the models that must stay: of the set-up, of a running server, of a plan that was begun and not
+// finished, of the newest receipts, and, unless all is asked for, those whose lock is here and which were never set up:
+// somebody locked or imported them for later.
+func modelRoots(ctx context.Context, home *apply.Home, all bool) ([]store.Root, error) {
 	var roots []store.Root
 	if set, err := apply.ReadSettings(home); err == nil {
 		m := set.Decisions.Model
 		roots = append(roots, store.Root{Repo: m.Repo, Revision: m.Revision, Why: "set up"})
 	}
+	status, err := launch.Look(ctx, home.Root, home.Path)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := store.RootOf(status.Record.Settings.ModelFolder, "a server runs it"); ok && status.Living() {
+		roots = append(roots, r)
+	}
+	begun, err := apply.OpenPaths(home)
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range begun {
+		if r, ok := store.RootOf(folder, "a plan that was begun"); ok {
+			roots = append(roots, r)
+		}
+	}
 	receipts, err := home.Receipts()
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range receipts[max(0, len(receipts)-rememberedReceipts):] {
+	wasSetUp := map[string]bool{}
+	for i, r := range receipts {
 		m := r.Decisions.Model
-		roots = append(roots, store.Root{Repo: m.Repo, Revision: m.Revision, Why: "receipt of " + r.Time})
+		wasSetUp[m.Folder] = true
+		if i >= len(receipts)-rememberedReceipts {
+			roots = append(roots, store.Root{Repo: m.Repo, Revision: m.Revision, Why: "receipt of " + r.Time})
+		}
+	}
+	locked, err := store.Locked(home.Root)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range locked {
+		if !all && !wasSetUp[store.ModelDir(r.Repo, r.Revision)] {
+			roots = append(roots, r)
+		}
 	}
 	return roots, nil
 }

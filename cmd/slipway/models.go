@@ -33,7 +33,7 @@ func modelsVerb(s *session) *cli.Command {
 						}
 						fmt.Fprintf(w, "\n  %s\n", m.Sentence)
 						if !m.Locked {
-							fmt.Fprintln(w, "  Its hashes are not known yet: slipway models lock --model "+m.ID)
+							fmt.Fprintln(w, "  Its hashes are not known yet: "+shellWords(s.argv(append([]string{"models", "lock", "--model", m.ID}, homeArgs(c)...)...)))
 						}
 					}
 				})

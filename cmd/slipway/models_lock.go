@@ -28,12 +28,14 @@ func modelsLockVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "lock", Usage: "derive every hash of a model from its revision, and keep the lock in the home",
 		Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "model", Usage: "which one (slipway models list)"},
-			&cli.BoolFlag{Name: "accept-told", Usage: "take the hub's word where there is no proof"}},
+			&cli.BoolFlag{Name: "accept-told", Usage: "take the hub's word where there is no proof"},
+			&cli.BoolFlag{Name: "replace", Usage: "put the new lock in the place of one in the home that names other bytes"}},
 		Action: func(c *cli.Context) error {
 			if c.String("model") == "" {
 				return usage("models lock needs --model; slipway models list names them")
 			}
-			locked, err := installer.LockModel(s.ctx, installer.LockAsk{Home: c.String("home"), Model: c.String("model"), AcceptTold: c.Bool("accept-told")}, s.place)
+			locked, err := installer.LockModel(s.ctx, installer.LockAsk{Home: c.String("home"), Model: c.String("model"),
+				AcceptTold: c.Bool("accept-told"), Replace: c.Bool("replace"), Tell: func(what string) { s.talk("%s", what) }}, s.place)
 			if err != nil {
 				return err
 			}
@@ -47,7 +49,7 @@ func modelsLockVerb(s *session) *cli.Command {
 				}
 			}
 			return s.result(exitOK, answer, func(w io.Writer) {
-				fmt.Fprintf(w, "Locked %s at %s: %d files, %s.\n%s\n", answer.Repo, answer.Revision, answer.Files, plan.Bytes(answer.Bytes), answer.Sentence)
+				fmt.Fprintf(w, "Locked %s at %s: %s, %s.\n%s\n", answer.Repo, answer.Revision, files(answer.Files), plan.Bytes(answer.Bytes), answer.Sentence)
 				fmt.Fprintf(w, "Set it up: %s\n", shellWords(s.argv(append([]string{"setup", "--model", answer.Model}, homeArgs(c)...)...)))
 			})
 		},

@@ -32,6 +32,7 @@ type session struct {
 	events     bool
 	verb       string
 	commands   []*cli.Command
+	model      string     // that the command settled on, "" before
 	given      [][]string // flags of this command line that the next one must repeat, each with its value
 	answered   bool       // the document is out
 	endOfFlags bool       // the command line has a "--": what follows are arguments, whatever they look like
@@ -182,6 +183,9 @@ func (s *session) again(next []string) []string {
 		if flags[given[0]] && !slices.Contains(next, given[0]) {
 			next = append(next, given...)
 		}
+	}
+	if flags["--model"] && s.model != "" && !slices.Contains(next, "--model") {
+		next = append(next, "--model", s.model)
 	}
 	return next
 }

@@ -17,7 +17,7 @@ import (
 func askOf(c *cli.Context) (installer.Ask, error) {
 	ask := installer.Ask{
 		Home: c.String("home"), Model: c.String("model"), Profile: c.String("profile"), Source: c.String("source"),
-		Port: c.Int("port"), MonitorPort: c.Int("monitor-port"), Launch: !c.Bool("no-launch"), AcceptTold: c.Bool("accept-told"), AllowStop: c.StringSlice("allow-stop"),
+		Port: c.Int("port"), MonitorPort: c.Int("monitor-port"), Launch: !c.Bool("no-launch"), AcceptTold: c.Bool("accept-told"), AllowStop: c.StringSlice("allow-stop"), InPlace: c.Bool("in-place"),
 	}
 	for _, name := range []string{"port", "monitor-port"} {
 		if c.IsSet(name) {
@@ -100,7 +100,7 @@ func givenFlags(c *cli.Context) [][]string {
 	if kinds != nil {
 		given = append(given, kinds)
 	}
-	for _, name := range []string{"no-launch", "accept-told"} {
+	for _, name := range []string{"no-launch", "accept-told", "in-place"} {
 		if c.Bool(name) {
 			given = append(given, []string{"--" + name})
 		}

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -92,7 +95,7 @@ func (s *session) consentTo(c *cli.Context, p installer.Prepared) error {
 	manner := s.terminal.Manner(s.json || s.events || c.Bool("no-input"))
 	if manner == consent.Nobody || c.Bool("yes") {
 		return &failure{code: exitConsent, what: sentence(err.Error()),
-			then: "Nothing was done. Show the plan to the person, then add --yes, or apply the plan by its digest.",
+			then: "Nothing was done. Show the plan to the person, then add " + missingFlags(err) + ", or apply the plan by its digest.",
 			next: append([]string{"plan"}, choiceArgs(c)...), details: p.Plan}
 	}
 	return s.agreed(manner, "Do this?")
@@ -112,9 +115,32 @@ func (s *session) agreed(manner consent.Manner, question string) error {
 	return nil
 }
 
+// missingFlags names the flags that give what was not granted.
+func missingFlags(err error) string {
+	var needed *consent.NeededError
+	if !errors.As(err, &needed) {
+		return "--yes"
+	}
+	var flags []string
+	for _, class := range needed.Classes {
+		flag := "--yes"
+		switch class {
+		case plan.Told:
+			flag = "--accept-told"
+		case plan.Stop:
+			flag = "--allow-stop"
+		}
+		if !slices.Contains(flags, flag) {
+			flags = append(flags, flag)
+		}
+	}
+	return strings.Join(flags, " and ")
+}
+
 // apply carries the plan out with progress.
 func (s *session) apply(p installer.Prepared) (apply.Result, error) {
 	stayAwake()
+	s.model = p.Plan.Decisions.Model.ID
 	progress := s.newProgress()
 	defer progress.end()
 	return apply.Run(s.ctx, p.Plan, p.Workers, apply.Options{UserHome: s.place.UserHome, Command: "slipway " + s.verb,

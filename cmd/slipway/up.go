@@ -76,9 +76,12 @@ func (s *session) upRequest(c *cli.Context) (installer.Ask, error) {
 	if err != nil {
 		return installer.Ask{}, err
 	}
+	if err := s.checkPlace(c.String("home"), set.Decisions.Model); err != nil {
+		return installer.Ask{}, err
+	}
 	r := set.Decisions.Request
 	ask := installer.Ask{Home: c.String("home"), Model: r.Model, Profile: r.Profile, Port: r.Port, MonitorPort: r.MonitorPort,
-		Launch: true, AcceptTold: r.AcceptTold, AllowStop: c.StringSlice("allow-stop"), KeepEngine: true}
+		Launch: true, AcceptTold: r.AcceptTold, InPlace: r.InPlace, AllowStop: c.StringSlice("allow-stop"), KeepEngine: true}
 	if c.IsSet("profile") {
 		ask.Profile = c.String("profile")
 	}
@@ -86,6 +89,17 @@ func (s *session) upRequest(c *cli.Context) (installer.Ask, error) {
 		ask.Port = c.Int("port")
 	}
 	return ask, installer.CheckPort("port", ask.Port)
+}
+
+// checkPlace names the file of a model used in place that is not what it was, before anything else is said of the model.
+func (s *session) checkPlace(path string, m plan.Model) error {
+	home, err := s.openHome(path)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	_, err = apply.ModelFolder(home, m)
+	return err
 }
 
 // attach shows the server's log until Ctrl-C, SIGTERM or SIGHUP, which stop the server, or until the server ends.

@@ -18,6 +18,7 @@ type Tools struct {
 	Lock      *manifests.Lock // of the model; nil when none is known
 	Embedded  fs.FS           // the embedded model's files, nil for a hub model
 	Download  func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(Event)) error
+	Places    []string      // folders where other tools keep this model
 	Source    *build.Source // nil when none is at hand
 	Toolchain *build.Toolchain
 	Prebuilt  string           // path of the prebuilt server, "" without one

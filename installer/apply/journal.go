@@ -68,6 +68,19 @@ func OpenDigest(home *Home) (string, error) {
 	return records[0].Digest, nil
 }
 
+// OpenPaths lists what the open plan may be making, below the home; none when no plan is open. Errors: *JournalError.
+func OpenPaths(home *Home) ([]string, error) {
+	records, _, err := readJournal(home)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, r := range records {
+		paths = append(paths, r.Paths...)
+	}
+	return paths, nil
+}
+
 // openJournal continues the journal of this digest or starts one. A journal of another digest is returned as settled:
 // its items must go into a receipt before it is dropped.
 func openJournal(home *Home, digest string, now func() string) (j *Journal, other []record, err error) {

@@ -2,9 +2,11 @@ package apply
 
 import (
 	"context"
+	"fmt"
 
 	"slipway/installer/launch"
 	"slipway/installer/plan"
+	"slipway/installer/store"
 )
 
 type launchWorker struct {
@@ -12,20 +14,38 @@ type launchWorker struct {
 	userHome  string
 }
 
-// ServerSettings is what our server is started with under these decisions. The engine must be there.
+// ServerSettings is what our server is started with under these decisions. The engine must be there; a model that is used
+// in place must be what it was when it was hashed, else it is a *store.MovedError.
 func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
 	engine, err := EngineOf(home, d.Engine.ID)
 	if err != nil {
 		return launch.Settings{}, err
 	}
+	folder, err := ModelFolder(home, d.Model)
+	if err != nil {
+		return launch.Settings{}, err
+	}
 	return launch.Settings{
 		Program: plan.EnginePath(d.Engine.ID), ProgramSHA256: string(engine.SHA256),
-		ModelFolder: d.Model.Folder, ModelID: d.Model.ID, Revision: string(d.Model.Revision),
+		ModelFolder: folder, ModelID: d.Model.ID, Revision: string(d.Model.Revision),
 		Device: d.Profile.Device, Host: "127.0.0.1", Port: d.Request.Port,
 		WindowTokens: d.Profile.WindowTokens, Parallel: d.Profile.Parallel,
 		KVFormat: d.Profile.KVFormat, PrefillPolicy: d.Profile.PrefillPolicy, Draft: d.Profile.Draft,
 		BudgetBytes: d.Profile.BudgetBytes, ModelBytes: d.Model.Bytes,
 	}, nil
+}
+
+// ModelFolder is where a server reads the model: below the home, or absolute where it is used in place, with every
+// identity looked at again.
+func ModelFolder(home *Home, m plan.Model) (string, error) {
+	if m.InPlace == "" {
+		return m.Folder, nil
+	}
+	lock, err := store.LoadLock(home.Root, m.Repo, m.Revision)
+	if err != nil {
+		return "", fmt.Errorf("the lock of %s: %w", m.ID, err)
+	}
+	return store.Referred(home.Root, lock)
 }
 
 func (w launchWorker) Check(ctx context.Context, home *Home) (Condition, error) {

@@ -24,8 +24,16 @@ type modelWorker struct {
 // Check hashes an embedded model in full (a few megabytes) and looks at the recorded identities of a large one, unless
 // every byte was asked for.
 func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
+	if w.decisions.Model.InPlace != "" {
+		done, err := w.inPlace(ctx, home)
+		return Condition{Done: done}, err
+	}
 	if home == nil || w.tools.Lock == nil {
-		return Condition{MissingBytes: w.decisions.Model.Bytes}, nil
+		missing := w.decisions.Model.Bytes
+		if w.tools.Lock != nil {
+			missing -= w.clonable(ctx, w.tools.Lock.Files...)
+		}
+		return Condition{MissingBytes: missing}, nil
 	}
 	report, err := w.verify(ctx, home)
 	if err != nil {
@@ -37,7 +45,58 @@ func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
 				path.Join(w.decisions.Model.Folder, f.Path), f.Why)}, nil
 		}
 	}
-	return Condition{Done: report.OK(), MissingBytes: missingBytes(home, report)}, nil
+	var bad []manifests.File
+	for _, f := range report.Bad() {
+		bad = append(bad, manifests.File{Path: f.Path, Size: f.ExpectedBytes})
+	}
+	return Condition{Done: report.OK(), MissingBytes: max(0, missingBytes(home, report)-w.clonable(ctx, bad...))}, nil
+}
+
+// clonable is how much of these files needs no room because a clone of what is on this machine will do.
+func (w modelWorker) clonable(ctx context.Context, files ...manifests.File) int64 {
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Path)
+	}
+	if len(names) == 0 || w.decisions.Model.Embedded {
+		return 0
+	}
+	return store.ClonableBytes(ctx, w.decisions.Home, *w.tools.Lock, names, w.tools.Places)
+}
+
+// inPlace tells whether the folder that is to be used is recorded and as it was when it was hashed.
+func (w modelWorker) inPlace(ctx context.Context, home *Home) (bool, error) {
+	if home == nil || w.tools.Lock == nil {
+		return false, nil
+	}
+	folder, err := store.Referred(home.Root, *w.tools.Lock)
+	if err != nil || folder != w.decisions.Model.InPlace || !w.tools.Deep {
+		return err == nil && folder == w.decisions.Model.InPlace, nil
+	}
+	report, err := store.VerifyInPlace(ctx, home.Root, *w.tools.Lock, true)
+	return err == nil && report.OK(), err
+}
+
+// refer records the folder after hashing every file in it.
+func (w modelWorker) refer(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
+	lock, folder := *w.tools.Lock, w.decisions.Model.InPlace
+	done, err := w.inPlace(ctx, home)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !done {
+		hashed := map[string]int64{}
+		err := store.Refer(ctx, home.Root, lock, folder, func(name string, n int) {
+			hashed[name] += int64(n)
+			f, _ := lock.File(name)
+			report(Event{Kind: "progress", Action: "model", Path: name, DoneBytes: hashed[name], AllBytes: f.Size})
+		})
+		if err != nil {
+			return Outcome{}, err
+		}
+	}
+	return Outcome{Notes: map[string]string{"lock": string(w.decisions.Model.LockDigest), "in_place": folder}, Items: []Item{
+		{Kind: FolderItem, Path: path.Dir(w.decisions.Model.Folder)}, {Kind: FileItem, Path: store.ReferencePath(lock)}}}, nil
 }
 
 // missingBytes is what the files that are not whole still need, less what their unfinished forms hold already.
@@ -63,6 +122,9 @@ func (w modelWorker) verify(ctx context.Context, home *Home) (store.Report, erro
 func (w modelWorker) Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
 	if w.tools.Lock == nil {
 		return Outcome{}, ErrNoLock
+	}
+	if w.decisions.Model.InPlace != "" {
+		return w.refer(ctx, home, report)
 	}
 	lock := *w.tools.Lock
 	found, err := w.verify(ctx, home)

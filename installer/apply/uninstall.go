@@ -158,6 +158,9 @@ func (r *Removal) addLocks(home *Home) []string {
 			}
 			if lock, err := manifests.ParseLock(data); err == nil && store.LockPath(lock.Repo, lock.Revision) == path.Join(folder, name) {
 				r.Files = appendOnce(r.Files, path.Join(folder, name))
+				if info, err := home.Root.Lstat(store.ReferencePath(lock)); err == nil && info.Mode().IsRegular() {
+					r.Files = appendOnce(r.Files, store.ReferencePath(lock)) // ours; the folder that it names is the user's
+				}
 				folders = appendOnce(folders, folder)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 )
 
 // authorize adds the token if, and only if, the request goes to the manifest's origin.
@@ -35,6 +36,7 @@ const (
 	NoRevision  AccessKind = "no such revision"
 	NoEntry     AccessKind = "no such file"
 	MirrorNoKey AccessKind = "mirror asks for a token" // and a mirror never gets ours
+	TokenShape  AccessKind = "not a token"             // no header can carry it
 )
 
 // AccessError: the hub answered, and the answer is no. Page is where a person can do something about it, or "".
@@ -66,7 +68,9 @@ func (e *AccessError) Error() string {
 	case Forbidden:
 		return fmt.Sprintf("the token may not read %s%s. Ask for access at %s.", e.Subject, said, e.Page)
 	case MirrorNoKey:
-		return fmt.Sprintf("the mirror asks for a token to read %s%s, and tokens go to the hub itself only. Unset HF_ENDPOINT.", e.Subject, said)
+		return fmt.Sprintf("the mirror asks for a token to read %s%s, and tokens go to the hub itself only. Unset HF_ENDPOINT; if the model is gated, accept its conditions at %s and set HF_TOKEN.", e.Subject, said, e.Page)
+	case TokenShape:
+		return fmt.Sprintf("the token in %s has a space, a line break or a character in it that no token has, so it was sent nowhere. Copy it again from %s.", e.Subject, e.Page)
 	}
 	return fmt.Sprintf("%s: %s%s.", e.Subject, e.Kind, said)
 }
@@ -109,6 +113,7 @@ func (c *Client) dropToken(answer *http.Response, endpoint, repo string) bool {
 	}
 	if c.anonymous.CompareAndSwap(false, true) {
 		c.firstRefusal.Store(c.refusal(answer, endpoint, repo, repo))
+		c.tell.say(Event{Kind: Notice, Why: "The hub does not accept the token in " + c.config.TokenFrom + "; going on without it."})
 	}
 	return true
 }
@@ -120,9 +125,6 @@ func (c *Client) firstOr(e *AccessError) *AccessError {
 	}
 	return e
 }
-
-// TokenRefused tells whether the hub refused the token and went on without it; a sentence about that is due.
-func (c *Client) TokenRefused() bool { return c.anonymous.Load() }
 
 func requestID(answer *http.Response) string {
 	for _, name := range []string{"X-Request-Id", "X-Amzn-Trace-Id", "X-Amz-Cf-Id"} {
@@ -136,7 +138,7 @@ func requestID(answer *http.Response) string {
 // plain makes foreign text fit for a terminal: printable characters only, 200 at most, secrets removed.
 func plain(s string) string {
 	s = strings.Map(func(c rune) rune {
-		if c < 0x20 || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x200b && c <= 0x200f || c >= 0x202a && c <= 0x202e || c >= 0x2060 && c <= 0x2069 {
+		if unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return -1
 		}
 		return c

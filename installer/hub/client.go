@@ -21,18 +21,31 @@ type Client struct {
 	anonymous atomic.Bool // the token was refused where no token is needed
 	gate      gate
 	pace      pace
+	tell      teller // outside a download, and of what concerns no single file
 
 	firstRefusal atomic.Pointer[AccessError]
 }
 
-// New makes a client. An endpoint that is no http or https URL is an error.
+// AddressError: a setting names something that is no address of a hub.
+type AddressError struct{ Setting, Address string }
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("%s is %q, and the address of a hub is http://HOST or https://HOST, without a user name or a question mark", e.Setting, e.Address)
+}
+
+// New makes a client. An endpoint that is no http or https URL is an *AddressError, a token that no header can carry an
+// *AccessError.
 func New(config Config) (*Client, error) {
 	c := &Client{config: config.withDefaults()}
+	c.tell.tell = config.Tell
+	if strings.ContainsFunc(c.config.Token, func(r rune) bool { return r <= 0x20 || r >= 0x7f }) {
+		return nil, &AccessError{Kind: TokenShape, Subject: c.config.TokenFrom, Page: c.config.Origin + "/settings/tokens"}
+	}
 	c.endpoints = append([]string{c.config.Endpoint}, c.config.Mirrors...)
 	for i, e := range c.endpoints {
 		c.endpoints[i] = strings.TrimRight(e, "/")
 		if u, err := url.Parse(e); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" {
-			return nil, fmt.Errorf("the hub's address %q is not http://HOST or https://HOST", redactURL(e))
+			return nil, &AddressError{map[bool]string{true: "HF_ENDPOINT", false: "SLIPWAY_MIRRORS"}[i == 0], redactURL(e)}
 		}
 	}
 	c.pace.perSecond = c.config.LimitBytesPerSec

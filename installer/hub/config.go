@@ -5,12 +5,14 @@ package hub
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -25,7 +27,11 @@ type Config struct {
 	Endpoint string   // where to ask instead of Origin (HF_ENDPOINT); Origin
 	Mirrors  []string // asked in order after Endpoint failed or brought wrong bytes
 	Token    string   // "" is anonymous
-	Proxy    func(*http.Request) (*url.URL, error)
+	// TokenFrom is where Token came from, for sentences: "HF_TOKEN", or the file.
+	TokenFrom string
+	// Tell is told of retries, waits and a refused token outside downloads; nil: nobody. One event at a time.
+	Tell  Progress
+	Proxy func(*http.Request) (*url.URL, error)
 
 	Connections      int           // at most this many requests at once; 8
 	SegmentBytes     int64         // unit of resuming; by file size when 0 (segmentBytes)
@@ -50,7 +56,11 @@ func ConfigFromEnv(getenv func(string) string) Config {
 	if truth(getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
 		return c
 	}
-	c.Token = strings.TrimSpace(first(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN")))
+	for _, name := range []string{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"} {
+		if c.Token == "" {
+			c.Token, c.TokenFrom = strings.TrimSpace(getenv(name)), name
+		}
+	}
 	if c.Token == "" {
 		file := getenv("HF_TOKEN_PATH")
 		if file == "" {
@@ -60,11 +70,29 @@ func ConfigFromEnv(getenv func(string) string) Config {
 			}
 			file = filepath.Join(home, "token")
 		}
-		if data, err := os.ReadFile(file); err == nil && len(data) < 4096 {
-			c.Token = strings.TrimSpace(string(data))
-		}
+		c.Token, c.TokenFrom = tokenIn(file), "the token file "+file
 	}
 	return c
+}
+
+// maxTokenBytes: a token has some 40 bytes.
+const maxTokenBytes = 4096
+
+// tokenIn reads a token file, "" when it is no plain file of a token's size: a pipe in its place would never answer.
+func tokenIn(file string) string {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxTokenBytes {
+		return ""
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxTokenBytes))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
 }
 
 func (c Config) withDefaults() Config {
@@ -85,7 +113,7 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.UserAgent = first(c.UserAgent, "slipway")
+	c.UserAgent, c.TokenFrom = first(c.UserAgent, "slipway"), first(c.TokenFrom, "HF_TOKEN")
 	return c
 }
 

@@ -23,7 +23,7 @@ type Request struct {
 // every file of the lock stands under its final name with the right hash. When nothing is missing it asks the network
 // nothing. Stopped at any moment, it keeps what arrived, and calling it again goes on. Errors: *NetworkError,
 // *LimitedError (later); *AccessError; *UpstreamDiffersError; *WrongBytesError; *TooLargeError; *RedirectError;
-// *NotAHubError; *store.NoSpaceError; *store.BusyError; the context's.
+// *NotAHubError; *store.NoSpaceError; *store.BusyError; the context's. One download at a time a client.
 func (c *Client) Download(ctx context.Context, request Request, progress Progress) error {
 	if err := request.Lock.Validate(); err != nil {
 		return err
@@ -38,8 +38,9 @@ func (c *Client) Download(ctx context.Context, request Request, progress Progres
 	if report.OK() {
 		return nil
 	}
-	d := &download{client: c, home: request.Home, lock: request.Lock, workersLeft: make(chan struct{}), same: map[manifests.Digest][]string{}}
-	d.tell.tell = progress
+	d := &download{client: c, tell: &c.tell, home: request.Home, lock: request.Lock, workersLeft: make(chan struct{}), same: map[manifests.Digest][]string{}}
+	before := c.tell.to(progress)
+	defer c.tell.to(before)
 	d.changed = sync.NewCond(&d.mu)
 	d.plan(report)
 	if err := d.preflight(ctx, request); err != nil {
@@ -53,7 +54,7 @@ type download struct {
 	client *Client
 	home   *os.Root
 	lock   manifests.Lock
-	tell   teller
+	tell   *teller // the client's, so that events come one at a time
 	ctx    context.Context
 	cancel context.CancelFunc
 

@@ -37,10 +37,17 @@ type teller struct {
 }
 
 func (t *teller) say(e Event) {
-	if t.tell == nil {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tell(e)
+	if t.tell != nil {
+		t.tell(e)
+	}
+}
+
+// to tells somebody else from now on and returns who was told before.
+func (t *teller) to(tell Progress) (before Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, t.tell = t.tell, tell
+	return before
 }

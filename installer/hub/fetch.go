@@ -56,8 +56,7 @@ func (d *download) fetch(ctx context.Context, p *piece, buffer []byte) error {
 			}
 			c.gate.close(c.config.Now().Add(late.wait))
 			d.fewer()
-			d.tell.say(Event{Kind: Waiting, Path: t.file.Path, Wait: late.wait,
-				Why: fmt.Sprintf("The hub limits requests. Waiting %s, as it asks.", late.wait.Round(time.Second))})
+			d.tell.say(limitNotice(late.wait, t.file.Path))
 			if c.config.Sleep(ctx, late.wait) != nil {
 				return d.stopReason(p)
 			}

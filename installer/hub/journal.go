@@ -28,10 +28,11 @@ type journal struct {
 	OneStream     bool             `json:"one_stream,omitempty"` // the server ignores Range
 }
 
-// readJournal takes the newest journal that holds its invariants. Anything else is a fresh start, never a failure.
-func readJournal(file manifests.File, inode uint64, partialBytes int64, candidates ...[]byte) journal {
+// readJournal takes the newest journal that holds its invariants. Anything else is a fresh start, never a failure; known
+// is false then.
+func readJournal(file manifests.File, inode uint64, partialBytes int64, candidates ...[]byte) (j journal, known bool) {
 	for _, data := range candidates {
-		var j journal
+		j = journal{}
 		if json.Unmarshal(data, &j) != nil || j.SchemaVersion != journalSchemaVersion || j.SHA256 != file.SHA256 ||
 			j.Bytes != file.Size || j.Inode != inode || !rangeSet(j.Done).valid(file.Size) {
 			continue
@@ -42,9 +43,9 @@ func readJournal(file manifests.File, inode uint64, partialBytes int64, candidat
 		if j.HashedBytes < 0 || j.HashedBytes > rangeSet(j.Done).reach(0) || restoreHash(j.HashState) == nil {
 			j.HashedBytes, j.HashState = 0, nil
 		}
-		return j
+		return j, true
 	}
-	return journal{SchemaVersion: journalSchemaVersion, SHA256: file.SHA256, Bytes: file.Size, Inode: inode}
+	return journal{SchemaVersion: journalSchemaVersion, SHA256: file.SHA256, Bytes: file.Size, Inode: inode}, false
 }
 
 func saveHash(h hash.Hash) []byte {

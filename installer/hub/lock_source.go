@@ -41,6 +41,12 @@ func (c *Client) Unreachable(err error) bool {
 	return errors.As(err, &git)
 }
 
+// Silent tells whether not one answer of the git side came.
+func (c *Client) Silent(err error) bool {
+	var git *GitError
+	return errors.As(err, &git) && !git.Answered
+}
+
 // Mirror tells whether the client asks another host than the manifest's own hub.
 func (c *Client) Mirror() bool { return !c.fromOrigin(c.endpoints[0]) }
 

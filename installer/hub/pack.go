@@ -18,8 +18,12 @@ import (
 // MaxPackBytes bounds a pack: a model repository's small files and pointers are a few tens of megabytes at most.
 const MaxPackBytes = 256 << 20
 
-// GitError: the hub's git side did not bring the commit.
-type GitError struct{ Err error }
+// GitError: the hub's git side did not bring the commit. Answered is false when not one answer came: then it is not the
+// git side that fails but the way to it.
+type GitError struct {
+	Err      error
+	Answered bool
+}
 
 func (e *GitError) Error() string {
 	return "the hub's git side did not bring the commit: " + e.Err.Error()
@@ -39,8 +43,10 @@ func (c *Client) Pack(ctx context.Context, repo string, revision manifests.Revis
 		return nil, &NetworkError{URL: redactURL(c.endpoints[0]), Err: ErrOffline}
 	}
 	var last error
+	answered := false
 	for try := 1; try <= maxTries; try++ {
-		pack, err := c.packOnce(ctx, c.endpoints[0], repo, revision)
+		pack, came, err := c.packOnce(ctx, c.endpoints[0], repo, revision)
+		answered = answered || came
 		if err == nil {
 			return pack, nil
 		}
@@ -57,66 +63,71 @@ func (c *Client) Pack(ctx context.Context, repo string, revision manifests.Revis
 			break
 		}
 		if try < maxTries {
-			if err := c.config.Sleep(ctx, c.backoff(try)); err != nil {
+			if err := c.waitToRetry(ctx, try, err); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return nil, &GitError{last}
+	return nil, &GitError{last, answered}
 }
 
 var errNoSuchCommit = errors.New("it does not give out this commit")
 
-func (c *Client) packOnce(ctx context.Context, endpoint, repo string, revision manifests.Revision) ([]byte, error) {
+// packOnce asks once. answered: some answer came, whatever it said.
+func (c *Client) packOnce(ctx context.Context, endpoint, repo string, revision manifests.Revision) (pack []byte, answered bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watch := newStallWatch(2*c.config.StallTimeout, cancel)
 	defer watch.stop()
 	over := &gitTransport{client: c, endpoint: endpoint, repo: repo, watch: watch}
+	defer func() { answered = over.status != 0 }()
 	client := githttp.NewClientWithOptions(&http.Client{Transport: over}, &githttp.ClientOptions{RedirectPolicy: githttp.NoFollowRedirects})
 	at, err := transport.NewEndpoint(endpoint + "/" + repo)
 	if err != nil {
-		return nil, errors.New("the address does not parse")
+		return nil, false, errors.New("the address does not parse")
 	}
 	session, err := client.NewUploadPackSession(at, nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer session.Close()
 	explain := func(err error) error {
 		if over.refused != nil {
 			return over.refused
 		}
-		return errors.New(redactText(bare(watch.explain(err)).Error()))
+		if over.status != 0 && over.status != http.StatusOK {
+			return &AnswerError{over.status, "its git side failed"} // go-git's own error carries the body, which may be a whole page
+		}
+		return errors.New(plain(bare(watch.explain(err)).Error()))
 	}
 	if _, err := session.AdvertisedReferencesContext(ctx); err != nil {
-		return nil, explain(err)
+		return nil, false, explain(err)
 	}
 	request := packp.NewUploadPackRequest()
 	request.Wants = []plumbing.Hash{plumbing.NewHash(string(revision))}
 	request.Depth = packp.DepthCommits(1)
 	if err := request.Capabilities.Set("shallow"); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := request.Capabilities.Set("ofs-delta"); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	answer, err := session.UploadPack(ctx, request)
 	if err != nil {
-		if over.refused == nil && over.answered {
-			return nil, fmt.Errorf("%w: %s", errNoSuchCommit, plain(err.Error()))
+		if over.refused == nil && over.status == http.StatusOK && over.posted {
+			return nil, false, fmt.Errorf("%w: %s", errNoSuchCommit, plain(err.Error()))
 		}
-		return nil, explain(err)
+		return nil, false, explain(err)
 	}
 	defer answer.Close()
-	pack, err := io.ReadAll(watch.reader(io.LimitReader(answer, MaxPackBytes+1)))
+	pack, err = io.ReadAll(watch.reader(io.LimitReader(answer, MaxPackBytes+1)))
 	if err != nil {
-		return nil, explain(err)
+		return nil, false, explain(err)
 	}
 	if len(pack) > MaxPackBytes {
-		return nil, &HostileError{fmt.Sprintf("its git pack is larger than %d bytes", MaxPackBytes)}
+		return nil, false, &HostileError{fmt.Sprintf("its git pack is larger than %d bytes", MaxPackBytes)}
 	}
-	return pack, nil
+	return pack, true, nil
 }
 
 // gitTransport sends git's requests by the client's own rules: the token only to its origin, a stale one dropped.
@@ -125,7 +136,13 @@ type gitTransport struct {
 	endpoint, repo string
 	watch          *stallWatch
 	refused        error
-	answered       bool // the upload-pack request was answered with 200
+	status         int  // of the last answer; 0: none came
+	posted         bool // it answered the upload-pack request
+}
+
+// lacking tells a mirror that has no git side from one that refuses.
+func (g *gitTransport) lacking(answer *http.Response) bool {
+	return answer.StatusCode == http.StatusNotFound && !g.client.fromOrigin(g.endpoint)
 }
 
 func (g *gitTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -150,10 +167,10 @@ func (g *gitTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			answer.Body.Close()
 			continue
 		}
-		if refused := g.client.firstOr(g.client.refusal(answer, g.endpoint, g.repo, g.repo)); refused != nil && refused.Kind != MirrorNoKey {
+		if refused := g.client.firstOr(g.client.refusal(answer, g.endpoint, g.repo, g.repo)); refused != nil && !g.lacking(answer) {
 			g.refused = refused
 		}
-		g.answered = answer.StatusCode == http.StatusOK && r.Method == http.MethodPost
+		g.status, g.posted = answer.StatusCode, r.Method == http.MethodPost
 		answer.Request = r
 		return answer, nil
 	}

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -50,6 +51,7 @@ func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, hea
 					return nil, nil, &LimitedError{redactURL(address), wait}
 				}
 				c.gate.close(c.config.Now().Add(wait))
+				c.tell.say(limitNotice(wait, ""))
 				if err := c.config.Sleep(ctx, wait); err != nil {
 					return nil, nil, err
 				}
@@ -70,10 +72,22 @@ func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, hea
 		if failures++; failures >= maxTries {
 			return nil, nil, &NetworkError{URL: redactURL(address), Attempts: failures, Err: bareNetwork(err)}
 		}
-		if err := c.config.Sleep(ctx, c.backoff(failures)); err != nil {
+		if err := c.waitToRetry(ctx, failures, err); err != nil {
 			return nil, nil, err
 		}
 	}
+}
+
+// waitToRetry tells why the next try comes, and waits for its turn.
+func (c *Client) waitToRetry(ctx context.Context, failures int, why error) error {
+	wait := c.backoff(failures)
+	c.tell.say(Event{Kind: Waiting, Wait: wait, Why: fmt.Sprintf("%v. Trying again (%d of %d).", bareNetwork(why), failures+1, maxTries)})
+	return c.config.Sleep(ctx, wait)
+}
+
+func limitNotice(wait time.Duration, path string) Event {
+	return Event{Kind: Waiting, Path: path, Wait: wait,
+		Why: fmt.Sprintf("The hub limits requests. Waiting %s, as it asks.", wait.Round(time.Second))}
 }
 
 func (c *Client) askOnce(ctx context.Context, address string, header http.Header, limit int64) (*http.Response, []byte, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash"
 	"net/url"
 	"sync"
@@ -60,6 +61,7 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 		return nil, err
 	}
 	before, err := part.Identity()
+	altered := part.Altered()
 	if err == nil {
 		err = part.Reserve()
 	}
@@ -68,7 +70,7 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 		return nil, err
 	}
 	newest, older := part.Journals()
-	j := readJournal(f, before.Inode, before.Bytes, newest, older)
+	j, known := readJournal(f, before.Inode, before.Bytes, newest, older)
 	segment := d.client.config.SegmentBytes
 	if segment <= 0 {
 		segment = segmentBytes(f.Size)
@@ -78,6 +80,15 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 		news: make(chan struct{}, 1), ended: make(chan struct{}), judged: make(chan struct{})}
 	if t.oneStream && t.done.bytes() < f.Size {
 		t.done, t.hashedTo, t.hashState = nil, 0, nil
+	}
+	switch {
+	case !known && before.Bytes > 0 && !t.small():
+		d.tell.say(Event{Kind: Notice, Path: f.Path, Why: fmt.Sprintf(
+			"There is a partial file of %s and no journal that says which of its bytes are good; it is fetched from its beginning.", f.Path)})
+	case altered && t.hashedTo > 0:
+		t.hashedTo, t.hashState = 0, nil
+		d.tell.say(Event{Kind: Notice, Path: f.Path, Why: fmt.Sprintf(
+			"The partial file of %s changed after slipway last wrote to it; what it holds is hashed again from its beginning.", f.Path)})
 	}
 	d.tell.say(Event{Kind: Started, Path: f.Path, Bytes: t.done.bytes(), Total: f.Size})
 	go func() {

@@ -26,7 +26,7 @@ const (
 type Settings struct {
 	Program       string `json:"program"` // below the home, slashes
 	ProgramSHA256 string `json:"program_sha256"`
-	ModelFolder   string `json:"model_folder"` // below the home, slashes
+	ModelFolder   string `json:"model_folder"` // below the home, slashes; absolute where the model is used in place
 	ModelID       string `json:"model_id"`
 	Revision      string `json:"revision"`
 	Device        string `json:"device"`

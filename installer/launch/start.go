@@ -201,9 +201,16 @@ func loadLimit(s Settings) time.Duration {
 	return time.Minute + time.Duration(s.ModelBytes/100_000_000)*time.Second
 }
 
+func (s Settings) modelPath(homePath string) string {
+	if filepath.IsAbs(s.ModelFolder) {
+		return s.ModelFolder
+	}
+	return filepath.Join(homePath, filepath.FromSlash(s.ModelFolder))
+}
+
 func arguments(s Settings, homePath, launchID string) []string {
 	return []string{"serve",
-		"--model", filepath.Join(homePath, filepath.FromSlash(s.ModelFolder)),
+		"--model", s.modelPath(homePath),
 		"--device", s.Device, "--host", s.Host, "--port", strconv.Itoa(s.Port),
 		"--window", strconv.Itoa(s.WindowTokens), "--parallel", strconv.Itoa(s.Parallel),
 		"--launch-id", launchID, "--model-id", s.ModelID, "--revision", s.Revision,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"slipway/manifests"
@@ -20,6 +21,8 @@ type Source interface {
 	Small(ctx context.Context, repo string, revision manifests.Revision, file string) ([]byte, error)
 	// Unreachable tells a git side that cannot be reached or does not give out the commit from a refusal.
 	Unreachable(err error) bool
+	// Silent tells that not one answer of the git side came.
+	Silent(err error) bool
 	Mirror() bool
 	Name() string
 }
@@ -72,6 +75,11 @@ func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sen
 	case !source.Unreachable(err):
 		return lock, "", err
 	case source.Mirror() || !ask.AcceptTold:
+		if source.Silent(err) {
+			if _, noAnswer := source.List(ctx, ask.Repo, ask.Revision); noAnswer != nil {
+				return lock, "", noAnswer // nothing of the hub can be reached: there is nobody's word to take
+			}
+		}
 		return lock, "", &ToldError{err, source.Mirror()}
 	default:
 		if lock.Files, err = told(ctx, source, ask); err != nil {
@@ -85,11 +93,26 @@ func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sen
 	}
 	data, err := lock.Marshal()
 	if err != nil {
-		return lock, "", err
+		return lock, "", &UnusableError{err}
 	}
 	lock, err = manifests.ParseLock(data)
 	return lock, sentence, err
 }
+
+// UnusableError: the revision holds files that no lock can name: two that are one file on a Mac, a name that is no name
+// everywhere, too many. That is the repository's fault, whether or not the rest is proven.
+type UnusableError struct{ Err error }
+
+func (e *UnusableError) Error() string {
+	why := e.Err.Error()
+	var refused *manifests.LockError
+	if errors.As(e.Err, &refused) {
+		why = refused.Why
+	}
+	return "the repository cannot be installed: " + strings.ToValidUTF8(why, "?")
+}
+
+func (e *UnusableError) Unwrap() error { return e.Err }
 
 func told(ctx context.Context, source Source, ask Ask) ([]manifests.File, error) {
 	listed, err := source.List(ctx, ask.Repo, ask.Revision)

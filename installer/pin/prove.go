@@ -15,7 +15,8 @@ import (
 )
 
 // Prove walks the pack from the revision down and returns every file of the commit, sorted by path, with a SHA-256 and
-// size that the revision vouches for. Links and submodules are left out. Errors: *ProofError, *CollisionError.
+// size that the revision vouches for. Links and submodules are left out. Errors: *ProofError, *CollisionError,
+// *UnusableError.
 func Prove(revision manifests.Revision, pack []byte) ([]manifests.File, error) {
 	if err := revision.Validate(); err != nil {
 		return nil, err
@@ -48,8 +49,11 @@ type walker struct {
 }
 
 func (w *walker) walk(dir, tree string, depth int) error {
-	if w.visits++; depth > maxDepth || w.visits > maxObjects || len(w.files) > maxObjects {
-		return &ProofError{"its folders do not end"}
+	if depth > maxDepth {
+		return &UnusableError{fmt.Errorf("its folders lie more than %d deep", maxDepth)}
+	}
+	if w.visits++; w.visits > maxObjects || len(w.files) > maxObjects {
+		return &UnusableError{fmt.Errorf("it has more than %d files and folders", maxObjects)}
 	}
 	o, ok := w.objects[tree]
 	if !ok || o.kind != plumbing.TreeObject {

@@ -16,6 +16,8 @@ type Request struct {
 	MonitorPort int    `json:"monitor_port"` // monitor page, 1..65535
 	Launch      bool   `json:"launch"`
 	AcceptTold  bool   `json:"accept_told"` // files that only the hub vouches for may be installed
+	// InPlace asks that weights which are on this machine are used where they lie, and not copied.
+	InPlace bool `json:"in_place,omitempty"`
 	// AllowStop names the kinds of other servers that may be stopped, sorted, with commas between.
 	AllowStop string `json:"allow_stop,omitempty"`
 }
@@ -48,6 +50,8 @@ type Model struct {
 	ToldFiles     int                `json:"told_files"`
 	Folder        string             `json:"folder"` // below the home, slashes
 	DownloadBytes int64              `json:"download_bytes"`
+	// InPlace is the folder of the user's, absolute, in which the files are used as they lie; empty: they are in Folder.
+	InPlace string `json:"in_place,omitempty"`
 }
 
 // Profile is what sizing made of the wanted profile on this machine.

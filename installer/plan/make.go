@@ -59,6 +59,14 @@ func modelAction(d Decisions) Action {
 			m.Title, m.Files, Bytes(m.Bytes), m.License, m.Folder)
 		return a
 	}
+	if m.InPlace != "" {
+		a.Sentence = fmt.Sprintf("Check every hash of %s (%s at %s, %d files, %s, licence %s) in %s and use it where it lies: nothing is downloaded or copied, the folder is only read, and it must stay as it is.",
+			m.Title, m.Repo, m.Revision.Short(), m.Files, Bytes(m.Bytes), m.License, m.InPlace)
+		a.Touches.Paths = []string{path.Dir(m.Folder)}
+		a.Touches.Bytes, a.Touches.DownloadBytes = 1<<20, 0
+		a.Precondition, a.Undo = "every file is there with the hash of the lock", "forget the folder; what is in it stays"
+		return toldToo(a, m)
+	}
 	a.Consent = []Class{Download, Write}
 	size := fmt.Sprintf("%d files, %s", m.Files, Bytes(m.Bytes))
 	if m.Files == 0 { // no lock lists them yet
@@ -66,9 +74,18 @@ func modelAction(d Decisions) Action {
 	}
 	a.Sentence = fmt.Sprintf("Download %s (%s at %s, %s, licence %s) to %s and check every hash; what other tools have on this machine is copied instead.",
 		m.Title, m.Repo, m.Revision.Short(), size, m.License, m.Folder)
+	return toldToo(a, m)
+}
+
+// toldToo adds the consent that files without a proof need.
+func toldToo(a Action, m Model) Action {
 	if m.ToldFiles > 0 {
 		a.Consent = append(a.Consent, Told)
-		a.Sentence += fmt.Sprintf(" %d of the hashes were only told by the hub and are not proven from the commit.", m.ToldFiles)
+		told := fmt.Sprintf("%d of the hashes were", m.ToldFiles)
+		if m.ToldFiles == 1 {
+			told = "One of the hashes was"
+		}
+		a.Sentence += " " + told + " only told by the hub and not proven from the commit."
 	}
 	return a
 }

@@ -104,6 +104,15 @@ func named(c Candidate) bool {
 	return filepath.Base(c.Path) == filepath.Base(filepath.FromSlash(c.File))
 }
 
+// meant tells whether a file claims to be the lock's: many small files have the size of another one, and the hub cache
+// keeps other revisions beside this one and its blobs under their hashes.
+func meant(c Candidate, revision manifests.Revision) bool {
+	if _, after, cached := strings.Cut(filepath.ToSlash(c.Path), "/snapshots/"); cached && !strings.HasPrefix(after, string(revision)+"/") {
+		return false
+	}
+	return named(c)
+}
+
 // Adopt installs a file of the lock from a file on this machine: cloned where the file system can, else copied, into a
 // partial file that is hashed there; what was hashed is what is used. The source is only read. A source with other bytes
 // is an *IntegrityError and is left as it is.
@@ -115,7 +124,7 @@ func Adopt(ctx context.Context, home *os.Root, lock manifests.Lock, candidate Ca
 	if state, err := stateOf(home, lock, want); err != nil || state.State == OK {
 		return err
 	}
-	src, err := os.Open(candidate.Path)
+	src, err := openRegular(candidate.Path)
 	if err != nil {
 		return err
 	}
@@ -161,7 +170,7 @@ func Adopt(ctx context.Context, home *os.Root, lock manifests.Lock, candidate Ca
 }
 
 // AdoptAll takes what it can from the candidates, one good source a file, and says which files it brought. Sources with
-// other bytes are named in wrong, with both hashes, and left alone.
+// other bytes are left alone; those that have the name of a file of this revision are named in wrong, with both hashes.
 func AdoptAll(ctx context.Context, home *os.Root, lock manifests.Lock, candidates []Candidate) (adopted []string, wrong []*IntegrityError, err error) {
 	done := map[string]bool{}
 	for _, c := range candidates {
@@ -175,7 +184,9 @@ func AdoptAll(ctx context.Context, home *os.Root, lock manifests.Lock, candidate
 			done[c.File] = true
 			adopted = append(adopted, c.File)
 		case errors.As(err, &integrity):
-			wrong = append(wrong, integrity)
+			if meant(c, lock.Revision) {
+				wrong = append(wrong, integrity)
+			}
 		case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
 			// another user's file, or one that went away: the download brings it
 		default:

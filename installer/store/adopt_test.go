@@ -126,7 +126,7 @@ func TestFolderThatIsBeingFilledIsLeftAlone(t *testing.T) {
 		t.Errorf("found %v, busy %q", found, busy)
 	}
 	var pull *PullInProgressError
-	if err := Refer(context.Background(), openHome(t), lock, dir); !errors.As(err, &pull) {
+	if err := Refer(context.Background(), openHome(t), lock, dir, nil); !errors.As(err, &pull) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestModelUsedInPlaceIsCheckedAtEveryLaunch(t *testing.T) {
 	lock := lockOf(t, sample)
 	dir, unchanged := foreignFolder(t, sample)
 	home := openHome(t)
-	must(t, Refer(context.Background(), home, lock, dir))
+	must(t, Refer(context.Background(), home, lock, dir, nil))
 	unchanged()
 	if folder, err := Referred(home, lock); err != nil || folder != dir {
 		t.Fatalf("%q %v", folder, err)
@@ -147,7 +147,7 @@ func TestModelUsedInPlaceIsCheckedAtEveryLaunch(t *testing.T) {
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"a":3}`), 0o640))
 	var wrong *IntegrityError
-	if err := Refer(context.Background(), home, lock, dir); !errors.As(err, &wrong) {
+	if err := Refer(context.Background(), home, lock, dir, nil); !errors.As(err, &wrong) {
 		t.Fatalf("wrong bytes are used in place: %v", err)
 	}
 }

@@ -2,11 +2,11 @@ package store
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -34,14 +34,10 @@ func Export(ctx context.Context, home *os.Root, lock manifests.Lock, out io.Writ
 		return err
 	}
 	archive := tar.NewWriter(packed)
-	var sums strings.Builder
-	for _, f := range lock.Files {
-		fmt.Fprintf(&sums, "%s  %s%s\n", f.SHA256.Hex(), bundleFiles, f.Path)
-	}
 	for _, part := range []struct {
 		name string
 		data []byte
-	}{{bundleLock, data}, {bundleSums, []byte(sums.String())}} {
+	}{{bundleLock, data}, {bundleSums, sumsOf(lock)}} {
 		if err := archive.WriteHeader(bundleHeader(part.name, int64(len(part.data)))); err != nil {
 			return err
 		}
@@ -58,6 +54,15 @@ func Export(ctx context.Context, home *os.Root, lock manifests.Lock, out io.Writ
 		return err
 	}
 	return packed.Close()
+}
+
+// sumsOf is what sha256sum(1) would write of the files of a bundle.
+func sumsOf(lock manifests.Lock) []byte {
+	var sums bytes.Buffer
+	for _, f := range lock.Files {
+		fmt.Fprintf(&sums, "%s  %s%s\n", f.SHA256.Hex(), bundleFiles, f.Path)
+	}
+	return sums.Bytes()
 }
 
 func exportFile(ctx context.Context, home *os.Root, lock manifests.Lock, f manifests.File, archive *tar.Writer) error {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,9 @@ func Import(ctx context.Context, home *os.Root, in io.Reader, expected *manifest
 	if err != nil {
 		return lock, err
 	}
+	if err := checkSums(archive, lock); err != nil {
+		return lock, err
+	}
 	if expected != nil {
 		if err := Agree(*expected, lock); err != nil {
 			return lock, err
@@ -69,9 +73,6 @@ func Import(ctx context.Context, home *os.Root, in io.Reader, expected *manifest
 		}
 		if err != nil {
 			return lock, &BundleError{"it is damaged: " + err.Error()}
-		}
-		if header.Name == bundleSums {
-			continue // for people with sha256sum; the lock is what we check against
 		}
 		name, ours := strings.CutPrefix(header.Name, bundleFiles)
 		f, wanted := lock.File(name)
@@ -115,6 +116,24 @@ func openBundle(in io.Reader) (*tar.Reader, func(), error) {
 		return nil, nil, &BundleError{"it is not zstd"}
 	}
 	return tar.NewReader(unpacked), unpacked.Close, nil
+}
+
+// checkSums reads SHA256SUMS, which is for people with sha256sum(1): it must say what the lock says, or one of the two
+// was changed.
+func checkSums(archive *tar.Reader, lock manifests.Lock) error {
+	want := sumsOf(lock)
+	header, err := archive.Next()
+	if err != nil || header.Name != bundleSums || header.Typeflag != tar.TypeReg {
+		return &BundleError{"no " + bundleSums + " follows its lock"}
+	}
+	found, err := io.ReadAll(io.LimitReader(archive, int64(len(want))+1))
+	if err != nil {
+		return &BundleError{"it is damaged: " + err.Error()}
+	}
+	if !bytes.Equal(found, want) {
+		return &BundleError{bundleSums + " and the lock in it disagree"}
+	}
+	return nil
 }
 
 func nextLock(archive *tar.Reader) (manifests.Lock, error) {

@@ -57,6 +57,7 @@ func TestHostileBundles(t *testing.T) {
 	lock, bundle := exported(t)
 	data, err := lock.Marshal()
 	must(t, err)
+	other := lockOf(t, map[string]string{"config.json": `{"a":9}`})
 	pack := func(headers ...tar.Header) []byte {
 		var out bytes.Buffer
 		z, err := zstd.NewWriter(&out)
@@ -64,8 +65,13 @@ func TestHostileBundles(t *testing.T) {
 		w := tar.NewWriter(z)
 		for _, h := range headers {
 			body := []byte(sample["config.json"])
-			if h.Name == bundleLock {
+			switch h.Name {
+			case bundleLock:
 				body = data
+			case bundleSums:
+				body = sumsOf(lock)
+			case "other sums":
+				h.Name, body = bundleSums, sumsOf(other)
 			}
 			if h.Typeflag == tar.TypeReg {
 				h.Size = int64(len(body))
@@ -82,20 +88,21 @@ func TestHostileBundles(t *testing.T) {
 		return out.Bytes()
 	}
 	file := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg} }
-	head := file(bundleLock)
-	other := lockOf(t, map[string]string{"config.json": `{"a":9}`})
+	head, sums := file(bundleLock), file(bundleSums)
 	rows := map[string]struct {
 		bundle   []byte
 		expected *manifests.Lock
 	}{
-		"climbs":                       {pack(head, file("files/../../../x")), nil},
-		"absolute":                     {pack(head, file("/etc/x")), nil},
-		"a link":                       {pack(head, tar.Header{Name: "files/config.json", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), nil},
-		"a file the lock has not":      {pack(head, file("files/more.bin")), nil},
-		"a file twice":                 {pack(head, file("files/config.json"), file("files/config.json")), nil},
-		"another size":                 {pack(head, file("files/sub folder/вес й.bin")), nil},
+		"climbs":                       {pack(head, sums, file("files/../../../x")), nil},
+		"absolute":                     {pack(head, sums, file("/etc/x")), nil},
+		"a link":                       {pack(head, sums, tar.Header{Name: "files/config.json", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), nil},
+		"a file the lock has not":      {pack(head, sums, file("files/more.bin")), nil},
+		"a file twice":                 {pack(head, sums, file("files/config.json"), file("files/config.json")), nil},
+		"another size":                 {pack(head, sums, file("files/sub folder/вес й.bin")), nil},
 		"no lock":                      {pack(file("files/config.json")), nil},
-		"files missing":                {pack(head, file("files/config.json")), nil},
+		"files missing":                {pack(head, sums, file("files/config.json")), nil},
+		"no SHA256SUMS":                {pack(head, file("files/config.json")), nil},
+		"SHA256SUMS of other bytes":    {pack(head, file("other sums"), file("files/config.json")), nil},
 		"cut":                          {bundle[:len(bundle)-100], nil},
 		"not zstd":                     {[]byte("hello"), nil},
 		"empty":                        {nil, nil},

@@ -32,7 +32,14 @@ func Collect(home *os.Root, roots []Root) ([]Garbage, error) {
 	keep, wanted := map[string]bool{}, map[string]bool{}
 	for _, r := range roots {
 		keep[ModelDir(r.Repo, r.Revision)] = true
-		if lock, err := LoadLock(home, r.Repo, r.Revision); err == nil {
+		lock, err := LoadLock(home, r.Repo, r.Revision)
+		if err != nil { // a set-up that was interrupted before its first file has no lock beside it yet
+			var shipped bool
+			if lock, shipped = manifests.BundledLock(r.Repo, r.Revision); shipped {
+				err = nil
+			}
+		}
+		if err == nil {
 			for _, f := range lock.Files {
 				if state, err := stateOf(home, lock, f); err == nil && state.State != OK {
 					wanted[f.SHA256.Hex()] = true
@@ -62,6 +69,33 @@ func Collect(home *os.Root, roots []Root) ([]Garbage, error) {
 	return append(garbage, garbageIn(home, partialDir, "left over from a download that nothing needs", wanted)...), nil
 }
 
+// Locked names every model whose lock lies in the home, sorted.
+func Locked(home *os.Root) ([]Root, error) {
+	names, err := fs.Glob(home.FS(), ModelsDir+"/*/*.lock.json")
+	if err != nil {
+		return nil, err
+	}
+	var locked []Root
+	for _, name := range names {
+		data, err := home.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		lock, err := manifests.ParseLock(data)
+		if err == nil && LockPath(lock.Repo, lock.Revision) == name {
+			locked = append(locked, Root{lock.Repo, lock.Revision, "its lock is here"})
+		}
+	}
+	return locked, nil
+}
+
+// RootOf is the model whose folder this is, as ModelDir writes it.
+func RootOf(folder, why string) (Root, bool) {
+	repo, revision := path.Split(folder)
+	r := Root{strings.Replace(path.Base(repo), "--", "/", 1), manifests.Revision(revision), why}
+	return r, manifests.ValidateRepo(r.Repo) == nil && r.Revision.Validate() == nil && ModelDir(r.Repo, r.Revision) == folder
+}
+
 // garbageModels lists the files of every revision that is not kept, as its lock names them, the lock last.
 func garbageModels(home *os.Root, dir string, keep map[string]bool) ([]Garbage, error) {
 	entries, err := fs.ReadDir(home.FS(), dir)
@@ -89,7 +123,7 @@ func garbageModels(home *os.Root, dir string, keep map[string]bool) ([]Garbage, 
 				garbage = append(garbage, Garbage{path.Join(model, f.Path), info.Size(), why})
 			}
 		}
-		if len(garbage) == before {
+		if _, err := home.Lstat(referencePath(lock)); err != nil && len(garbage) == before {
 			continue // a lock made for a model that is still to come
 		}
 		for _, name := range []string{installedPath(lock.Repo, lock.Revision), referencePath(lock), LockPath(lock.Repo, lock.Revision)} {

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+
+	"slipway/manifests"
 )
 
 func TestCollectKeepsRootsAndForeignFiles(t *testing.T) {
@@ -86,4 +88,51 @@ func TestRemoveRefusesPathsOutside(t *testing.T) {
 
 func quarantineName() string {
 	return quarantineDir + "/" + strings.Repeat("ab", 32)
+}
+
+// An interrupted set-up of a shipped lock has partial files and no lock beside the model yet.
+func TestCollectKeepsThePartialFilesOfARootWithoutALockInTheHome(t *testing.T) {
+	var shipped manifests.Lock
+	for _, m := range manifests.All() {
+		if lock, ok := manifests.BundledLock(m.Repo, m.Revision); ok {
+			shipped = lock
+			break
+		}
+	}
+	if len(shipped.Files) == 0 {
+		t.Fatal("no lock is shipped: this test would see nothing")
+	}
+	home := openHome(t)
+	p, err := OpenPartial(home, shipped.Files[0])
+	must(t, err)
+	must(t, p.SaveJournal([]byte("{}")))
+	must(t, p.Close())
+	if garbage, err := Collect(home, []Root{{shipped.Repo, shipped.Revision, "open plan"}}); err != nil || len(garbage) != 0 {
+		t.Errorf("taken for garbage: %v, %v", garbage, err)
+	}
+	if garbage, err := Collect(home, nil); err != nil || len(garbage) != 2 {
+		t.Errorf("without the root: %v, %v", garbage, err)
+	}
+}
+
+func TestRootOfAFolder(t *testing.T) {
+	lock := lockOf(t, sample)
+	if r, ok := RootOf(ModelDir(lock.Repo, lock.Revision), ""); !ok || r.Repo != lock.Repo || r.Revision != lock.Revision {
+		t.Errorf("%+v %v", r, ok)
+	}
+	for _, folder := range []string{"", ".", "models", "models/org--name", "/elsewhere/org--name/" + string(lock.Revision), "engines/x", "models/../x/" + string(lock.Revision)} {
+		if r, ok := RootOf(folder, ""); ok {
+			t.Errorf("%q is the model %+v", folder, r)
+		}
+	}
+}
+
+func TestReplacedLockCountsFromThenOn(t *testing.T) {
+	home, lock := openHome(t), lockOf(t, sample)
+	must(t, SaveLock(home, lockOf(t, map[string]string{"config.json": `{"a":7}`})))
+	must(t, ReplaceLock(home, lock))
+	if locked, err := Locked(home); err != nil || len(locked) != 1 || locked[0].Repo != lock.Repo {
+		t.Fatalf("%v %v", locked, err)
+	}
+	must(t, SaveLock(home, lock))
 }

@@ -57,9 +57,9 @@ type BusyError struct {
 
 func (e *BusyError) Error() string {
 	if e.Holder == "" {
-		return e.Path + " is being fetched by another process"
+		return fmt.Sprintf("%q is being fetched by another process", e.Path)
 	}
-	return fmt.Sprintf("%s is being fetched by another process (%s)", e.Path, e.Holder)
+	return fmt.Sprintf("%q is being fetched by another process (%s)", e.Path, e.Holder)
 }
 
 // NotInLockError: a name that the lock does not have.

@@ -32,6 +32,19 @@ func SaveLock(home *os.Root, lock manifests.Lock) error {
 	return writeAtomic(home, name, data, 0o644)
 }
 
+// ReplaceLock writes the lock beside the model whatever the one that is there says: somebody asked for that. Files that
+// the old one vouched for and this one does not are drift from now on.
+func ReplaceLock(home *os.Root, lock manifests.Lock) error {
+	data, err := lock.Marshal()
+	if err != nil {
+		return err
+	}
+	if err := home.MkdirAll(RepoDir(lock.Repo), 0o755); err != nil {
+		return err
+	}
+	return writeAtomic(home, LockPath(lock.Repo, lock.Revision), data, 0o644)
+}
+
 // LoadLock reads the lock beside an installed model.
 func LoadLock(home *os.Root, repo string, revision manifests.Revision) (manifests.Lock, error) {
 	data, err := home.ReadFile(LockPath(repo, revision))

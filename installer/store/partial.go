@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"sync"
 
 	"slipway/manifests"
 )
@@ -20,6 +21,9 @@ type Partial struct {
 	name string   // of the data, relative to the home
 	data *os.File // open for reading and writing
 	lock *os.File // nil when the name is unique
+
+	writing   sync.Mutex // one write at a time, with the note that precedes it
+	lastWrite int64      // when the last write of ours began, this run or an earlier one; nanoseconds since 1970
 }
 
 // OpenPartial opens or creates the partial file of a digest. *BusyError when another process has it.
@@ -32,10 +36,11 @@ func OpenPartial(home *os.Root, file manifests.File) (*Partial, error) {
 	}
 	base := path.Join(partialDir, file.SHA256.Hex())
 	p := &Partial{home: home, file: file, name: base + ".part"}
-	lock, proven, err := lockPartial(home, base+".lock", file.Path)
+	lock, lastWrite, proven, err := lockPartial(home, base+".lock", file.Path)
 	if err != nil {
 		return nil, err
 	}
+	p.lastWrite = lastWrite
 	if proven {
 		p.lock = lock
 	} else {
@@ -67,10 +72,17 @@ func openData(home *os.Root, name string) (*os.File, error) {
 
 // Reserve gives the file its full size and, where the file system can, its blocks. Without room it is a *NoSpaceError.
 func (p *Partial) Reserve() error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
 	info, err := p.data.Stat()
 	if err != nil {
 		return err
 	}
+	if info.Size() == p.file.Size && allocatedBytes(info) == info.Size() {
+		return nil
+	}
+	p.willWrite()
+	defer p.willWrite()
 	if info.Size() > p.file.Size {
 		if err := p.data.Truncate(p.file.Size); err != nil {
 			return err
@@ -98,6 +110,9 @@ func (p *Partial) Identity() (Identity, error) {
 }
 
 func (p *Partial) WriteAt(b []byte, off int64) (int, error) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.willWrite()
 	n, err := p.data.WriteAt(b, off)
 	return n, spaceError(err, p.name)
 }

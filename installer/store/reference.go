@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"slipway/manifests"
 )
@@ -23,8 +25,76 @@ func referencePath(lock manifests.Lock) string {
 	return ModelDir(lock.Repo, lock.Revision) + ".reference.json"
 }
 
+// ReferencePath is where the reference of a model lies, below the home.
+func ReferencePath(lock manifests.Lock) string { return referencePath(lock) }
+
+// WholeIn finds the first folder that could be used in place: every file of the lock is there by name and size, and
+// nothing else that a server would read as a part of the model. It reads no bytes. Of the hub cache each snapshot counts.
+func WholeIn(lock manifests.Lock, folders []string) (string, bool) {
+	for _, folder := range folders {
+		absolute, err := filepath.Abs(folder)
+		if err != nil {
+			continue
+		}
+		candidates := []string{absolute}
+		if filepath.Base(absolute) == "snapshots" {
+			candidates = nil
+			entries, _ := os.ReadDir(absolute)
+			for _, entry := range entries {
+				candidates = append(candidates, filepath.Join(absolute, entry.Name()))
+			}
+		}
+		for _, candidate := range candidates {
+			if wholeIn(lock, candidate) {
+				return candidate, true
+			}
+		}
+	}
+	return "", false
+}
+
+func wholeIn(lock manifests.Lock, folder string) bool {
+	if _, err := os.Lstat(filepath.Join(folder, ".mtplx-transfer.json")); err == nil {
+		return false
+	}
+	for _, f := range lock.Files {
+		info, err := os.Stat(filepath.Join(folder, filepath.FromSlash(f.Path)))
+		if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
+			return false
+		}
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return false
+	}
+	for _, entry := range entries {
+		_, ours := lock.File(entry.Name())
+		switch filepath.Ext(entry.Name()) {
+		case ".json", ".jinja", ".safetensors":
+			if !ours && !strings.HasPrefix(entry.Name(), ".") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// openRegular opens a plain file, and nothing that would keep the open waiting.
+func openRegular(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	return f, nil
+}
+
 // Refer hashes every file of the lock in folder and, if all are right, records the folder and each file's identity.
-func Refer(ctx context.Context, home *os.Root, lock manifests.Lock, folder string) error {
+// hashed, if not nil, is told of every chunk.
+func Refer(ctx context.Context, home *os.Root, lock manifests.Lock, folder string, hashed func(path string, n int)) error {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
 		return err
@@ -35,12 +105,17 @@ func Refer(ctx context.Context, home *os.Root, lock manifests.Lock, folder strin
 	ref := Reference{Folder: absolute, Revision: lock.Revision, Files: map[string]Identity{}}
 	for _, f := range lock.Files {
 		name := filepath.Join(absolute, filepath.FromSlash(f.Path))
-		file, err := os.Open(name)
+		file, err := openRegular(name)
 		if err != nil {
 			return err
 		}
-		found, err := HashOf(ctx, file, nil)
-		info, serr := file.Stat()
+		tell := func(n int) {
+			if hashed != nil {
+				hashed(f.Path, n)
+			}
+		}
+		info, serr := file.Stat() // before hashing: what changes meanwhile is another identity at the next launch
+		found, err := HashOf(ctx, file, tell)
 		file.Close()
 		if err != nil || serr != nil {
 			return fmt.Errorf("reading %s: %w", name, firstError(err, serr))
@@ -69,6 +144,49 @@ func firstError(errs ...error) error {
 	return nil
 }
 
+func readReference(home *os.Root, lock manifests.Lock) (Reference, error) {
+	var ref Reference
+	data, err := home.ReadFile(referencePath(lock))
+	if err != nil {
+		return ref, err
+	}
+	if err := json.Unmarshal(data, &ref); err != nil || ref.Revision != lock.Revision || !filepath.IsAbs(ref.Folder) {
+		return ref, &ForeignError{referencePath(lock), "is not what slipway wrote there"}
+	}
+	return ref, nil
+}
+
+// VerifyInPlace is Verify of a model that is used in place. Paths of the report are absolute.
+func VerifyInPlace(ctx context.Context, home *os.Root, lock manifests.Lock, deep bool) (Report, error) {
+	report := Report{Repo: lock.Repo, Revision: lock.Revision, Deep: deep, Files: make([]FileReport, len(lock.Files))}
+	ref, err := readReference(home, lock)
+	if err != nil {
+		return report, err
+	}
+	for i, f := range lock.Files {
+		r := FileReport{Path: filepath.Join(ref.Folder, filepath.FromSlash(f.Path)), Expected: f.SHA256, ExpectedBytes: f.Size}
+		info, err := os.Stat(r.Path)
+		switch was, known := ref.Files[f.Path]; {
+		case err != nil:
+			r.State = Missing
+		case !info.Mode().IsRegular():
+			r.State = NotAFile
+		default:
+			r.identity, r.FoundBytes, r.State = identityOf(info), info.Size(), OK
+			if r.FoundBytes != f.Size {
+				r.State = WrongSize
+			} else if !known || r.identity != was {
+				r.State = Changed
+			}
+		}
+		report.Files[i] = r
+	}
+	if deep {
+		err = deepStates(ctx, openRegular, report.Files, nil)
+	}
+	return report, err
+}
+
 // MovedError: a model that is used in place is not what it was when it was hashed.
 type MovedError struct{ Path, Why string }
 
@@ -77,13 +195,9 @@ func (e *MovedError) Error() string { return e.Path + " " + e.Why + " since it w
 // Referred is the folder of a model that is used in place, with every identity checked again, which a launch must do.
 // fs.ErrNotExist when the model is not used in place; *MovedError when a file is not what it was.
 func Referred(home *os.Root, lock manifests.Lock) (string, error) {
-	data, err := home.ReadFile(referencePath(lock))
+	ref, err := readReference(home, lock)
 	if err != nil {
 		return "", err
-	}
-	var ref Reference
-	if err := json.Unmarshal(data, &ref); err != nil || ref.Revision != lock.Revision || !filepath.IsAbs(ref.Folder) {
-		return "", &ForeignError{referencePath(lock), "is not what slipway wrote there"}
 	}
 	for _, f := range lock.Files {
 		name := filepath.Join(ref.Folder, filepath.FromSlash(f.Path))

@@ -92,7 +92,8 @@ func verify(ctx context.Context, home *os.Root, lock manifests.Lock, deep bool, 
 		report.Files[i] = fastState(home, lock, f, known)
 	}
 	if deep {
-		if err := deepStates(ctx, home, lock, report.Files, hashed); err != nil {
+		open := func(name string) (*os.File, error) { return home.Open(filePath(lock, name)) }
+		if err := deepStates(ctx, open, report.Files, hashed); err != nil {
 			return report, err
 		}
 	}
@@ -143,7 +144,7 @@ func fastState(home *os.Root, lock manifests.Lock, f manifests.File, known map[s
 }
 
 // deepStates hashes every file that has the right size, the largest first so that the cores end together.
-func deepStates(ctx context.Context, home *os.Root, lock manifests.Lock, files []FileReport, hashed func(string, int)) error {
+func deepStates(ctx context.Context, open func(path string) (*os.File, error), files []FileReport, hashed func(string, int)) error {
 	order := make([]int, len(files))
 	for i := range order {
 		order[i] = i
@@ -157,7 +158,7 @@ func deepStates(ctx context.Context, home *os.Root, lock manifests.Lock, files [
 			continue
 		}
 		group.Go(func() error {
-			f, err := home.Open(filePath(lock, r.Path))
+			f, err := open(r.Path)
 			if err != nil {
 				r.State, r.Why = Unreadable, err.Error()
 				return nil

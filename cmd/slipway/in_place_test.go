@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slipway/installer/store"
+	"slipway/manifests"
+)
+
+// A model used where it lies: nothing is downloaded or copied, the folder stays as it is to the last byte and time, also
+// after uninstall, and a file that is not what it was is named before every launch.
+func TestModelUsedInPlaceIsNeitherCopiedNorTouchedAndCheckedAtLaunch(t *testing.T) {
+	const id = "qwen3.8-27b-mtplx-bare-speed"
+	m, ok := manifests.ByID(id)
+	if !ok {
+		t.Fatal("no such manifest")
+	}
+	r := newRig(t)
+	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
+		t.Fatalf("%d\n%s", code, errOut)
+	}
+	small := &smallHub{revision: m.Revision, files: map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("weights "), 100_000)}}
+	hub := httptest.NewServer(small)
+	defer hub.Close()
+	env := []string{"HF_ENDPOINT=" + hub.URL}
+	r.lock(m, small.files, manifests.Proven)
+	folder := filepath.Join(r.dir, "weights of mine")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	weights := filepath.Join(folder, "model.safetensors")
+	for name, data := range small.files {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := maskedTree(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"setup", "--yes", "--no-launch", "--model", id, "--in-place"}
+	code, _, errOut := r.run(env, args...)
+	if strings.Contains(errOut, "does not fit") {
+		t.Skip("this machine is too small for the only pinned hub model, so that its set-up is not driven: " + errOut)
+	}
+	if code != exitUsage || !strings.Contains(errOut, "--model-dir") {
+		t.Fatalf("no folder was named and none was found: %d\n%s", code, errOut)
+	}
+	code, out, errOut := r.run(env, append(args, "--model-dir", folder)...)
+	if code != 0 || !strings.Contains(errOut, "must stay as it is") {
+		t.Fatalf("%d\n%s%s", code, out, errOut)
+	}
+	if n := small.requests.Load(); n != 0 {
+		t.Errorf("the hub was asked %d times", n)
+	}
+	if _, err := os.Lstat(filepath.Join(r.home, store.ModelDir(m.Repo, m.Revision))); err == nil {
+		t.Error("a copy was made")
+	}
+	for _, deep := range []string{"--deep=false", "--deep"} {
+		if code, out, _ := r.run(env, "verify", deep); code != 0 {
+			t.Fatalf("%s: %d\n%s", deep, code, out)
+		}
+	}
+	if code, _, errOut := r.run(env, "setup", "--no-launch"); code != 0 || !strings.Contains(errOut, "nothing was changed") {
+		t.Fatalf("again: %d\n%s", code, errOut)
+	}
+	flipByte(t, weights) // size, inode and time stay
+	if code, out, _ := r.run(env, "verify", "--deep"); code != exitChanges || !strings.Contains(out, weights) {
+		t.Fatalf("%d\n%s", code, out)
+	}
+	flipByte(t, weights)
+	if after, err := maskedTree(folder); err != nil || after != before {
+		t.Fatalf("the folder was changed (%v):\n%s", err, after)
+	}
+	if err := os.Truncate(weights, 100); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, _ := r.run(env, "verify"); code != exitChanges || !strings.Contains(out, weights) {
+		t.Fatalf("%d\n%s", code, out)
+	}
+	if code, _, errOut := r.run(env, "up"); code != exitChanges || !strings.Contains(errOut, weights) {
+		t.Fatalf("a cut file is launched: %d\n%s", code, errOut)
+	}
+	before, _ = maskedTree(folder)
+	if code, _, errOut := r.run(env, "uninstall", "--yes"); code != 0 {
+		t.Fatalf("%d\n%s", code, errOut)
+	}
+	if after, err := maskedTree(folder); err != nil || after != before {
+		t.Fatalf("uninstall changed the folder (%v):\n%s", err, after)
+	}
+	if _, err := os.Lstat(r.home); err == nil {
+		found, _ := maskedTree(r.home)
+		t.Fatalf("left in the home:\n%s", found)
+	}
+}

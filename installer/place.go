@@ -1,0 +1,64 @@
+package installer
+
+import (
+	"context"
+	"fmt"
+
+	"slipway/installer/machine"
+	"slipway/installer/store"
+)
+
+// place decides whether the model is used where it lies, in a folder of the user's. It is when that was asked for, when
+// it is used so already, and when there is no room for what is missing; a copy in the home, once whole, is preferred.
+func (c *choice) place(ctx context.Context, ask Ask, home string, k known, places []string, facts machine.Facts) error {
+	if c.lock == nil || c.manifest.Embedded {
+		if ask.InPlace {
+			return &ChoiceError{fmt.Sprintf("%s cannot be used in place: it is inside this program, or no lock of it is known", c.manifest.ID)}
+		}
+		return nil
+	}
+	missing := c.lock.Files
+	if root := k.root(); root != nil {
+		report, err := store.Verify(ctx, root, *c.lock, false)
+		if err != nil {
+			return err
+		}
+		if report.OK() && !ask.InPlace {
+			return nil
+		}
+		if folder, err := store.Referred(root, *c.lock); err == nil {
+			c.model.InPlace = folder
+			c.model.DownloadBytes = 0
+			return nil
+		}
+		missing = nil
+		for _, bad := range report.Bad() {
+			f, _ := c.lock.File(bad.Path)
+			missing = append(missing, f)
+		}
+	}
+	folder, whole := store.WholeIn(*c.lock, places)
+	switch {
+	case ask.InPlace && !whole:
+		return &ChoiceError{fmt.Sprintf("--in-place: no folder on this machine holds every file of %s and nothing else of a model; name one with --model-dir", c.manifest.ID)}
+	case !whole:
+		return nil
+	case !ask.InPlace:
+		var need int64
+		var names []string
+		for _, f := range missing {
+			need += f.Size
+			names = append(names, f.Path)
+		}
+		need -= store.ClonableBytes(ctx, home, *c.lock, names, places)
+		if need <= 0 || !facts.DiskFree.Known || need+roomBytes <= facts.DiskFree.Value {
+			return nil
+		}
+	}
+	c.model.InPlace = folder
+	c.model.DownloadBytes = 0
+	return nil
+}
+
+// roomBytes stays free beside a copy: the server's build and the margin that plans and downloads keep.
+const roomBytes = 256 << 20
