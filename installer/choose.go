@@ -13,14 +13,8 @@ import (
 	"slipway/profiles"
 )
 
-// sequences is how many replies the server writes at once; they share the window's tokens.
+// sequences is how many replies the server writes at once, at most; each has a whole window.
 const sequences = 2
-
-// Capabilities is what the server of this version can honour, before it is built and can say so itself. At launch its
-// probe is compared, and a difference stops with a sentence.
-func Capabilities() profiles.Capabilities {
-	return profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
-}
 
 // MachineOf is a machine as sizing sees it: a container's limit counts as its memory.
 func MachineOf(f machine.Facts) profiles.Machine {
@@ -46,10 +40,9 @@ type choice struct {
 }
 
 // choose picks model and profile, what was asked for or what sizing proposes among the models that can be installed,
-// and sizes them.
-func choose(ask Ask, facts machine.Facts, k known) (choice, error) {
+// and sizes them for what the server can.
+func choose(ask Ask, facts machine.Facts, k known, capabilities profiles.Capabilities) (choice, error) {
 	var c choice
-	capabilities := Capabilities()
 	host := MachineOf(facts)
 	offered := profiles.All()
 	if ask.Profile != "" {
@@ -61,7 +54,7 @@ func choose(ask Ask, facts machine.Facts, k known) (choice, error) {
 		offered = []profiles.Profile{asked}
 	}
 	if ask.Model == "" {
-		proposal, err := profiles.Propose(host, installable(k), offered, &capabilities)
+		proposal, err := profiles.ProposeFor(host, installable(k), offered, &capabilities, sequences)
 		if err != nil {
 			return c, &ChoiceError{err.Error()}
 		}
@@ -139,7 +132,7 @@ func lockOf(m manifests.Manifest, k known) (manifests.Lock, bool) {
 
 func (c *choice) size(host profiles.Machine, device string, capabilities profiles.Capabilities) {
 	c.sized = plan.Profile{Name: c.profile.ID, PrefillPolicy: c.profile.Prefill.Policy, Parallel: sequences, Device: device}
-	result, err := profiles.Size(profiles.Input{Model: c.manifest.Candidate(), Profile: c.profile, Machine: host,
+	result, err := profiles.SizeUpTo(profiles.Input{Model: c.manifest.Candidate(), Profile: c.profile, Machine: host,
 		Sequences: sequences, Capabilities: &capabilities})
 	var noFit *profiles.NoFitError
 	switch {
@@ -151,7 +144,7 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 		return
 	}
 	c.sized.WindowTokens, c.sized.KVFormat, c.sized.Draft = result.WindowTokens, string(result.KVFormat), string(result.Draft.Kind)
-	c.sized.Sentence = result.Sentence
+	c.sized.Parallel, c.sized.Sentence = result.Sequences, result.Sentence
 	if device == "metal" {
 		c.sized.BudgetBytes = result.BudgetBytes
 	}

@@ -59,7 +59,8 @@ type Place struct {
 // Prepared is the outcome of looking and deciding.
 type Prepared struct {
 	Facts    machine.Facts
-	Proposal profiles.Proposal // what was chosen, with the reasons
+	Server   machine.Fact[profiles.Capabilities] // what the server honours, as its probe says or as is assumed before
+	Proposal profiles.Proposal                   // what was chosen, with the reasons
 	Manifest manifests.Manifest
 	Plan     plan.Plan
 	Standing plan.Standing
@@ -88,30 +89,15 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 	defer known.close()
 
 	facts := machine.Observe(ctx, at.Sources, machine.Subject{Home: home, Program: at.Executable, Files: known.largestFile()})
-	choice, err := choose(ask, facts, known)
-	if err != nil {
-		return Prepared{}, err
-	}
-	places := store.Sources(choice.manifest.Repo, at.UserHome, at.Getenv, folders(ask.ModelDir)...)
-	if err := choice.place(ctx, ask, home, known, places, facts); err != nil {
-		return Prepared{}, err
-	}
 	engine := findEngine(ctx, ask, at, known)
-	neighbors, err := lookNeighbors(ctx, ask, at, home, known, choice, facts)
+	decided, err := decideBy(serverCan(ctx, known, engine.engine.ID), known.journal, func(can machine.Fact[profiles.Capabilities]) (decided, error) {
+		return decide(ctx, ask, at, home, known, facts, engine, can)
+	})
 	if err != nil {
 		return Prepared{}, err
 	}
-
-	decisions := plan.Decisions{
-		Home: home, Target: runtime.GOOS + "/" + runtime.GOARCH,
-		Request: plan.Request{Model: choice.manifest.ID, Profile: choice.profile.ID,
-			Port: orDefault(ask.Port, DefaultPort), MonitorPort: orDefault(ask.MonitorPort, DefaultMonitorPort),
-			Launch: ask.Launch, AcceptTold: ask.AcceptTold, InPlace: ask.InPlace, AllowStop: allowed(ask.AllowStop)},
-		Model: choice.model, Profile: choice.sized, Engine: engine.engine,
-		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
-	}
-	made := plan.Make(decisions)
-	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: bring(at, ask), Places: places,
+	choice, neighbors, made := decided.choice, decided.neighbors, decided.plan
+	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: bring(at, ask), Places: decided.places,
 		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt, Neighbors: neighbors.system}
 	if choice.manifest.Embedded {
 		tools.Embedded = manifests.Pocket()
@@ -122,13 +108,37 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 		return Prepared{}, err
 	}
 	neighbors.into(&world)
-	p := Prepared{Facts: facts, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
+	p := Prepared{Facts: facts, Server: decided.can, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
 		Standing: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest, StopLines: world.StopLines, Contended: world.Contended}
 	if known.home != nil {
 		receipt, err := known.home.Receipt(made.Digest)
 		p.Recorded = err == nil && receipt.Complete
 	}
 	return p, nil
+}
+
+// decide chooses for a server with these capabilities, and makes the plan.
+func decide(ctx context.Context, ask Ask, at Place, home string, k known, facts machine.Facts, engine foundEngine, can machine.Fact[profiles.Capabilities]) (decided, error) {
+	choice, err := choose(ask, facts, k, can.Value)
+	if err != nil {
+		return decided{}, err
+	}
+	places := store.Sources(choice.manifest.Repo, at.UserHome, at.Getenv, folders(ask.ModelDir)...)
+	if err := choice.place(ctx, ask, home, k, places, facts); err != nil {
+		return decided{}, err
+	}
+	neighbors, err := lookNeighbors(ctx, ask, at, home, k, choice, facts)
+	if err != nil {
+		return decided{}, err
+	}
+	return decided{can: can, choice: choice, places: places, neighbors: neighbors, plan: plan.Make(plan.Decisions{
+		Home: home, Target: runtime.GOOS + "/" + runtime.GOARCH,
+		Request: plan.Request{Model: choice.manifest.ID, Profile: choice.profile.ID,
+			Port: orDefault(ask.Port, DefaultPort), MonitorPort: orDefault(ask.MonitorPort, DefaultMonitorPort),
+			Launch: ask.Launch, AcceptTold: ask.AcceptTold, InPlace: ask.InPlace, AllowStop: allowed(ask.AllowStop)},
+		Model: choice.model, Profile: choice.sized, Engine: engine.engine,
+		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
+	})}, nil
 }
 
 // known is the home as far as it exists.

@@ -31,6 +31,11 @@ func Models(ctx context.Context, homePath string, at Place) ([]ModelRow, error) 
 	k := lookHome(home, at)
 	defer k.close()
 	facts := machine.Observe(ctx, at.Sources, machine.Subject{Home: home, Program: at.Executable})
+	engineID := ""
+	if k.settings != nil {
+		engineID = k.settings.Decisions.Engine.ID
+	}
+	can := serverCan(ctx, k, engineID)
 	rows := []ModelRow{}
 	for _, m := range manifests.All() {
 		row := ModelRow{ID: m.ID, Title: m.Title, Repo: m.Repo, Revision: m.Revision, License: m.License.SPDX, Bytes: m.DownloadBytes}
@@ -41,7 +46,7 @@ func Models(ctx context.Context, homePath string, at Place) ([]ModelRow, error) 
 		if host.CapBytes == 0 {
 			device = "cpu"
 		}
-		c.size(host, device, Capabilities())
+		c.size(host, device, can.Value)
 		row.Fits, row.Sentence = c.notFit == "", c.sized.Sentence
 		if !row.Fits {
 			row.Sentence = c.notFit

@@ -29,14 +29,14 @@ func Propose(machine Machine, models []Candidate, profiles []Profile, capabiliti
 	return ProposeFor(machine, models, profiles, capabilities, 1)
 }
 
-// ProposeFor is Propose for a number of sequences answered at once: the number that the plan will size with.
+// ProposeFor is Propose for at most so many sequences answered at once, by SizeUpTo, which the plan sizes with too.
 func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabilities *Capabilities, sequences int) (Proposal, error) {
 	profile, reason, err := firstHonoured(profiles, capabilities)
 	if err != nil {
 		return Proposal{}, err
 	}
 	size := func(machine Machine, model Candidate) (Result, error) {
-		return Size(Input{Model: model, Profile: profile, Machine: machine, Capabilities: capabilities, Sequences: sequences})
+		return SizeUpTo(Input{Model: model, Profile: profile, Machine: machine, Capabilities: capabilities, Sequences: sequences})
 	}
 	onCPU := func(reasons ...string) (Proposal, error) {
 		machine.CapBytes = 0 // Metal's limit does not bind the CPU

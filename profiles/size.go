@@ -7,7 +7,7 @@ import (
 )
 
 // Input is everything that sizing depends on. UserBudgetBytes 0: none was asked for. Sequences is how many are
-// answered at once, 0 means 1; all of them share the window's tokens. Capabilities nil: the server is not known yet.
+// answered at once, 0 means 1; each has a whole window of its own, as the server keeps it. Capabilities nil: the server is not known yet.
 type Input struct {
 	Model           Candidate
 	Profile         Profile
@@ -17,8 +17,8 @@ type Input struct {
 	Capabilities    *Capabilities
 }
 
-// Result is the settings that fit. WindowTokens is a multiple of WindowStepTokens, also the number of tokens that all
-// sequences together may hold. UsedBytes is the projection at a full window, never above BudgetBytes. Sentence names
+// Result is the settings that fit. WindowTokens is a multiple of WindowStepTokens, and what each of the Sequences may
+// hold. UsedBytes is the projection with all windows full, never above BudgetBytes. Sentence names
 // the limit that binds and everything that was given up; GaveUp is the same as clauses, in the order in which things
 // were given up; Notes are sentences about what was asked for and cannot be had.
 type Result struct {
@@ -71,7 +71,7 @@ func Size(in Input) (Result, error) {
 		costs := CostsOf(in.Model.Geometry, in.Model.DFlash2, format, draft, in.Profile.Prefill.ChunkTokens)
 		for points := in.Profile.Memory.RestorePoints; points >= 0 && !found; points-- {
 			last = option{format: format, points: points, costs: costs}
-			last.room = costs.TokensWithin(money.Bytes, Load{Sequences: sequences, RestorePoints: points})
+			last.room = costs.TokensWithin(money.Bytes, Load{Sequences: sequences, RestorePoints: points}) / int64(sequences)
 			last.window = min(floorTokens(last.room), wanted)
 			if last.window >= floor {
 				chosen, found = last, true
@@ -90,7 +90,7 @@ func Size(in Input) (Result, error) {
 		RestorePoints: chosen.points, Draft: draft, Sequences: sequences, BudgetBytes: money.Bytes,
 		Binding: money.Limit, Costs: chosen.costs, GaveUp: []string{}, Notes: append([]string{}, money.notes...),
 	}
-	r.UsedBytes = r.Costs.ProjectedBytes(Load{Sequences: sequences, RestorePoints: chosen.points, Tokens: int64(chosen.window)})
+	r.UsedBytes = r.Costs.ProjectedBytes(Load{Sequences: sequences, RestorePoints: chosen.points, Tokens: int64(chosen.window) * int64(sequences)})
 	if chosen.window == wanted {
 		r.Binding = wantedLimit
 	}
@@ -119,11 +119,40 @@ func Size(in Input) (Result, error) {
 			clauses = append(clauses, given)
 		}
 	}
-	r.Sentence = fmt.Sprintf("%s: %s, and a full window takes %s.", strings.Join(clauses, ", "), in.Machine.phrase(money.Limit, money.Bytes), both(r.UsedBytes))
+	takes := "a full window takes"
+	if sequences > 1 {
+		takes = fmt.Sprintf("%d replies at once, each with a full window, take", sequences)
+	}
+	r.Sentence = fmt.Sprintf("%s: %s, and %s %s.", strings.Join(clauses, ", "), in.Machine.phrase(money.Limit, money.Bytes), takes, both(r.UsedBytes))
 	if widened != "" {
 		r.Notes = append(r.Notes, widened)
 	}
 	return r, nil
+}
+
+// SizeUpTo is Size for as many sequences, at most in.Sequences, as cost the first one nothing: one long window is worth
+// more than two short ones. Where it is fewer a note says so. Errors: those of Size for one sequence.
+func SizeUpTo(in Input) (Result, error) {
+	most := in.Sequences
+	in.Sequences = 1
+	alone, err := Size(in)
+	if err != nil {
+		return Result{}, err
+	}
+	for n := most; n > 1; n-- {
+		in.Sequences = n
+		r, err := Size(in)
+		if err == nil && r.WindowTokens == alone.WindowTokens && r.RestorePoints == alone.RestorePoints && r.KVFormat == alone.KVFormat {
+			if n < most {
+				r.Notes = append(r.Notes, fmt.Sprintf("%d replies at once and not %d: another whole window does not fit", n, most))
+			}
+			return r, nil
+		}
+	}
+	if most > 1 {
+		alone.Notes = append(alone.Notes, "one reply at a time: a second whole window does not fit beside the first")
+	}
+	return alone, nil
 }
 
 // option is one step of giving up. room is what the memory would hold, before the model's own window.
@@ -202,7 +231,7 @@ func (in Input) wantedWindow() (int, Limit) {
 // noFit finds the smallest change that would make the smallest window fit. Tried in this order: a larger budget where a
 // budget binds and the machine has more; no draft; a narrower KV format; both; a smaller model.
 func (in Input) noFit(money budget, draft DraftChoice, costs Costs, sequences int) error {
-	smallest := Load{Sequences: sequences, Tokens: WindowStepTokens}
+	smallest := Load{Sequences: sequences, Tokens: WindowStepTokens * int64(sequences)}
 	need := costs.ProjectedBytes(smallest)
 	e := &NoFitError{ModelID: in.Model.ID, NeedBytes: need, BudgetBytes: money.Bytes, Limit: money.Limit}
 	machine := in.Machine.budget(0, 0)

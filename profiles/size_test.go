@@ -229,9 +229,39 @@ func TestProposalIsSizedLikeThePlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := profiles.Size(profiles.Input{Model: models[0], Profile: profile(t, "exact"), Machine: machines[3].m, Sequences: 3})
+	r, err := profiles.SizeUpTo(profiles.Input{Model: models[0], Profile: profile(t, "exact"), Machine: machines[3].m, Sequences: 3})
 	if err != nil || r.Sentence != p.Result.Sentence || r.WindowTokens != p.Result.WindowTokens {
 		t.Errorf("proposal %+v\nplan %+v, %v", p.Result, r, err)
+	}
+}
+
+// The server gives each sequence a whole window: a plan that counted one for all of them would end in a panic of the
+// system. And a second sequence must not shorten the first one's window.
+func TestEverySequenceHasAWindowOfItsOwn(t *testing.T) {
+	taken := map[int]int{}
+	for _, m := range machines {
+		in := profiles.Input{Model: model(t, bareSpeed), Profile: profile(t, "exact"), Machine: m.m}
+		alone, err := profiles.Size(in)
+		if err != nil {
+			continue // too small for this model
+		}
+		in.Sequences = 2
+		r, err := profiles.SizeUpTo(in)
+		if err != nil || r.WindowTokens != alone.WindowTokens || r.RestorePoints != alone.RestorePoints || r.KVFormat != alone.KVFormat {
+			t.Errorf("%s: the first window was %+v alone, and is %+v (%v)", m.name, alone, r, err)
+			continue
+		}
+		taken[r.Sequences]++
+		full := profiles.Load{Sequences: r.Sequences, RestorePoints: r.RestorePoints, Tokens: int64(r.Sequences * r.WindowTokens)}
+		if used := r.Costs.ProjectedBytes(full); used != r.UsedBytes || used > r.BudgetBytes {
+			t.Errorf("%s: %d full windows take %d, said %d, budget %d", m.name, r.Sequences, used, r.UsedBytes, r.BudgetBytes)
+		}
+		if said := strings.Contains(strings.Join(r.Notes, " "), "one reply at a time"); said != (r.Sequences == 1) {
+			t.Errorf("%s: %d sequences, notes %q", m.name, r.Sequences, r.Notes)
+		}
+	}
+	if taken[1] == 0 || taken[2] == 0 {
+		t.Errorf("the machines are lopsided: %v", taken)
 	}
 }
 
@@ -326,7 +356,7 @@ func TestSizingProperties(t *testing.T) {
 			continue
 		}
 		fits++
-		load := profiles.Load{Sequences: in.Sequences, RestorePoints: r.RestorePoints, Tokens: int64(r.WindowTokens)}
+		load := profiles.Load{Sequences: in.Sequences, RestorePoints: r.RestorePoints, Tokens: int64(r.WindowTokens * in.Sequences)}
 		if used := r.Costs.ProjectedBytes(load); used != r.UsedBytes || used > r.BudgetBytes {
 			t.Fatalf("%+v: projection %d, said %d, budget %d", in, used, r.UsedBytes, r.BudgetBytes)
 		}
@@ -340,14 +370,16 @@ func TestSizingProperties(t *testing.T) {
 			t.Fatalf("more memory made it worse: %+v: %+v\n%+v: %+v, %v", in.Machine, r, more.Machine, bigger, biggerErr)
 		}
 		// One number, one rule: the server admits what the plan promised, and not a step more where memory binds.
-		idle := profiles.Load{Sequences: in.Sequences - 1, RestorePoints: r.RestorePoints}
+		others := in.Sequences - 1
+		idle := profiles.Load{Sequences: others, RestorePoints: r.RestorePoints, Tokens: int64(r.WindowTokens * others)}
 		if err := profiles.Admit(r.Costs, r.BudgetBytes, idle, int64(r.WindowTokens)); err != nil {
 			t.Fatalf("%+v: planned window refused: %v", in, err)
 		}
 		if r.Binding != profiles.LimitModelWindow && r.Binding != profiles.LimitProfileWindow {
-			err := profiles.Admit(r.Costs, r.BudgetBytes, idle, int64(r.WindowTokens+profiles.WindowStepTokens))
+			step := profiles.WindowStepTokens * in.Sequences // one step more for each
+			err := profiles.Admit(r.Costs, r.BudgetBytes, idle, int64(r.WindowTokens+step))
 			var refusal *profiles.RefusedError
-			if !errors.As(err, &refusal) || refusal.AllowedTokens < int64(r.WindowTokens) || refusal.AllowedTokens >= int64(r.WindowTokens+profiles.WindowStepTokens) {
+			if !errors.As(err, &refusal) || refusal.AllowedTokens < int64(r.WindowTokens) || refusal.AllowedTokens >= int64(r.WindowTokens+step) {
 				t.Fatalf("%+v: a step more: %v", in, err)
 			}
 		}

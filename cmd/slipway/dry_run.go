@@ -26,6 +26,9 @@ type dryRunAnswer struct {
 	Blockers []plan.Blocker    `json:"blockers"`
 	Proposal profiles.Proposal `json:"proposal"`
 	Facts    machine.Facts     `json:"facts"`
+
+	// ServerCan is what the server honours: certain when its probe said so, else what is assumed of this version.
+	ServerCan machine.Fact[profiles.Capabilities] `json:"server_can"`
 }
 
 type actionState struct {
@@ -45,7 +48,7 @@ func dryRunCode(s plan.Standing) int {
 
 func answerDryRun(s *session, p installer.Prepared) error {
 	answer := dryRunAnswer{Ready: p.Standing.Ready, CanApply: p.Standing.CanApply, Digest: p.Plan.Digest,
-		Actions: actionStates(p), Checks: s.ownCommands(p.Standing.Checks), Blockers: s.ownBlockers(p.Standing.Blockers), Proposal: p.Proposal, Facts: p.Facts}
+		Actions: actionStates(p), Checks: s.ownCommands(p.Standing.Checks), Blockers: s.ownBlockers(p.Standing.Blockers), Proposal: p.Proposal, Facts: p.Facts, ServerCan: p.Server}
 	return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
 		printProposal(w, p)
 		printPlan(w, p)
@@ -114,9 +117,9 @@ func doctorVerb(s *session) *cli.Command {
 				return err
 			}
 			answer := dryRunAnswer{Ready: p.Standing.Ready, CanApply: p.Standing.CanApply, Digest: p.Plan.Digest, Actions: actionStates(p),
-				Checks: s.ownCommands(p.Standing.Checks), Blockers: s.ownBlockers(p.Standing.Blockers), Proposal: p.Proposal, Facts: p.Facts}
+				Checks: s.ownCommands(p.Standing.Checks), Blockers: s.ownBlockers(p.Standing.Blockers), Proposal: p.Proposal, Facts: p.Facts, ServerCan: p.Server}
 			return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
-				for _, line := range factLines(p.Facts) {
+				for _, line := range append(factLines(p.Facts), serverLine(p.Server)) {
 					fmt.Fprintln(w, line)
 				}
 				fmt.Fprintln(w)

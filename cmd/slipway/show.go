@@ -9,6 +9,7 @@ import (
 	"slipway/installer/launch"
 	"slipway/installer/machine"
 	"slipway/installer/plan"
+	"slipway/profiles"
 )
 
 // showProposal prints machine, proposal and plan before the question. It is talk: the result comes at the end.
@@ -21,7 +22,7 @@ func (s *session) showProposal(p installer.Prepared) {
 }
 
 func printProposal(w io.Writer, p installer.Prepared) {
-	for _, line := range factLines(p.Facts) {
+	for _, line := range append(factLines(p.Facts), serverLine(p.Server)) {
 		fmt.Fprintln(w, line)
 	}
 	fmt.Fprintf(w, "\nModel:   %s\nProfile: %s\n", p.Manifest.Title, p.Plan.Decisions.Profile.Name)
@@ -83,6 +84,17 @@ func factLines(f machine.Facts) []string {
 	}
 	add("Tools", tools...)
 	return lines
+}
+
+// serverLine is what the server honours, marked where it is only assumed.
+func serverLine(f machine.Fact[profiles.Capabilities]) string {
+	can := f.Value
+	line := fmt.Sprintf("%-8s on %s, KV %s, prefill %s, draft %s", "Server:", strings.Join(can.Devices, " or "), strings.Join(can.KVFormats, " or "),
+		strings.Join(can.PrefillPolicies, " or "), strings.Join(can.Drafts, " or "))
+	if !f.Certain {
+		line += " (" + f.How + ")"
+	}
+	return line
 }
 
 func text(f machine.Fact[string]) string {

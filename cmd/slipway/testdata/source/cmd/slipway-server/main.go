@@ -1,5 +1,6 @@
 // A test double of slipway-server that speaks its contract: serve with /health and a canned streamed reply, probe.
-// A file named fault in the home chooses a fault: "crash", or "slow" (not ready while the file is there).
+// A file named fault in the home chooses a fault: "crash", or "slow" (not ready while the file is there); a file named
+// probe.json there is what probe says.
 package main
 
 import (
@@ -17,6 +18,10 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "probe" {
+		if said, err := os.ReadFile(filepath.Join(filepath.Dir(os.Args[0]), "..", "..", "probe.json")); err == nil {
+			os.Stdout.Write(said)
+			return
+		}
 		fmt.Println(`{"schema_version":1,"version":"double","os":"any","arch":"any","device":"cpu","devices":["cpu"],"recommended_max_working_set":null,"max_buffer_length":0,"capabilities":{"kv_formats":["f32"],"prefill_policies":["exact"],"drafts":["none"],"devices":["cpu"]}}`)
 		return
 	}

@@ -1,0 +1,73 @@
+package installer
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"slipway/installer/apply"
+	"slipway/installer/launch"
+	"slipway/installer/machine"
+	"slipway/installer/plan"
+	"slipway/profiles"
+)
+
+// Capabilities is what the server of this version is taken to honour before it is built and can say so itself. A test
+// holds it against the real server's probe.
+func Capabilities() profiles.Capabilities {
+	return profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
+}
+
+// serverCan is what the server of an engine honours: what its probe says where it is built and whole, else what is taken
+// for granted of this version, marked as not certain. At launch the probe is compared again.
+func serverCan(ctx context.Context, k known, engineID string) machine.Fact[profiles.Capabilities] {
+	assumed := machine.Fact[profiles.Capabilities]{Value: Capabilities(), Known: true, How: "assumed of this version: the server is not built yet"}
+	if k.home == nil || engineID == "" {
+		return assumed
+	}
+	if _, err := apply.EngineOf(k.home, engineID); err != nil {
+		return assumed
+	}
+	probe, err := launch.AskProbe(ctx, filepath.Join(k.home.Path, filepath.FromSlash(plan.EnginePath(engineID))))
+	if err != nil {
+		assumed.How = "assumed of this version: " + err.Error()
+		return assumed
+	}
+	return machine.Fact[profiles.Capabilities]{Value: profiles.Capabilities(probe.Capabilities), Known: true, Certain: true, How: "slipway-server probe"}
+}
+
+// decided is what was chosen for a server, and the plan that follows from it.
+type decided struct {
+	can       machine.Fact[profiles.Capabilities]
+	choice    choice
+	places    []string // folders where other tools keep the model
+	neighbors neighborhood
+	plan      plan.Plan
+}
+
+// decideBy decides by what the server says. A plan that was begun before the server was built, by what was assumed of it,
+// goes on as long as the server honours it: an interrupted run must not become another plan by its own progress.
+func decideBy(can machine.Fact[profiles.Capabilities], journal string, decide func(machine.Fact[profiles.Capabilities]) (decided, error)) (decided, error) {
+	d, err := decide(can)
+	if journal == "" || !can.Certain || err == nil && d.plan.Digest == journal || reflect.DeepEqual(can.Value, Capabilities()) {
+		return d, err
+	}
+	begun, begunErr := decide(machine.Fact[profiles.Capabilities]{Value: Capabilities(), Known: true, How: "assumed when the plan was begun"})
+	if begunErr == nil && begun.plan.Digest == journal && honours(can.Value, begun.choice.sized) {
+		return begun, nil
+	}
+	return d, err
+}
+
+func honours(can profiles.Capabilities, p plan.Profile) bool {
+	for _, need := range []struct {
+		what string
+		has  []string
+	}{{p.KVFormat, can.KVFormats}, {p.PrefillPolicy, can.PrefillPolicies}, {p.Draft, can.Drafts}, {p.Device, can.Devices}} {
+		if need.what != "" && !slices.Contains(need.has, need.what) {
+			return false
+		}
+	}
+	return true
+}
