@@ -80,6 +80,9 @@ func serveModel(s settings, errOut io.Writer) error {
 	}
 	ctx, cut := context.WithCancel(context.Background())
 	defer cut()
+	if name := os.Getenv(logVariable); name != "" {
+		go boundLog(ctx, name, logLookEvery, logLimitBytes)
+	}
 	ran := make(chan error, 1)
 	go func() { ran <- engine.Run(ctx) }()
 	door.open(api.New(options).Handler())

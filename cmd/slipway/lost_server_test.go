@@ -123,6 +123,12 @@ func TestHungServerIsReportedAndReplaced(t *testing.T) {
 	if code == exitOK || strings.Contains(out, "Ready:") || !strings.Contains(out, "does not answer") {
 		t.Fatalf("doctor: %d\n%s%s", code, out, errOut)
 	}
+	if code, out, errOut := r.run(nil, "up"); code != 0 || !strings.Contains(errOut, "does not answer. It has 20s to answer, then 15s to end") {
+		t.Fatalf("up: %d\n%s%s", code, out, errOut)
+	}
+	if now := r.serverPID(); now == pid || r.servers() != 1 {
+		t.Fatalf("pid %d was %d, and %d servers run", now, pid, r.servers())
+	}
 	if code, out, errOut := r.run(nil, "down"); code != 0 || r.servers() != 0 {
 		t.Fatalf("down: %d\n%s%s", code, out, errOut)
 	}

@@ -80,7 +80,7 @@ func OurServerHolds(ctx context.Context, homePath, userHome string, port int) bo
 	return err == nil && status.Living() && status.Record.Settings.Port == port
 }
 
-func (w launchWorker) Do(ctx context.Context, home *Home, _ func(Event)) (Outcome, error) {
+func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
 	want, err := ServerSettings(home, w.decisions)
 	if err != nil {
 		return Outcome{}, err
@@ -88,6 +88,10 @@ func (w launchWorker) Do(ctx context.Context, home *Home, _ func(Event)) (Outcom
 	// While one server of ours replaces another nobody holds the neighbours but this process.
 	if err := holdNeighbors(home.Path); err != nil {
 		return Outcome{}, err
+	}
+	if status, err := launch.Look(ctx, home.Root, home.Path); err == nil && status.State == launch.Hung {
+		report(Event{Kind: "note", Action: "launch", Text: fmt.Sprintf("Our server (pid %d) lives and does not answer. It has %s to answer, then %s to end; after that it is killed, which loses nothing, and replaced.",
+			status.Record.Process.PID, launch.HungLimit, launch.StopLimit)})
 	}
 	record, err := launch.Start(ctx, home.Root, home.Path, want, false)
 	if err != nil {

@@ -9,13 +9,15 @@ import (
 	"strings"
 )
 
-// LogLimitBytes is when a log is rotated: at every start, and all the time while a terminal is attached.
+// LogLimitBytes is when a log is rotated: at every start, all the time while a terminal is attached, and by the server
+// itself, which learns the file's name by LogVariable.
 //
 // The server's log is opened for appending and handed to the server as its standard output. Rotation copies and cuts
 // it, because the server keeps the file open; a line that is written in between may be lost, the file never grows
 // without bound.
 const (
 	LogLimitBytes = 10 << 20
+	LogVariable   = "SLIPWAY_SERVER_LOG"
 	logsKept      = 3 // server.log.1 is the newest
 )
 
@@ -59,7 +61,7 @@ func RotateLog(root *os.Root, limitBytes int64) error {
 
 // LogNames lists every name that a log may have, below the home.
 func LogNames() []string {
-	names := []string{LogPath}
+	names := []string{LogPath, LogPath + ".cut"} // the second is the server's, while it cuts its log
 	for n := 1; n <= logsKept; n++ {
 		names = append(names, rotated(n))
 	}

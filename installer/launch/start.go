@@ -96,7 +96,7 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 		return Record{}, err
 	}
 	cmd := exec.Command(program, arguments(want, homePath, record.LaunchID)...)
-	cmd.Dir, cmd.Env = homePath, environment()
+	cmd.Dir, cmd.Env = homePath, append(environment(), LogVariable+"="+filepath.Join(homePath, filepath.FromSlash(LogPath)))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{alive} // the living server holds the lock, whoever is killed
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -145,12 +145,12 @@ func awaitOwn(ctx context.Context, root *os.Root, homePath string, record Record
 	}
 }
 
-// errHung: the server that lives has not answered for hungLimit.
+// errHung: the server that lives has not answered for HungLimit.
 var errHung = errors.New("our server lives and does not answer")
 
-// hungLimit is how long a living server that takes connections may leave them unanswered before a start replaces it: ten
+// HungLimit is how long a living server that takes connections may leave them unanswered before a start replaces it: ten
 // times the time that one question about its health may take.
-const hungLimit = 20 * time.Second
+const HungLimit = 20 * time.Second
 
 // awaitOther waits for a server of ours that another launcher started. Errors: errHung.
 func awaitOther(ctx context.Context, root *os.Root, homePath string, want Settings) (Record, error) {
@@ -169,7 +169,7 @@ func awaitOther(ctx context.Context, root *os.Root, homePath string, want Settin
 			}
 			return status.Record, writeRecord(root, status.Record)
 		case Hung:
-			if time.Since(answered) > hungLimit {
+			if time.Since(answered) > HungLimit {
 				return Record{}, errHung
 			}
 		case Starting:
@@ -191,7 +191,7 @@ func awaitOther(ctx context.Context, root *os.Root, homePath string, want Settin
 }
 
 func stopQuietly(root *os.Root, homePath string) {
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit+killLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), StopLimit+killLimit)
 	defer cancel()
 	Stop(ctx, root, homePath)
 }

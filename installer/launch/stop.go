@@ -11,10 +11,10 @@ import (
 	"slipway/installer/process"
 )
 
-// The server ends by itself within 10 s of SIGTERM; stopLimit leaves it some more. SIGKILL after that is for our own
+// The server ends by itself within 10 s of SIGTERM; StopLimit leaves it some more. SIGKILL after that is for our own
 // server only, whose identity was checked again; nothing is lost by it, because the server keeps nothing but caches.
 const (
-	stopLimit = 15 * time.Second
+	StopLimit = 15 * time.Second
 	killLimit = 5 * time.Second
 )
 
@@ -30,7 +30,7 @@ var ErrUnknownServer = errors.New("a process holds run/server.lock of this home,
 
 // Stop ends our server and returns when it has ended. It is done already when none runs.
 func Stop(ctx context.Context, root *os.Root, homePath string) (Stopping, error) {
-	return stopWithin(ctx, root, homePath, stopLimit)
+	return stopWithin(ctx, root, homePath, StopLimit)
 }
 
 func stopWithin(ctx context.Context, root *os.Root, homePath string, limit time.Duration) (Stopping, error) {
