@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// observeMac learns what only macOS knows.
-func observeMac(ctx context.Context, src Sources, f *Facts) {
+// observeMac learns what only macOS knows. It returns system_profiler's answer, which tells of the disk too.
+func observeMac(ctx context.Context, src Sources, f *Facts) profiled {
 	f.Translated = told(false, "sysctl sysctl.proc_translated")
 	if value, err := src.Int("sysctl.proc_translated"); err != nil {
 		f.Translated = told(false, "no sysctl sysctl.proc_translated, so no Rosetta")
@@ -32,9 +32,11 @@ func observeMac(ctx context.Context, src Sources, f *Facts) {
 	f.MemoryLimit = unknown[int64]("macOS holds no program to less")
 	f.MemoryAvailable = macAvailable(ctx, src)
 	f.Pressure = macPressure(src)
-	f.GPUCores = gpuCores(ctx, src)
+	report := profile(ctx, src)
+	f.GPUCores = gpuCores(report)
 	macPower(ctx, src, f)
 	f.DevTools = developerFolder(ctx, src)
+	return report
 }
 
 func text(src Sources, name string) Fact[string] {
@@ -160,21 +162,33 @@ func macPressure(src Sources) Fact[string] {
 	return told(word, "sysctl "+name)
 }
 
-// gpuCores asks system_profiler, the slowest of all questions (a second or more).
-func gpuCores(ctx context.Context, src Sources) Fact[int] {
-	out, err := src.Run(ctx, "/usr/sbin/system_profiler", "-json", "SPDisplaysDataType")
+// profiled is what system_profiler, the slowest of all questions (a second or more), answers in one go.
+type profiled struct {
+	Displays []struct {
+		Cores string `json:"sppci_cores"`
+	} `json:"SPDisplaysDataType"`
+	Storage []struct {
+		Mount string `json:"mount_point"`
+		Free  int64  `json:"free_space_in_bytes"`
+	} `json:"SPStorageDataType"`
+	err error
+}
+
+func profile(ctx context.Context, src Sources) (p profiled) {
+	out, err := src.Run(ctx, "/usr/sbin/system_profiler", "-json", "SPDisplaysDataType", "SPStorageDataType")
 	if err != nil {
-		return unknown[int](err.Error())
+		p.err = err
+	} else if err := json.Unmarshal(out, &p); err != nil {
+		p.err = fmt.Errorf("system_profiler: %w", err)
 	}
-	var report struct {
-		Displays []struct {
-			Cores string `json:"sppci_cores"`
-		} `json:"SPDisplaysDataType"`
+	return p
+}
+
+func gpuCores(p profiled) Fact[int] {
+	if p.err != nil {
+		return unknown[int](p.err.Error())
 	}
-	if err := json.Unmarshal(out, &report); err != nil {
-		return unknown[int]("system_profiler: " + err.Error())
-	}
-	for _, gpu := range report.Displays {
+	for _, gpu := range p.Displays {
 		if n, err := strconv.Atoi(gpu.Cores); err == nil && n > 0 {
 			return told(n, "system_profiler: sppci_cores")
 		}
@@ -232,24 +246,11 @@ func developerFolder(ctx context.Context, src Sources) Fact[string] {
 }
 
 // purgeable is what system_profiler counts as free and statfs does not.
-func purgeable(ctx context.Context, src Sources, goos string, v Volume) Fact[int64] {
-	if goos != "darwin" {
-		return unknown[int64]("only macOS has purgeable space")
+func purgeable(p profiled, v Volume) Fact[int64] {
+	if p.err != nil {
+		return unknown[int64](p.err.Error())
 	}
-	out, err := src.Run(ctx, "/usr/sbin/system_profiler", "-json", "SPStorageDataType")
-	if err != nil {
-		return unknown[int64](err.Error())
-	}
-	var report struct {
-		Storage []struct {
-			Mount string `json:"mount_point"`
-			Free  int64  `json:"free_space_in_bytes"`
-		} `json:"SPStorageDataType"`
-	}
-	if err := json.Unmarshal(out, &report); err != nil {
-		return unknown[int64]("system_profiler: " + err.Error())
-	}
-	for _, s := range report.Storage {
+	for _, s := range p.Storage {
 		if s.Mount == v.Mount && s.Free > 0 {
 			return guessed(max(0, s.Free-v.FreeBytes), "system_profiler's free space less statfs's")
 		}

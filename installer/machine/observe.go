@@ -23,16 +23,17 @@ func Observe(ctx context.Context, src Sources, subject Subject) Facts {
 	goos, goarch, cores := src.Platform()
 	f.OS = told(goos, "built for it")
 	f.Arch = told(goarch, "built for it")
+	report := profiled{err: errors.New("only macOS has purgeable space")}
 	switch goos {
 	case "darwin":
-		observeMac(ctx, src, &f)
+		report = observeMac(ctx, src, &f)
 	case "linux":
 		observeLinux(src, &f, cores)
 	default:
 		f.System = told(goos, "built for it")
 	}
 	observeMetal(ctx, src, &f)
-	observeDisk(ctx, src, &f)
+	observeDisk(ctx, src, report, &f)
 	for _, path := range subject.Files {
 		f.Access = append(f.Access, Access{path, access(src, goos, path)})
 	}
@@ -75,7 +76,7 @@ func observeMetal(ctx context.Context, src Sources, f *Facts) {
 	}
 }
 
-func observeDisk(ctx context.Context, src Sources, f *Facts) {
+func observeDisk(ctx context.Context, src Sources, report profiled, f *Facts) {
 	v, err := src.Volume(ctx, f.Home)
 	if err != nil {
 		why := "statfs: " + err.Error()
@@ -85,7 +86,7 @@ func observeDisk(ctx context.Context, src Sources, f *Facts) {
 	f.FileSystem = told(strings.ToLower(v.FileSystem), "statfs")
 	f.DiskTotal = told(v.TotalBytes, "statfs")
 	f.DiskFree = told(v.FreeBytes, "statfs")
-	f.Purgeable = purgeable(ctx, src, f.OS.Value, v)
+	f.Purgeable = purgeable(report, v)
 }
 
 // access opens a file and reads one byte. On macOS a folder that privacy settings protect answers "operation not
