@@ -73,6 +73,34 @@ func TestPartialFileAlteredInPlaceBehindTheSavedHash(t *testing.T) {
 	}
 }
 
+// The run that sees the alteration is killed at once: its own first write hides it from the next one, which must not
+// believe the hash that was saved before.
+func TestPartialFileAlteredAndTheRunThatSawItKilled(t *testing.T) {
+	k := newKit(t, oneBigFile())
+	k.config.Connections = 1
+	k.interrupted(6 * testSegment)
+	time.Sleep(100 * time.Millisecond)
+	flipInPart(t, k, testSegment/2)
+	cmd := k.child()
+	k.hub.OnServed(func(int64) {
+		if cmd.Process != nil {
+			cmd.Process.Signal(syscall.SIGKILL)
+		}
+	})
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	k.hub.OnServed(nil)
+	if err := k.download(within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	k.whole()
+	if said := strings.Join(k.said(Notice), " "); !strings.Contains(said, "other bytes than the lock names") {
+		t.Errorf("said %q", said)
+	}
+}
+
 // With every byte written and hashed but the last, another program changes the file: the right hash of what was there
 // does not give what is there now its final name.
 func TestPartialFileAlteredBetweenTheLastWriteAndTheFinalName(t *testing.T) {

@@ -61,7 +61,16 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 		return nil, err
 	}
 	before, err := part.Identity()
-	altered := part.Altered()
+	if err != nil {
+		part.Close()
+		return nil, err
+	}
+	newest, older := part.Journals()
+	j, known := readJournal(f, before.Inode, before.Bytes, newest, older)
+	altered := part.Altered() && j.HashedBytes > 0
+	if altered {
+		err = forgetHash(part, &j)
+	}
 	if err == nil {
 		err = part.Reserve()
 	}
@@ -69,8 +78,6 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 		part.Close()
 		return nil, err
 	}
-	newest, older := part.Journals()
-	j, known := readJournal(f, before.Inode, before.Bytes, newest, older)
 	segment := d.client.config.SegmentBytes
 	if segment <= 0 {
 		segment = segmentBytes(f.Size)
@@ -85,8 +92,7 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 	case !known && before.Bytes > 0 && !t.small():
 		d.tell.say(Event{Kind: Notice, Path: f.Path, Why: fmt.Sprintf(
 			"There is a partial file of %s and no journal that says which of its bytes are good; it is fetched from its beginning.", f.Path)})
-	case altered && t.hashedTo > 0:
-		t.hashedTo, t.hashState = 0, nil
+	case altered:
 		d.tell.say(Event{Kind: Notice, Path: f.Path, Why: fmt.Sprintf(
 			"The partial file of %s changed after slipway last wrote to it; what it holds is hashed again from its beginning.", f.Path)})
 	}
@@ -100,6 +106,18 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 		d.wake() // after ended is closed: a worker that looks earlier would wait for ever
 	}()
 	return t, nil
+}
+
+// forgetHash takes the hash state out of the journals, on disk too and before anything is written: from the next write on
+// nothing tells any more that the file was altered.
+func forgetHash(part *store.Partial, j *journal) error {
+	j.HashedBytes, j.HashState = 0, nil
+	data, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	part.Restart()
+	return part.SaveJournal(data)
 }
 
 // small: one segment and never resumed across runs, so that no journal is written for it.

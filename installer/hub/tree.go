@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -135,7 +136,12 @@ func checkPaths(entries []Entry) error {
 		return nil
 	}
 	if _, err := lock.Marshal(); err != nil {
-		return &HostileError{plain(err.Error())}
+		why := err.Error()
+		var refused *manifests.LockError
+		if errors.As(err, &refused) {
+			why = refused.Why // where in our own lock is not the reader's business
+		}
+		return &HostileError{plain(why)}
 	}
 	return nil
 }

@@ -62,7 +62,15 @@ func Import(ctx context.Context, home *os.Root, in io.Reader, expected *manifest
 			lock.Files[i].Proof = manifests.Told
 		}
 	}
-	if err := RequireSpace(home, lock.Files, lock.TotalBytes()); err != nil {
+	report, err := Verify(ctx, home, lock, false)
+	if err != nil {
+		return lock, err
+	}
+	var missing int64
+	for _, bad := range report.Bad() {
+		missing += bad.ExpectedBytes
+	}
+	if err := RequireSpace(home, lock.Files, missing); err != nil {
 		return lock, err
 	}
 	seen := map[string]bool{}
