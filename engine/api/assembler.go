@@ -42,6 +42,7 @@ type assembler struct {
 	tokenizer    *text.Tokenizer
 	reading      *reading
 	withLogprobs bool
+	issue        func(index int) string // ids of calls
 
 	waiting         []tokenLogprob // of tokens whose text is not out yet
 	thinking        bool           // no content and no call yet in a reply that began with thinking
@@ -53,8 +54,9 @@ type assembler struct {
 	normalized      int // places of the prompt that rules changed
 }
 
-func (s *Server) newAssembler(q *chatRequest, thinking bool) *assembler {
+func (s *Server) newAssembler(q *chatRequest, thinking bool, issue func(index int) string) *assembler {
 	return &assembler{
+		issue:        issue,
 		tokenizer:    s.opt.Tokenizer,
 		reading:      newReading(q, thinking),
 		withLogprobs: q.topLogprobs >= 0,
@@ -99,7 +101,7 @@ func (a *assembler) step(event text.Event) []delta {
 		a.thinking, a.answered = false, true
 		a.waiting = nil
 		index := event.Index
-		a.opening = &delta{ToolCalls: []toolCall{{Index: &index, ID: newID("call_"), Type: "function", Function: functionCall{Name: event.Name}}}}
+		a.opening = &delta{ToolCalls: []toolCall{{Index: &index, ID: a.issue(index), Type: "function", Function: functionCall{Name: event.Name}}}}
 	case text.ToolCallArguments:
 		index := event.Index
 		steps := []delta{{ToolCalls: []toolCall{{Index: &index, Function: functionCall{Arguments: event.Text}}}}}

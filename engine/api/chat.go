@@ -21,6 +21,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Erro
 	defer entry.Drop() // where it is refused
 	start := s.opt.Now()
 	normalized := s.normalize(q)
+	s.restoreThinking(&q.conversation)
 	prompt, thinking, failure := s.prompt(q)
 	if failure != nil {
 		return failure
@@ -37,7 +38,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, rec *record) *Erro
 		return asError(err)
 	}
 	head := chatHead{ID: newID("chatcmpl-"), Created: s.opt.Now().Unix(), Model: s.opt.ModelID, Fingerprint: s.fingerprint()}
-	a := s.newAssembler(q, thinking)
+	a := s.newAssembler(q, thinking, s.callIDs(prompt, marks.Reply))
 	a.normalized = normalized
 	if q.stream {
 		return s.streamChat(rec, reply, q, head, a)

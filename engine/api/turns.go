@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -74,7 +73,7 @@ type turnCall struct {
 func readTurn(whole string, tools []json.RawMessage) turn {
 	parser := text.NewOutputParser(text.ParserOptions{Tools: tools})
 	var t turn
-	var arguments []string
+	var names, arguments []string
 	for _, event := range append(parser.Push(whole), parser.Close()...) {
 		switch event.Kind {
 		case text.ReasoningDelta:
@@ -82,22 +81,28 @@ func readTurn(whole string, tools []json.RawMessage) turn {
 		case text.ContentDelta:
 			t.content += event.Text
 		case text.ToolCallStart:
-			t.calls = append(t.calls, turnCall{name: event.Name})
+			names = append(names, event.Name)
 			arguments = append(arguments, "")
 		case text.ToolCallArguments:
 			arguments[event.Index] += event.Text
 		}
 	}
-	for i := range t.calls {
-		decoder := json.NewDecoder(bytes.NewReader([]byte(arguments[i])))
-		decoder.UseNumber()
-		if decoder.Decode(&t.calls[i].arguments) != nil {
-			t.unfinished = true
-		}
+	for i := range names {
+		t.addCall(names[i], arguments[i])
 	}
 	t.unfinished = t.unfinished || parser.Unfinished()
 	t.reasoning, t.content = strings.TrimSpace(t.reasoning), strings.TrimSpace(t.content)
 	return t
+}
+
+func (t *turn) addCall(name, arguments string) {
+	c := turnCall{name: name}
+	decoder := json.NewDecoder(strings.NewReader(arguments))
+	decoder.UseNumber()
+	if decoder.Decode(&c.arguments) != nil {
+		t.unfinished = true
+	}
+	t.calls = append(t.calls, c)
 }
 
 // equal tells whether two turns say the same. One that was cut off in a call says nothing whole.

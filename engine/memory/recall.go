@@ -64,8 +64,8 @@ func indexOf(ids []int32, id int32) int {
 	return -1
 }
 
-// text joins the ids' bytes.
-func (t Turns) text(ids []int32) string {
+// Text joins the ids' bytes.
+func (t Turns) Text(ids []int32) string {
 	var b strings.Builder
 	for _, id := range ids {
 		b.Write(t.Bytes(id))
@@ -75,11 +75,11 @@ func (t Turns) text(ids []int32) string {
 
 // recallTurn gives a turn's ids with as many streamed ones as its text allows.
 func (t Turns) recallTurn(turn []int32, replies []*Reply) []int32 {
-	text := t.text(turn)
+	text := t.Text(turn)
 	best, bestCovered := turn, 0
 	for i := len(replies) - 1; i >= 0; i-- { // the latest first
 		streamed := replies[i].IDs
-		whole := t.text(streamed)
+		whole := t.Text(streamed)
 		if whole == text || t.Same(text, whole) {
 			return streamed
 		}

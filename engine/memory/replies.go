@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"container/list"
 	"crypto/sha256"
 	"encoding/binary"
@@ -105,6 +106,18 @@ func (r *Replies) Behind(prefix PrefixHash) []*Reply {
 	var out []*Reply
 	for _, e := range r.byPrefix[prefix] {
 		out = append(out, e.Value.(*Reply))
+	}
+	return out
+}
+
+// Beginning gives the replies behind prefixes whose hash begins with these bytes, the latest first. They must not be changed.
+func (r *Replies) Beginning(hash []byte) (out []*Reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for e := r.order.Front(); e != nil; e = e.Next() {
+		if reply := e.Value.(*Reply); bytes.HasPrefix(reply.Prefix[:], hash) {
+			out = append(out, reply)
+		}
 	}
 	return out
 }
