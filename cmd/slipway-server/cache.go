@@ -106,12 +106,12 @@ func (l *loaded) openCache(s settings, log *slog.Logger) error {
 	return nil
 }
 
-func (l *loaded) importPoint(tokens int, state []byte, hidden []float32, near keep.State, shared int, page func(index, tokens int) ([]byte, error)) (keep.State, error) {
+func (l *loaded) importPoint(tokens int, state []byte, draft disk.Draft, near keep.State, shared int, page func(index, tokens int) ([]byte, error)) (keep.State, error) {
 	var base *model.Point
 	if near != nil {
 		base = near.(point).Point
 	}
-	p, err := l.network.Import(tokens, state, hidden, base, shared, page)
+	p, err := l.network.Import(tokens, state, draft.Hidden, base, shared, page)
 	if err != nil {
 		return nil, err
 	}

@@ -37,13 +37,15 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // section is a part of a file after its header, in order, without gaps.
 type section struct {
 	Name  string `json:"name"`
-	Key   string `json:"key,omitempty"` // of a draft's section: what must be equal for its use
+	Key   string `json:"key,omitempty"`   // of a draft's section: what must be equal for its use
+	First int    `json:"first,omitempty"` // of "mtp": the slot that it begins with
 	Bytes int64  `json:"bytes"`
 	CRC   uint32 `json:"crc32c"`
 }
 
 // pointHeader describes a point's file. Sections: "ids" u32 each; "state" as the device gives it; "tail" the positions of the
-// last page that is not whole; "hidden" f32, the final row of the last token, for a draft. A reader passes over others.
+// last page that is not whole; for a draft "hidden" f32, the final row of the last token, and "mtp", see [Draft]. A reader
+// passes over others.
 type pointHeader struct {
 	Version    int         `json:"version"`
 	Key        memory.Key  `json:"key"`

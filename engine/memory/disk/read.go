@@ -38,9 +38,7 @@ type Saved struct {
 	State []byte // the store's, until the next Load
 	tail  []byte
 
-	// Hidden is the final row of the last token; nil where the file has none, or one under another key: the point serves, and
-	// a draft starts over.
-	Hidden []float32
+	Draft Draft // what the file has of it under this run's keys
 }
 
 // Load reads the point behind ids, compared one by one. Errors: *DamageError, after which the file is no good, or the
@@ -75,11 +73,8 @@ func (s *Store) Load(key memory.Key, ids []int32) (*Saved, error) {
 			saved.State = data
 		case "tail":
 			saved.tail = data
-		case "hidden":
-			mine := memory.Section{Name: "hidden", Key: draftKey(key)}
-			if memory.FindSection([]memory.Section{{Name: section.Name, Key: section.Key}}, mine) == memory.SectionGood && section.Bytes == s.opt.RowBytes {
-				saved.Hidden = decodeRow(data)
-			}
+		default:
+			s.readDraft(&saved.Draft, key, len(ids), section, data)
 		}
 	}
 	if rest := len(ids) % s.opt.PageTokens; int64(len(saved.State)) != s.opt.StateBytes || rest > 0 && int64(len(saved.tail)) != s.opt.Positions(rest) {

@@ -24,6 +24,7 @@ type Options struct {
 	RowBytes   int64                  // of a final hidden row, which points of a model with an MTP head have; 0: none
 	Positions  func(tokens int) int64 // bytes of the first tokens positions of a page
 	ReplyBytes int64                  // of the file of replies
+	Draft      DraftOptions
 	Now        func() time.Time
 	Log        *slog.Logger
 }

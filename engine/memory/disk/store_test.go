@@ -91,7 +91,7 @@ func load(s *Store, ids []int32) error {
 	}
 	want := make([]byte, testState)
 	content{ids}.ReadState(want)
-	if len(saved.Hidden) != 2 || saved.Hidden[0] != float32(len(ids)) {
+	if len(saved.Draft.Hidden) != 2 || saved.Draft.Hidden[0] != float32(len(ids)) {
 		return errors.New("another hidden row came back")
 	}
 	if !bytes.Equal(saved.State, want) {
@@ -264,7 +264,7 @@ func TestPointWithoutOrWithAForeignDraftSectionStillServes(t *testing.T) {
 		s.opt.RowBytes = c.ask
 		s = reopen(t, s)
 		saved, err := s.Load(key, ids)
-		if err != nil || saved.Hidden != nil || len(saved.State) != testState {
+		if err != nil || saved.Draft.Hidden != nil || len(saved.State) != testState {
 			t.Errorf("%s: %v, hidden %v", c.name, err, saved)
 		}
 		finish(s)

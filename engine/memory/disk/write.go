@@ -25,9 +25,12 @@ func (s *Store) Cost(key memory.Key, kind memory.Kind, ids []int32) (cost memory
 		return cost, false
 	}
 	sections := s.pointSections(key, ids)
-	// The checksums are not known yet; their digits are, at the most.
+	// The checksums and the first slot are not known yet; their digits are, at the most.
 	for i := range sections {
 		sections[i].CRC = ^uint32(0)
+		if sections[i].Name == mtpSection {
+			sections[i].First = len(ids)
+		}
 	}
 	cost.Bytes = int64(len(encodeHead(pointMagic, s.pointHeader(key, kind, ids, sections), pointAlign)))
 	for _, section := range sections {
@@ -43,13 +46,17 @@ func (s *Store) pointHeader(key memory.Key, kind memory.Kind, ids []int32, secti
 	return pointHeader{Version, key, kind, len(ids), s.opt.PageTokens, sections}
 }
 
+// pointSections are those of a file that has everything; a draft's may be left out.
 func (s *Store) pointSections(key memory.Key, ids []int32) []section {
 	out := []section{{Name: "ids", Bytes: 4 * int64(len(ids))}, {Name: "state", Bytes: s.opt.StateBytes}}
 	if rest := len(ids) % s.opt.PageTokens; rest > 0 {
 		out = append(out, section{Name: "tail", Bytes: s.opt.Positions(rest)})
 	}
 	if s.opt.RowBytes > 0 {
-		out = append(out, section{Name: "hidden", Key: draftKey(key), Bytes: s.opt.RowBytes})
+		out = append(out, section{Name: hiddenSection, Key: draftKey(key), Bytes: s.opt.RowBytes})
+	}
+	if first, n := s.opt.Draft.mtpSlots(len(ids)); n > 0 {
+		out = append(out, section{Name: mtpSection, Key: s.opt.Draft.Key, First: first, Bytes: int64(n) * s.opt.Draft.SlotBytes})
 	}
 	return out
 }
@@ -63,8 +70,9 @@ func (s *Store) Save(key memory.Key, kind memory.Kind, ids []int32, state Export
 }
 
 // save writes the pages that are missing, then the point: whoever finds the point finds its pages.
-func (s *Store) save(key memory.Key, kind memory.Kind, ids []int32, pages []name, whole name, state Exporter) error {
-	size := s.opt.StateBytes
+func (s *Store) save(key memory.Key, kind memory.Kind, ids []int32, pages []name, file name, state Exporter) error {
+	_, slots := s.opt.Draft.mtpSlots(len(ids))
+	size := s.opt.StateBytes + int64(slots)*s.opt.Draft.SlotBytes
 	for _, page := range pages {
 		if !s.have[page] {
 			size += s.pageFileBytes()
@@ -87,23 +95,27 @@ func (s *Store) save(key memory.Key, kind memory.Kind, ids []int32, pages []name
 		}
 		s.have[page] = true
 	}
-	parts := [][]byte{encodeIDs(ids), make([]byte, s.opt.StateBytes)}
-	state.ReadState(parts[1])
+	whole := make([]byte, s.opt.StateBytes)
+	state.ReadState(whole)
+	own := encodeIDs(ids)
+	parts, sections := [][]byte{own, whole}, []section{describe("ids", own), describe("state", whole)}
+	add := func(part []byte, as section) { parts, sections = append(parts, part), append(sections, as) }
 	if rest := len(ids) % s.opt.PageTokens; rest > 0 {
 		tail := make([]byte, s.opt.Positions(rest))
 		state.ReadPage(tail, len(pages), rest)
-		parts = append(parts, tail)
+		add(tail, describe("tail", tail))
 	}
 	if row := state.Hidden(); s.opt.RowBytes > 0 && 4*int64(len(row)) == s.opt.RowBytes {
-		parts = append(parts, encodeRow(row))
+		part := encodeRow(row)
+		as := describe(hiddenSection, part)
+		as.Key = draftKey(key)
+		add(part, as)
 	}
-	sections := s.pointSections(key, ids)
-	sections = sections[:len(parts)] // a row that is not known, the last, is left out
-	for i := range sections {
-		sections[i].CRC = crc32.Checksum(parts[i], castagnoli)
+	if as, part, ok := s.mtpOf(state, len(ids)); ok {
+		add(part, as)
 	}
 	head := encodeHead(pointMagic, s.pointHeader(key, kind, ids, sections), pointAlign)
-	if err := s.write("points", whole, append([][]byte{head}, parts...)...); err != nil {
+	if err := s.write("points", file, append([][]byte{head}, parts...)...); err != nil {
 		return err
 	}
 	s.count(func(t *Stats) { t.Written++ })

@@ -76,7 +76,7 @@ type fakeNetwork struct {
 	pages int32 // handed out so far; pages are never used again, so that a mix-up shows
 }
 
-func (n *fakeNetwork) importState(tokens int, state []byte, hidden []float32, near State, shared int, page func(int, int) ([]byte, error)) (State, error) {
+func (n *fakeNetwork) importState(tokens int, state []byte, _ disk.Draft, near State, shared int, page func(int, int) ([]byte, error)) (State, error) {
 	s := fakeState{n.t, nil, tokens, nil, new(bool)}
 	if shared > 0 {
 		s.pages = slices.Clone(near.Pages()[:shared])

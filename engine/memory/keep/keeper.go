@@ -42,8 +42,8 @@ type Options struct {
 	ReplyBytes     int64
 	Disk           *disk.Store // nil: no disk tier
 	WorthReading   int         // tokens that a file must save over what memory has
-	// Import makes a state after tokens from a file's parts; hidden may be nil; its first shared pages are those of near.
-	Import func(tokens int, state []byte, hidden []float32, near State, shared int, page func(index, tokens int) ([]byte, error)) (State, error)
+	// Import makes a state after tokens from a file's parts; the draft's may be missing; its first shared pages are those of near.
+	Import func(tokens int, state []byte, draft disk.Draft, near State, shared int, page func(index, tokens int) ([]byte, error)) (State, error)
 
 	Decode func([]int32) string // for the recogniser of volatile text; its results are never logged
 	Log    *slog.Logger

@@ -134,7 +134,7 @@ func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := k.opt.Import(len(ids), saved.State, saved.Hidden, near, shared, saved.Page)
+	state, err := k.opt.Import(len(ids), saved.State, saved.Draft, near, shared, saved.Page)
 	if err != nil {
 		return nil, err
 	}
