@@ -105,7 +105,9 @@ var errNoRoom = errors.New("every point in memory is in use")
 // freshPages numbers pages that a state will take when it is made: none of the pool has such a number.
 const freshPages memory.PageID = 1 << 40
 
-// fetch reads the state behind ids into memory, sharing the whole pages of the nearest point there.
+// fetch reads the state behind ids into memory, sharing the whole pages of the nearest point there. Other requests wait
+// meanwhile, which is less than they wait for a chunk of prefill: a token of the 27B is 64 KiB to read, 22 µs at 3 GB/s, and
+// some 5 ms to compute, so that a whole window of 262,144 is read in the time of about 1,200 computed tokens.
 func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	k.index.Pin(p)
 	defer k.index.Unpin(p)
