@@ -23,7 +23,7 @@ func newApp(s *session) *cli.App {
 			setupVerb(s), planVerb(s), applyVerb(s), doctorVerb(s), upVerb(s), downVerb(s), statusVerb(s), logsVerb(s),
 			waitVerb(s), askVerb(s), verifyVerb(s), upgradeVerb(s), uninstallVerb(s), connectVerb(s), modelsVerb(s),
 			agentVerb(s), schemaVerb(s), versionVerb(s), neighborsVerb(s), restoreVerb(s), restoreExecVerb(s), watchRestoreVerb(s),
-			gcVerb(s), bundleVerb(s), measureVerb(s),
+			gcVerb(s), bundleVerb(s), measureVerb(s), checkVerb(s),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err.Error()) },

@@ -116,6 +116,9 @@ func explain(err error) *failure {
 	if f := explainFault(err); f != nil {
 		return f
 	}
+	if f := explainRecord(err); f != nil {
+		return f
+	}
 	switch {
 	case errors.As(err, &f):
 		return f

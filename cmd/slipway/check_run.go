@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/checks/record"
+)
+
+// conclude makes the report of all answers, and the files beside it by their endings.
+type conclude func(answers []record.Answer, report *record.Report) (beside map[string][]byte)
+
+// runCheck carries a check out: it goes on where an unfinished run of the same setup was.
+func (s *session) runCheck(c *cli.Context, setup record.Setup, tasks []record.Task, end conclude) (record.Report, error) {
+	folder, root, err := s.checkFolder(c)
+	if err != nil {
+		return record.Report{}, err
+	}
+	defer root.Close()
+	name := c.String("name")
+	if name == "" || strings.HasPrefix(s.verb, "check all") {
+		name = strings.Trim(c.String("name")+"-"+setup.Check, "-")
+		if setup.Quick {
+			name += "-quick"
+		}
+	}
+	if !record.GoodName(name) {
+		return record.Report{}, usage(fmt.Sprintf("--name is %q, and a name has small letters, digits, dots, dashes and underscores", name))
+	}
+	book, err := record.Open(root, name, setup, c.Bool("restart"), time.Now())
+	if err != nil {
+		return record.Report{}, err
+	}
+	defer book.Close()
+	if n := book.Done(); n > 0 {
+		s.talk("Going on with %s: %d of %d tasks are done.", name, n, len(tasks))
+	}
+	answers, err := book.Run(s.ctx, tasks, s.checkProgress(setup.Check))
+	if err != nil {
+		return record.Report{}, s.unfinished(err, folder, name)
+	}
+	report := record.Report{Setup: setup, Scores: record.ScoresByGroup(answers), Findings: record.FindingsOf(answers), Notes: []string{}, Doubts: record.DoubtsOf(answers)}
+	beside := end(answers, &report)
+	if beside == nil {
+		beside = map[string][]byte{}
+	}
+	raw, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return report, err
+	}
+	beside[".json"] = append(bytes.TrimSpace(raw), '\n')
+	base, err := book.Finish(time.Now(), beside)
+	if err != nil {
+		return report, err
+	}
+	report.Answers = filepath.Join(folder, base+".jsonl")
+	if beside[".png"] != nil {
+		report.Picture = filepath.Join(folder, base+".png")
+	}
+	return report, nil
+}
+
+// checkFolder opens the folder of answers, which nobody else may read: they hold what models wrote.
+func (s *session) checkFolder(c *cli.Context) (string, *os.Root, error) {
+	if out := c.String("out"); out != "" {
+		if err := os.MkdirAll(out, 0o700); err != nil {
+			return "", nil, usage("--out: " + reasonOf(err))
+		}
+		root, err := os.OpenRoot(out)
+		if err != nil {
+			return "", nil, usage("--out: " + reasonOf(err))
+		}
+		abs, err := filepath.Abs(out)
+		return abs, root, err
+	}
+	home, err := s.openHome(c.String("home"))
+	if err != nil {
+		if f := explain(err); f.code == exitNotReady {
+			return "", nil, &failure{code: exitUsage, what: "Nothing is set up here, so there is no home to keep the answers in.", then: "Give a folder with --out."}
+		}
+		return "", nil, err
+	}
+	defer home.Close()
+	if err := home.Root.MkdirAll("checks", 0o700); err != nil {
+		return "", nil, err
+	}
+	root, err := home.Root.OpenRoot("checks")
+	return filepath.Join(home.Path, "checks"), root, err
+}
+
+// unfinished gives a run that broke the words that it is kept.
+func (s *session) unfinished(err error, folder, name string) error {
+	if _, mine := errors.AsType[*record.OtherSetupError](err); mine {
+		return err
+	}
+	f := explain(err)
+	kept := *f
+	kept.then = strings.TrimSpace(kept.then + " What was answered is kept in " + filepath.Join(folder, name+".partial.jsonl") + "; the same command goes on.")
+	return &kept
+}
+
+// checkProgress talks at the first task, at the last, and about every ten seconds.
+func (s *session) checkProgress(check string) func(done, of int) {
+	last := time.Time{}
+	return func(done, of int) {
+		if now := time.Now(); done == of && !last.IsZero() || now.Sub(last) > 10*time.Second {
+			last = now
+			s.talk("%s: %d of %d", check, done, of)
+		}
+	}
+}
+
+// explainRecord gives a problem with the files of answers its code and words; nil where the error is another one.
+func explainRecord(err error) *failure {
+	if other, ok := errors.AsType[*record.OtherSetupError](err); ok {
+		return &failure{code: exitStale, what: sentence(other.Error()),
+			then: "Nothing was asked. Finish it with its own setup, choose another --name, or set it aside with --restart.", details: other.Differ}
+	}
+	if damaged, ok := errors.AsType[*record.DamagedError](err); ok {
+		return &failure{code: exitDamage, what: sentence(damaged.Error()), then: "Set it aside with --restart, or choose another --name."}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/checks/needle"
+	"slipway/checks/record"
+	"slipway/installer/launch"
+)
+
+// checkResult prints a report and picks the exit code: 21 where something is wrong, or a share is below --at-least.
+func (s *session) checkResult(c *cli.Context, report record.Report, human func(io.Writer)) error {
+	code := exitOK
+	if report.Failed() || belowLeast(c, report) {
+		code = exitCheckFailed
+	}
+	return s.result(code, report, human)
+}
+
+func belowLeast(c *cli.Context, report record.Report) bool {
+	least := c.Float64("at-least")
+	hits, of := 0, 0
+	for _, score := range report.Scores {
+		if score.Name != needle.WholeDocuments {
+			hits, of = hits+score.Hits, of+score.Of
+		}
+	}
+	return least > 0 && float64(hits) < least*float64(of)
+}
+
+func printReport(w io.Writer, r record.Report) {
+	fmt.Fprintf(w, "%s of %s at %s%s\n", r.Setup.Check, launch.Printable(r.Setup.Model), r.Setup.URL, quickWord(r.Setup))
+	fmt.Fprintf(w, "  seed %d, %d samples, answers up to %d tokens, tokens counted %s\n", r.Setup.Seed, r.Setup.Samples, r.Setup.MaxTokens, orNone(r.Setup.Tokens))
+	for _, score := range r.Scores {
+		fmt.Fprintf(w, "  %s\n", scoreWords(score))
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(w, "  %-8s %s: %s\n", f.Status, f.ID, launch.Printable(f.Why))
+	}
+	if r.Text != "" {
+		fmt.Fprintf(w, "\n%s\n", r.Text)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(w, "  %s\n", launch.Printable(note))
+	}
+	for _, doubt := range r.Doubts {
+		fmt.Fprintf(w, "  WRONG: %s\n", launch.Printable(doubt))
+	}
+	fmt.Fprintf(w, "  every answer: %s\n", launch.Printable(r.Answers))
+	if r.Picture != "" {
+		fmt.Fprintf(w, "  heat map: %s\n", launch.Printable(r.Picture))
+	}
+}
+
+func quickWord(setup record.Setup) string {
+	if setup.Quick {
+		return " (quick: a small sample, an impression and no score)"
+	}
+	return ""
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "by nobody"
+	}
+	return text
+}
+
+func scoreWords(s record.Score) string {
+	return fmt.Sprintf("%-34s %5.1f %%  %s, 95 %% interval %.1f to %.1f %%", s.Name, s.Share*100, fmt.Sprintf("%d of %d", s.Hits, s.Of), s.Low*100, s.High*100)
+}
+
+// oneLine is the worst of a report in a few words, for the report card.
+func oneLine(r record.Report) string {
+	var wrong []string
+	for _, f := range r.Findings {
+		if f.Status != record.Pass {
+			wrong = append(wrong, f.ID+" "+f.Status)
+		}
+	}
+	if len(wrong) > 0 {
+		return strings.Join(wrong, ", ")
+	}
+	return fmt.Sprintf("%d of %d pass", len(r.Findings), len(r.Findings))
+}
