@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -35,11 +36,19 @@ func belowLeast(c *cli.Context, report record.Report) bool {
 func printReport(w io.Writer, r record.Report) {
 	fmt.Fprintf(w, "%s of %s at %s%s\n", r.Setup.Check, launch.Printable(r.Setup.Model), r.Setup.URL, quickWord(r.Setup))
 	fmt.Fprintf(w, "  seed %d, %d samples, answers up to %d tokens, tokens counted %s\n", r.Setup.Seed, r.Setup.Samples, r.Setup.MaxTokens, orNone(r.Setup.Tokens))
+	judgedNames := map[string]string{}
+	for _, f := range r.Findings {
+		judgedNames[f.ID] = ""
+	}
 	for _, score := range r.Scores {
-		fmt.Fprintf(w, "  %s\n", scoreWords(score))
+		if _, judged := judgedNames[score.Name]; judged {
+			judgedNames[score.Name] = fmt.Sprintf("%d of %d (%.0f to %.0f %%)", score.Hits, score.Of, score.Low*100, score.High*100)
+		} else {
+			fmt.Fprintf(w, "  %s\n", scoreWords(score))
+		}
 	}
 	for _, f := range r.Findings {
-		fmt.Fprintf(w, "  %-8s %s: %s\n", f.Status, f.ID, launch.Printable(f.Why))
+		fmt.Fprintf(w, "  %-8s %-25s %s\n", f.Status, f.ID, launch.Printable(joined(judgedNames[f.ID], f.Why)))
 	}
 	if r.Text != "" {
 		fmt.Fprintf(w, "\n%s\n", r.Text)
@@ -54,6 +63,11 @@ func printReport(w io.Writer, r record.Report) {
 	if r.Picture != "" {
 		fmt.Fprintf(w, "  heat map: %s\n", launch.Printable(r.Picture))
 	}
+}
+
+// joined puts the parts that are there behind each other.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }
 
 func quickWord(setup record.Setup) string {

@@ -57,6 +57,7 @@ type request struct {
 			Parameters map[string]any `json:"parameters"`
 		} `json:"function"`
 	} `json:"tools"`
+	Choice   any            `json:"tool_choice"`
 	Template map[string]any `json:"chat_template_kwargs"`
 }
 
