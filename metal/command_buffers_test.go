@@ -147,7 +147,7 @@ func TestCancelledPrefillThatLeavesTheStateHalfMoved(t *testing.T) {
 		}
 		return append([]float32(nil), rows[0][0]...)
 	}
-		want := answer(false)
+	want := answer(false)
 	if what := differ([][]float32{answer(true)}, [][]float32{want}, 0); what != "" {
 		t.Error(what)
 	}

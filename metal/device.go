@@ -63,6 +63,16 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%s needs %d bytes; the GPU holds %d already and may use %d on this machine", e.What, e.Bytes, e.Held, e.WorkingSet)
 }
 
+// leastFamily is M1's: below it simdgroups are not of 32 threads everywhere, and simdgroup matrices are missing.
+const leastFamily = 7
+
+// FamilyError is a GPU that the kernels are not written for.
+type FamilyError struct{ Facts mtl.Facts }
+
+func (e *FamilyError) Error() string {
+	return fmt.Sprintf("%s is no GPU of Apple silicon (family Apple %d; %d is the least)", e.Facts.Name, e.Facts.AppleFamily, leastFamily)
+}
+
 // KernelError is a kernel that cannot run here and has no other variant.
 type KernelError struct {
 	Kernel string
@@ -75,24 +85,19 @@ func (e *KernelError) Unwrap() error { return e.Err }
 // New opens the default GPU and compiles every kernel file. A file whose kernels have a plain variant elsewhere may fail to
 // compile (see Degraded); any other failure is a *KernelError.
 func New(opt Options) (d *Device, err error) {
-	if opt.Libraries.Metal == "" {
-		if opt.Libraries, err = mtl.System(); err != nil {
-			return nil, err
-		}
+	r, gpu, err := openGPU(opt.Libraries)
+	if err != nil {
+		return nil, err
 	}
 	if opt.Source == nil {
 		opt.Source = kernels.Source
 	}
-	r, err := mtl.Open(opt.Libraries)
-	if err != nil {
-		return nil, err
-	}
-	gpu, err := r.Device()
-	if err != nil {
-		return nil, err
-	}
 	d = &Device{opt: opt, runtime: r, gpu: gpu, queue: gpu.NewQueue(), facts: gpu.Facts(), pace: startPace,
 		libraries: map[string]*mtl.Library{}, pipelines: map[variant]*mtl.Pipeline{}, refused: map[string]error{}, live: map[*mtl.Buffer]bool{}}
+	if d.facts.AppleFamily < leastFamily {
+		d.Close()
+		return nil, &FamilyError{d.facts}
+	}
 	for _, name := range kernels.Names() {
 		l, err := gpu.NewLibrary(opt.Source(name))
 		if err == nil {
@@ -155,6 +160,33 @@ func (d *Device) HeldBytes() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.heldBytes
+}
+
+func openGPU(l mtl.Libraries) (r *mtl.Runtime, gpu *mtl.Device, err error) {
+	if l.Metal == "" {
+		if l, err = mtl.System(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if r, err = mtl.Open(l); err != nil {
+		return nil, nil, err
+	}
+	gpu, err = r.Device()
+	return r, gpu, err
+}
+
+// Ask opens the default GPU for its facts alone. Empty libraries mean the system's. Errors: as of New, kernels left aside.
+func Ask(l mtl.Libraries) (mtl.Facts, error) {
+	_, gpu, err := openGPU(l)
+	if err != nil {
+		return mtl.Facts{}, err
+	}
+	defer gpu.Release()
+	facts := gpu.Facts()
+	if facts.AppleFamily < leastFamily {
+		return facts, &FamilyError{facts}
+	}
+	return facts, nil
 }
 
 // Close gives everything back that was made of the device: handles still held must not be used, but may be released.

@@ -59,6 +59,23 @@ func TestKernelWithoutAnotherVariantThatIsIgnored(t *testing.T) {
 	}
 }
 
+func TestGPUOfAnotherMakeThatIsUsed(t *testing.T) {
+	cpurun.Need(t)
+	libraries, err := fake.Open(fake.Configuration{Family: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unfit *metal.FamilyError
+	if _, err := metal.New(metal.Options{Libraries: libraries}); !errors.As(err, &unfit) || unfit.Facts.AppleFamily != 6 {
+		t.Errorf("%v, wanted a FamilyError", err)
+	}
+	fake.Configure(fake.Configuration{Family: 8, WorkingSetBytes: 5 << 30, NoResidencySets: true})
+	f, err := metal.Ask(libraries)
+	if err != nil || f.AppleFamily != 8 || !f.Metal3 || f.Metal4 || f.ResidencySets || f.WorkingSetBytes != 5<<30 || f.Name == "" {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 func TestFailedCommandBufferThatLooksLikeAnAnswer(t *testing.T) {
 	d := metals(t, fake.Configuration{})["fast"]
 	o := selftest.Few()[1]

@@ -69,7 +69,7 @@ func TestWrongPlainKernelThatPasses(t *testing.T) {
 
 func TestRightDeviceThatTheSelfTestDegrades(t *testing.T) {
 	d := open(t, fake.Configuration{Seed: 4, Threads: 2}, metal.Options{})
-	report, err := selftest.Run(context.Background(), d, reference(), selftest.Operations())
+	report, err := selftest.Run(context.Background(), d, reference(), append(selftest.Operations(), selftest.Whole()...))
 	if err != nil || !report.Passed || len(d.Degraded()) > 0 {
 		t.Fatalf("%v, passed %v, degraded %v", err, report.Passed, d.Degraded())
 	}

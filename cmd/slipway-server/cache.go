@@ -60,10 +60,10 @@ func cacheBudget(n *model.Network, bytes int64, extraPages int) memory.Budget {
 }
 
 // extraPages is how many pages half of the memory for restore points holds.
-func extraPages(config *model.Config, bytes int64) int {
+func extraPages(config *model.Config, name string, bytes int64) int {
 	elements := int64(config.KVHeads) * int64(config.HeadDim) * device.PageTokens
 	layers := int64(config.AttentionLayers() + config.MTPLayers)
-	return int(bytes / 2 / (2 * 4 * elements * layers))
+	return int(bytes / 2 / (2 * kvBytes[kvFormats[name]] * elements * layers))
 }
 
 // worthReading is how many tokens a file must save: reading one costs about as much as computing as many.
@@ -120,6 +120,9 @@ func (l *loaded) importPoint(tokens int, state []byte, draft disk.Draft, near ke
 
 // kvFormats are the formats of attention memory, by device.
 var kvFormats = map[string]string{"cpu": "f32", "metal": "f16"}
+
+// kvBytes is the size of an element of attention memory, by format.
+var kvBytes = map[string]int64{"f32": 4, "f16": 2}
 
 // keyOf says what states are computed under. Without a given revision the weights are known by their files: names, sizes and
 // times of change, with the configuration's text.

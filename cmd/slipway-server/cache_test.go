@@ -127,15 +127,16 @@ func startKeptAfter(t *testing.T, change func(*settings), after func(*loaded, *s
 	if change != nil {
 		change(&s)
 	}
-	l, err := load(s)
+	k := &kept{t: t, ran: make(chan error, 1)}
+	log := slog.New(slog.NewTextHandler(&k.log, nil))
+	l, err := load(s, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if after != nil {
 		after(l, &s)
 	}
-	k := &kept{t: t, loaded: l, ran: make(chan error, 1)}
-	log := slog.New(slog.NewTextHandler(&k.log, nil))
+	k.loaded = l
 	options := api.Options{ModelID: "pocket", Version: "v", Started: time.Now(), BodyBytes: bodyBytes, KeepAlive: time.Hour, Now: time.Now, Log: log}
 	if k.engine, err = l.engine(s, &options, log); err != nil {
 		t.Fatal(err)

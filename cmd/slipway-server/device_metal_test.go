@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
 	"slipway/metal"
@@ -36,17 +37,51 @@ func TestMetalThatIsUsedAlthoughItIsWrong(t *testing.T) {
 		{"a kernel without another variant that does not compile", "conv", "kernel void", "kernel int", "", "kernel conv"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, notes, err := openMetal(with(t, c.file, c.from, c.to))
+			d, err := openMetal(with(t, c.file, c.from, c.to))
 			if err != nil {
-				if c.refusal == "" || !strings.Contains(err.Error(), c.refusal) || !strings.Contains(err.Error(), "--device cpu") {
+				if c.refusal == "" || !strings.Contains(err.Error(), c.refusal) {
 					t.Fatal(err)
 				}
 				return
 			}
 			defer d.Close()
+			notes := d.Degraded()
 			if c.refusal != "" || strings.Join(notes, "\n") != "" != (c.note != "") || !strings.Contains(strings.Join(notes, "\n"), c.note) {
 				t.Errorf("notes: %q", notes)
 			}
 		})
 	}
+}
+
+// auto gives a small model to the CPU where Metal is refused; a large one is told what that would mean.
+func TestRefusedMetalThatLeavesTheUserAlone(t *testing.T) {
+	opt := with(t, "conv", "kernel void", "kernel int")
+	options, byItself := metalOptions, metalByItself
+	metalOptions, metalByItself = func() (metal.Options, error) { return opt, nil }, true
+	defer func() { metalOptions, metalByItself = options, byItself }()
+	pages, err := syscall.Mmap(-1, 0, 5<<30, syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON) // no memory: it is never touched
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(pages)
+	small, large := [][]byte{make([]byte, 1<<20)}, [][]byte{pages}
+	o, err := openDevice("auto", small)
+	if err != nil || o.device.Name() != "cpu" || len(o.notes) != 1 || !strings.Contains(o.notes[0], "kernel conv") || !strings.Contains(o.notes[0], "CPU answers instead") {
+		t.Errorf("%v, notes %q", err, o.notes)
+	}
+	for _, c := range []struct {
+		name    string
+		weights [][]byte
+		says    string
+	}{{"metal", small, "--device cpu works without Metal, more slowly"}, {"auto", large, "5.4 GB of the weights for every token"}, {"metal", large, "s a token"}} {
+		if _, err := openDevice(c.name, c.weights); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "kernel conv") {
+			t.Errorf("--device %s: %v, wanted %q", c.name, err, c.says)
+		}
+	}
+	opt.Source = nil
+	o, err = openDevice("auto", small)
+	if err != nil || o.device.Name() != "metal" || len(o.notes) != 0 {
+		t.Fatalf("%v, notes %q", err, o.notes)
+	}
+	o.device.Close()
 }

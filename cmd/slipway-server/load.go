@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"slipway/engine/api"
-	"slipway/engine/device"
 	"slipway/engine/memory"
 	"slipway/engine/memory/disk"
 	"slipway/engine/memory/keep"
@@ -20,8 +19,8 @@ import (
 // loaded is a model in memory with its text side.
 type loaded struct {
 	checkpoint *weights.Checkpoint
-	device     device.Device
-	notes      []string // about the device, for the log
+	opened     // nothing while the model is unloaded
+	log        *slog.Logger
 	network    *network
 	text       *text.Model
 	defaults   sample.Params
@@ -34,8 +33,8 @@ type loaded struct {
 
 // load opens the folder and puts the weights on the device. The window is checked against the model's own before any
 // weight is touched.
-func load(s settings) (l *loaded, err error) {
-	l = &loaded{}
+func load(s settings, log *slog.Logger) (l *loaded, err error) {
+	l = &loaded{log: log}
 	defer func() {
 		if err != nil {
 			l.close()
@@ -66,15 +65,15 @@ func load(s settings) (l *loaded, err error) {
 				Wanted: fmt.Sprintf("one of the tokenizer's ids, [0,%d): rows above are never chosen, so no reply would end", vocab)}
 		}
 	}
-	options := model.Options{WindowTokens: s.window, MaxSequences: s.parallel}
-	if s.cacheMemory > 0 {
-		l.extraPages = extraPages(config, s.cacheMemory)
-		options.ExtraPages, options.TapeTokens = l.extraPages, tapeTokens
-	}
-	if l.device, l.notes, err = openDevice(s.device); err != nil {
+	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings()); err != nil {
 		return l, err
 	}
-	n, err := model.Load(l.device, l.checkpoint, options)
+	options := model.Options{WindowTokens: s.window, MaxSequences: s.parallel}
+	if s.cacheMemory > 0 {
+		l.extraPages = extraPages(config, l.device.Name(), s.cacheMemory)
+		options.ExtraPages, options.TapeTokens = l.extraPages, tapeTokens
+	}
+	n, err := l.loadWeights(options)
 	if err != nil {
 		return l, err
 	}
@@ -84,6 +83,15 @@ func load(s settings) (l *loaded, err error) {
 		return l, err
 	}
 	return l, nil
+}
+
+// loadWeights puts the weights on the device, and on a GPU brings them into memory before the first pass.
+func (l *loaded) loadWeights(options model.Options) (*model.Network, error) {
+	n, err := model.Load(l.device, l.checkpoint, options)
+	if err != nil {
+		return nil, err
+	}
+	return n, l.ready(l.log)
 }
 
 // reload is load's last part once more, after close. Weights that changed meanwhile are refused: what is known of them, and
@@ -97,7 +105,7 @@ func (l *loaded) reload(s settings, options model.Options) (n *model.Network, er
 	if l.checkpoint, err = weights.Open(s.modelDir); err != nil {
 		return nil, err
 	}
-	if l.device, l.notes, err = openDevice(s.device); err != nil {
+	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings()); err != nil {
 		return nil, err
 	}
 	key, err := l.keyOf(s)
@@ -107,7 +115,7 @@ func (l *loaded) reload(s settings, options model.Options) (n *model.Network, er
 	if key != l.key {
 		return nil, fmt.Errorf("the files in %s changed while the model was unloaded; start the server anew", s.modelDir)
 	}
-	return model.Load(l.device, l.checkpoint, options)
+	return l.loadWeights(options)
 }
 
 // close gives back what load had taken, the text side aside.
@@ -118,7 +126,7 @@ func (l *loaded) close() {
 	if l.checkpoint != nil {
 		l.checkpoint.Close()
 	}
-	l.device, l.checkpoint = nil, nil
+	l.opened, l.checkpoint = opened{}, nil
 }
 
 // defaultsOf reads the sampling values that the model's makers recommend; without generation_config.json they are neutral.
@@ -143,6 +151,7 @@ func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*se
 	vocab := l.text.Tokenizer.VocabSize()
 	engine, err := serve.New(l.network, serve.Options{
 		Parallel: s.parallel, Queue: s.queue, VocabTokens: vocab, EndTokens: l.network.Config().EOS, Keeper: l.keeper, IdleAfter: s.idleUnload,
+		Memory: machineMemory, KeepAwake: keepAwake(log),
 		Now: time.Now, Log: log, OnEnd: metrics.OnEnd,
 	})
 	if err != nil {

@@ -1,7 +1,8 @@
 // Command slipway-server answers OpenAI's API with one local model.
 //
 // Exit codes: 0 clean end (SIGTERM, SIGINT and SIGHUP included), 1 a bug or a broken network, 2 a mistake in the command
-// line or a setting that cannot be honoured, 3 the model cannot be loaded, 13 the address cannot be had.
+// line or a setting that cannot be honoured, 3 the model cannot be loaded, 4 this machine's GPU
+// failed its self-test, 13 the address cannot be had.
 package main
 
 import (
@@ -23,6 +24,7 @@ const (
 	exitBug     = 1
 	exitUsage   = 2
 	exitModel   = 3
+	exitMetal   = 4
 	exitAddress = 13
 )
 
@@ -64,16 +66,16 @@ func newApp(out, errOut io.Writer) *cli.App {
 		Writer:          errOut,
 		ErrWriter:       errOut,
 		HideHelpCommand: true,
-		Commands:        []*cli.Command{serveVerb(errOut), probeVerb(out), cacheVerb(out)},
+		Commands:        []*cli.Command{serveVerb(errOut), probeVerb(out), selftestVerb(out), cacheVerb(out)},
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return usage("%v; see slipway-server --help", err) },
 		CommandNotFound: func(*cli.Context, string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no command %q; there are serve, probe and cache", c.Args().First())
+				return usage("there is no command %q; there are serve, probe, selftest and cache", c.Args().First())
 			}
 			cli.ShowAppHelp(c)
-			return usage("a command is missing; there are serve, probe and cache")
+			return usage("a command is missing; there are serve, probe, selftest and cache")
 		},
 	}
 	cli.VersionPrinter = func(*cli.Context) { fmt.Fprintln(out, "slipway-server", version) }

@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"runtime"
 
 	"github.com/urfave/cli/v2"
+
+	"slipway/metal"
+	"slipway/metal/mtl"
 )
 
 // probe is what set-up may rely on: facts of the device, and the settings that serve honours.
@@ -14,8 +18,12 @@ type probe struct {
 	Version       string   `json:"version"`
 	OS            string   `json:"os"`
 	Arch          string   `json:"arch"`
-	Device        string   `json:"device"`  // what --device auto takes
+	Cores         int      `json:"cores"`
+	Device        string   `json:"device"`  // what --device auto takes, where its self-test passes
 	Devices       []string `json:"devices"` // what --device takes
+	GPU           *gpu     `json:"gpu"`     // null where Metal cannot be opened
+	// NoMetal says why; empty where it can.
+	NoMetal string `json:"no_metal,omitempty"`
 
 	// Limits that a device sets by itself; null where it sets none, as the CPU does.
 	RecommendedMaxWorkingSet *int64 `json:"recommended_max_working_set"` // bytes
@@ -24,11 +32,28 @@ type probe struct {
 	Capabilities capabilities `json:"capabilities"`
 }
 
+// gpu is what Metal says of the default device.
+type gpu struct {
+	Name            string `json:"name"`
+	AppleFamily     int    `json:"apple_family"` // 7 is M1
+	Metal3          bool   `json:"metal3"`
+	Metal4          bool   `json:"metal4"`
+	UnifiedMemory   bool   `json:"unified_memory"`
+	ResidencySets   bool   `json:"residency_sets"` // macOS 15
+	WorkingSetBytes int64  `json:"recommended_max_working_set"`
+	MaxBufferBytes  int64  `json:"max_buffer_length"`
+}
+
+func gpuOf(f mtl.Facts) *gpu {
+	return &gpu{f.Name, f.AppleFamily, f.Metal3, f.Metal4, f.UnifiedMemory, f.ResidencySets, f.WorkingSetBytes, f.MaxBufferBytes}
+}
+
 type capabilities struct {
-	KVFormats       []string `json:"kv_formats"`
-	PrefillPolicies []string `json:"prefill_policies"`
-	Drafts          []string `json:"drafts"`
-	Devices         []string `json:"devices"`
+	KVFormats       []string          `json:"kv_formats"`
+	KVFormatOf      map[string]string `json:"kv_format_of"` // by device: each has one
+	PrefillPolicies []string          `json:"prefill_policies"`
+	Drafts          []string          `json:"drafts"`
+	Devices         []string          `json:"devices"`
 }
 
 func probeVerb(out io.Writer) *cli.Command {
@@ -38,10 +63,38 @@ func probeVerb(out io.Writer) *cli.Command {
 		Action: func(*cli.Context) error {
 			e := json.NewEncoder(out)
 			e.SetIndent("", "  ")
-			return e.Encode(probe{
-				SchemaVersion: 1, Version: version, OS: runtime.GOOS, Arch: runtime.GOARCH, Device: "cpu", Devices: []string{"cpu"},
-				Capabilities: capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}},
-			})
+			return e.Encode(probeMachine())
 		},
 	}
+}
+
+func probeMachine() probe {
+	p := probe{SchemaVersion: 1, Version: version, OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Device: "cpu", Devices: []string{"cpu"}}
+	p.GPU, p.NoMetal = askMetal()
+	if p.GPU != nil {
+		p.Devices = append(p.Devices, "metal")
+		p.RecommendedMaxWorkingSet, p.MaxBufferLength = &p.GPU.WorkingSetBytes, &p.GPU.MaxBufferBytes
+		if metalByItself {
+			p.Device = "metal"
+		}
+	}
+	p.Capabilities = capabilities{KVFormatOf: map[string]string{}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: p.Devices}
+	for _, device := range p.Devices {
+		p.Capabilities.KVFormats = append(p.Capabilities.KVFormats, kvFormats[device])
+		p.Capabilities.KVFormatOf[device] = kvFormats[device]
+	}
+	return p
+}
+
+// askMetal asks the default GPU for its facts; where there is none that the kernels are written for, the sentence says why.
+func askMetal() (*gpu, string) {
+	opt, err := metalOptions()
+	if err != nil {
+		return nil, err.Error()
+	}
+	facts, err := metal.Ask(opt.Libraries)
+	if err != nil {
+		return nil, fmt.Sprintf("Metal cannot be used: %v", err)
+	}
+	return gpuOf(facts), ""
 }

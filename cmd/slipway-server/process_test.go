@@ -29,7 +29,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SLIPWAY_SERVER_TEST_MAIN") == "1" {
 		os.Exit(run(os.Args, os.Stdout, os.Stderr))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if fakeMetalBuilt != "" {
+		os.RemoveAll(filepath.Dir(fakeMetalBuilt))
+	}
+	os.Exit(code)
 }
 
 func command(args ...string) *exec.Cmd {
@@ -41,7 +45,11 @@ func command(args ...string) *exec.Cmd {
 // finished runs a command that should end by itself.
 func finished(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
-	c := command(args...)
+	return finish(t, command(args...))
+}
+
+func finish(t *testing.T, c *exec.Cmd) (code int, out, errOut string) {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	if err := c.Start(); err != nil {
@@ -70,7 +78,12 @@ type process struct {
 // serving starts a server and waits for its ready line.
 func serving(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: command(append([]string{"serve", "--model", pocketDir, "--port", "0"}, args...)...), done: make(chan struct{})}
+	return begin(t, command(append([]string{"serve", "--model", pocketDir, "--port", "0"}, args...)...))
+}
+
+func begin(t *testing.T, c *exec.Cmd) *process {
+	t.Helper()
+	p := &process{Cmd: c, done: make(chan struct{})}
 	stderr, err := p.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func serveModel(s settings, errOut io.Writer) error {
 	go door.server.Serve(listener)
 	defer door.server.Close()
 
-	loaded, err := loadUnlessTold(s, signals)
+	loaded, err := loadUnlessTold(s, log, signals)
 	if loaded == nil {
 		return err
 	}
@@ -85,8 +85,9 @@ func serveModel(s settings, errOut io.Writer) error {
 	}
 	ran := make(chan error, 1)
 	go func() { ran <- engine.Run(ctx) }()
+	go watchMemory(ctx, engine, log)
 	door.open(api.New(options).Handler())
-	log.Info("loaded", "model", s.modelID, "device", s.device, "window_tokens", engine.WindowTokens(), "parallel", s.parallel,
+	log.Info("loaded", "model", s.modelID, "device", loaded.device.Name(), "numerics", loaded.device.Numerics(), "window_tokens", engine.WindowTokens(), "parallel", s.parallel,
 		"took", time.Since(started).Round(time.Millisecond))
 	for _, note := range loaded.notes {
 		log.Warn(note)
@@ -108,14 +109,14 @@ func serveModel(s settings, errOut io.Writer) error {
 }
 
 // loadUnlessTold loads the model; a signal meanwhile ends that at once, with neither a model nor an error.
-func loadUnlessTold(s settings, signals <-chan os.Signal) (*loaded, error) {
+func loadUnlessTold(s settings, log *slog.Logger, signals <-chan os.Signal) (*loaded, error) {
 	type result struct {
 		loaded *loaded
 		err    error
 	}
 	done := make(chan result, 1)
 	go func() {
-		l, err := load(s)
+		l, err := load(s, log)
 		done <- result{l, err}
 	}()
 	select {

@@ -19,7 +19,7 @@ import (
 // settings are serve's flags, checked. Whatever cannot be honoured has been refused.
 type settings struct {
 	modelDir   string
-	device     string // "cpu" or "metal"
+	device     string // "auto", "cpu" or "metal"
 	addr       netip.AddrPort
 	window     int
 	windowSet  bool // by the user; the default gives way to a smaller model
@@ -66,7 +66,7 @@ var (
 func serveFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "model", Usage: "folder of the checkpoint"},
-		&cli.StringFlag{Name: "device", Value: "auto", Usage: "auto, cpu or metal; auto is cpu until Metal has been measured"},
+		&cli.StringFlag{Name: "device", Value: "auto", Usage: "auto, cpu or metal; auto is metal on a Mac of Apple silicon that passes the self-test, else cpu"},
 		&cli.StringFlag{Name: "host", Value: "127.0.0.1", Usage: "address to listen on; beyond loopback needs --api-key-file"},
 		&cli.IntFlag{Name: "port", Value: 8008, Usage: "port; 0 takes a free one, which is printed"},
 		&cli.IntFlag{Name: "window", Value: defaultWindow, Usage: "most tokens of prompt and reply together"},
@@ -96,12 +96,12 @@ func readSettings(c *cli.Context) (settings, error) {
 	}
 	switch device := c.String("device"); device {
 	case "auto", "cpu":
-		s.device = "cpu"
+		s.device = device
 	case "metal":
 		if err := metalHere(); err != nil {
 			return s, usage("--device metal: %v; use --device cpu", err)
 		}
-		s.device = "metal"
+		s.device = device
 	default:
 		return s, usage("--device %s: there are auto, cpu and metal", device)
 	}

@@ -28,6 +28,7 @@ type Configuration struct {
 	WorkingSetBytes int64 // 0: 16 GiB
 	MaxBufferBytes  int64 // 0: 8 GiB
 	NoResidencySets bool  // as before macOS 15
+	Family          int   // of Apple's GPUs; 0: 9
 }
 
 // Counters count since Configure.
@@ -39,6 +40,7 @@ type configuration struct {
 	threads, delay          uint32
 	workingSet, maxBuffer   uint64
 	residency, dispatch     uint32
+	family                  uint32
 }
 
 var (
@@ -75,12 +77,15 @@ func Open(c Configuration) (mtl.Libraries, error) {
 // Configure changes the fake and sets its counters to zero. No work may be under way.
 func Configure(c Configuration) {
 	r := configuration{seed: c.Seed, skipBarrier: int64(c.SkipBarrier) - 1, failCommit: int64(c.FailCommit) - 1, threads: uint32(c.Threads), delay: uint32(c.DelayMicros),
-		workingSet: uint64(c.WorkingSetBytes), maxBuffer: uint64(c.MaxBufferBytes), residency: 1, dispatch: uint32(c.DispatchMicros)}
+		workingSet: uint64(c.WorkingSetBytes), maxBuffer: uint64(c.MaxBufferBytes), residency: 1, dispatch: uint32(c.DispatchMicros), family: uint32(c.Family)}
 	if r.workingSet == 0 {
 		r.workingSet = 16 << 30
 	}
 	if r.maxBuffer == 0 {
 		r.maxBuffer = 8 << 30
+	}
+	if r.family == 0 {
+		r.family = 9
 	}
 	if c.NoResidencySets {
 		r.residency = 0

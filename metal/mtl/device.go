@@ -10,8 +10,10 @@ import (
 
 // Families of GPUs, as MTLGPUFamily numbers them.
 const (
-	FamilyApple7 = 1007 // M1
-	FamilyMetal3 = 5001
+	familyApple1  = 1001
+	familyApple20 = 1020 // far above what there is
+	familyMetal3  = 5001
+	familyMetal4  = 5002
 )
 
 const (
@@ -41,8 +43,10 @@ func (r *Runtime) Device() (*Device, error) {
 // Facts are what a device says of itself.
 type Facts struct {
 	Name            string
-	Apple7, Metal3  bool
+	AppleFamily     int // 7 is M1; 0: none of Apple's
+	Metal3, Metal4  bool
 	UnifiedMemory   bool
+	ResidencySets   bool  // macOS 15
 	WorkingSetBytes int64 // recommendedMaxWorkingSetSize
 	MaxBufferBytes  int64
 }
@@ -53,8 +57,14 @@ func (d *Device) Facts() Facts {
 		f.Name = d.r.goString(d.r.message(d.id, selName))
 		return nil
 	})
-	f.Apple7 = truth(d.r.message(d.id, selSupportsFamily, FamilyApple7))
-	f.Metal3 = truth(d.r.message(d.id, selSupportsFamily, FamilyMetal3))
+	family := func(n uintptr) bool { return truth(d.r.message(d.id, selSupportsFamily, n)) }
+	for n := familyApple20; n >= familyApple1 && f.AppleFamily == 0; n-- {
+		if family(uintptr(n)) {
+			f.AppleFamily = n - familyApple1 + 1
+		}
+	}
+	f.Metal3, f.Metal4 = family(familyMetal3), family(familyMetal4)
+	f.ResidencySets = d.residencySets()
 	f.UnifiedMemory = truth(d.r.message(d.id, selUnifiedMemory))
 	f.WorkingSetBytes = int64(d.r.message(d.id, selWorkingSet))
 	f.MaxBufferBytes = int64(d.r.message(d.id, selMaxBufferLength))
@@ -99,6 +109,10 @@ func (d *Device) NewBufferOver(at unsafe.Pointer, n int) (*Buffer, error) {
 // Release gives the buffer back. No command buffer may still use it.
 func (b *Buffer) Release() { b.r.message(b.id, selRelease) }
 
+func (d *Device) residencySets() bool {
+	return truth(d.r.message(d.id, selResponds, d.r.selectors[selNewResidencySet]))
+}
+
 // ResidencySet is buffers that stay in the GPU's reach.
 type ResidencySet struct {
 	r         *Runtime
@@ -107,7 +121,7 @@ type ResidencySet struct {
 
 // Resident asks that buffers stay in the GPU's reach while the queue is there (macOS 15). Nil where there are no residency sets.
 func (d *Device) Resident(q *Queue, buffers []*Buffer) (set *ResidencySet, err error) {
-	if !truth(d.r.message(d.id, selResponds, d.r.selectors[selNewResidencySet])) {
+	if !d.residencySets() {
 		return nil, nil
 	}
 	err = d.r.Pool(func() error {

@@ -169,6 +169,13 @@ type place struct {
 	policy   device.AttentionPolicy
 }
 
+func (p place) String() string {
+	if p.policy.Window == 0 {
+		return fmt.Sprintf("%d+%d", p.start, p.n)
+	}
+	return fmt.Sprintf("%d+%d within %d, %d, dense from %d", p.start, p.n, p.policy.Sink, p.policy.Window, p.policy.DenseFrom)
+}
+
 // attending fills the pages of every segment from position 0, in chunks, and compares queries, attention and the last keys and values of
 // the last chunk. Pages are given out in an order of their own.
 func attending(heads, kvHeads, dim, pairs int, places ...place) Operation {

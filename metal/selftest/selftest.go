@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"slipway/engine/device"
 )
@@ -33,17 +35,33 @@ type Result struct {
 // Report is a run's.
 type Report struct {
 	Device   string   `json:"device"`
-	Numerics string   `json:"numerics"`
+	Numerics string   `json:"numerics"` // at the end, with the files given up
 	Passed   bool     `json:"passed"`
+	Seconds  float64  `json:"seconds"`
 	Results  []Result `json:"results"`
 }
 
-// Operations are what a machine is tested with: every kernel file at ragged shapes, and the widest rows of the 27B.
+// FirstFailure is the first operation that stayed wrong; nil where all are right.
+func (r Report) FirstFailure() *Result {
+	for i := range r.Results {
+		if r.Results[i].Failure != "" {
+			return &r.Results[i]
+		}
+	}
+	return nil
+}
+
+// Operations are what a server tests before it loads a model: every kernel file at ragged shapes, and the widest rows of the 27B.
 func Operations() []Operation { return append(Few(), Largest27B()...) }
 
+// All is what a machine is tested with once: Operations, both sides of every block edge, and whole matrices of real models.
+func All() []Operation { return slices.Concat(Operations(), TileShapes(), Whole()) }
+
 // Run runs the operations in order. The error is the context's, between two operations; what the device does wrong is in the report.
-func Run(ctx context.Context, d Device, reference device.Device, operations []Operation) (Report, error) {
-	r := Report{Device: d.Name(), Numerics: d.Numerics(), Passed: true}
+func Run(ctx context.Context, d Device, reference device.Device, operations []Operation) (r Report, err error) {
+	began := time.Now()
+	r = Report{Device: d.Name(), Passed: true}
+	defer func() { r.Numerics, r.Seconds = d.Numerics(), time.Since(began).Seconds() }()
 	for i, o := range operations {
 		if err := ctx.Err(); err != nil {
 			return r, err
@@ -73,16 +91,17 @@ func one(d Device, reference device.Device, o Operation, seed uint64) Result {
 
 // Check runs an operation on both devices and returns the largest difference and, when it is beyond the tolerance, a sentence.
 func Check(d, reference device.Device, o Operation, seed uint64) (worst float64, what string) {
-	run := func(d device.Device) ([][]float32, error) {
+	run := func(d device.Device, sampled bool) ([][]float32, error) {
 		w := NewWorld(d, seed)
+		w.sampled = sampled
 		defer w.Release()
 		return o.Do(w)
 	}
-	want, err := run(reference)
+	want, err := run(reference, true)
 	if err != nil {
 		return 0, "the reference: " + err.Error()
 	}
-	got, err := run(d)
+	got, err := run(d, false)
 	if err != nil {
 		return 0, err.Error()
 	}

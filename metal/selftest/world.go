@@ -12,10 +12,11 @@ import (
 
 // World makes an operation's inputs from a seed, the same on every device, and keeps what must be given back.
 type World struct {
-	Device device.Device
-	Scale  float64 // of random values; 0 means 1
-	random *rand.Rand
-	made   []interface{ Release() }
+	Device  device.Device
+	Scale   float64 // of random values; 0 means 1
+	sampled bool    // a whole matrix is only multiplied where results are compared
+	random  *rand.Rand
+	made    []interface{ Release() }
 }
 
 // NewWorld begins a world on d. Release it.
@@ -114,11 +115,13 @@ type Shape struct {
 	scales      device.Format
 }
 
+var formatNames = map[device.Format]string{device.FormatF32: "f32", device.FormatF16: "f16", device.FormatBF16: "bf16"}
+
 func (s Shape) String() string {
 	if s.format != device.FormatAffine {
-		return fmt.Sprintf("[%d,%d] format %d", s.out, s.in, s.format)
+		return fmt.Sprintf("[%d,%d] %s", s.out, s.in, formatNames[s.format])
 	}
-	return fmt.Sprintf("[%d,%d] %d bits by %d, scales %d", s.out, s.in, s.bits, s.group, s.scales)
+	return fmt.Sprintf("[%d,%d] %d bits by %d, scales %s", s.out, s.in, s.bits, s.group, formatNames[s.scales])
 }
 
 // Affine is a matrix of MLX's form.
@@ -128,21 +131,26 @@ func Affine(out, in, bits, group int, scales device.Format) Shape {
 
 // Matrix uploads a random matrix.
 func (w *World) Matrix(s Shape) device.Matrix {
+	out, err := w.Device.Matrix(w.matrixData(s))
+	w.must(err)
+	return out
+}
+
+func (w *World) matrixData(s Shape) device.MatrixData {
 	m := device.MatrixData{Name: s.String(), Out: s.out, In: s.in, Format: s.format, Bits: s.bits, Group: s.group, ScaleFormat: s.scales}
 	if s.format != device.FormatAffine {
 		m.Data = w.FloatBytes(s.out*s.in, s.format, 0, 0.1)
-	} else {
-		m.Data = make([]byte, s.out*s.in*s.bits/8)
-		for i := range m.Data {
-			m.Data[i] = byte(w.random.Uint32())
-		}
-		n := s.out * s.in / s.group
-		m.Scales = w.FloatBytes(n, s.scales, 0, 0.02)
-		m.Biases = w.FloatBytes(n, s.scales, 0, 0.1)
+		return m
 	}
-	out, err := w.Device.Matrix(m)
-	w.must(err)
-	return out
+	m.Data = make([]byte, 0, s.out*s.in*s.bits/8+8)
+	for len(m.Data) < s.out*s.in*s.bits/8 {
+		m.Data = binary.LittleEndian.AppendUint64(m.Data, w.random.Uint64())
+	}
+	m.Data = m.Data[:s.out*s.in*s.bits/8]
+	n := s.out * s.in / s.group
+	m.Scales = w.FloatBytes(n, s.scales, 0, 0.02)
+	m.Biases = w.FloatBytes(n, s.scales, 0, 0.1)
+	return m
 }
 
 // Pass records and runs one pass.

@@ -34,7 +34,7 @@ namespace {
 }
 
 struct Size { unsigned long w, h, d; };
-struct Configuration { uint64_t seed; long skip_barrier, fail_commit; unsigned threads, delay_us; uint64_t working_set, max_buffer; unsigned residency, dispatch_us; };
+struct Configuration { uint64_t seed; long skip_barrier, fail_commit; unsigned threads, delay_us; uint64_t working_set, max_buffer; unsigned residency, dispatch_us, family; };
 struct Counters { uint64_t calls, dispatches, barriers, commits, buffers, bytes, nocopy_bytes, resident_bytes, most_in_flight; };
 Configuration config;
 Counters counters;
@@ -323,7 +323,7 @@ Result message(Object *o, Sel *s, uintptr_t a, uintptr_t b, uintptr_t c, uintptr
       t->text = "Fake Metal on the CPU";
       return answer(autoreleased(t));
     }
-    case S_supportsFamily: need(o, DEVICE, s); return answer((uintptr_t)((a >= 1001 && a <= 1009) || a == 5001));
+    case S_supportsFamily: need(o, DEVICE, s); return answer((uintptr_t)((a >= 1001 && a <= 1000 + config.family) || a == 5001));
     case S_workingSet: need(o, DEVICE, s); return answer(config.working_set);
     case S_maxBuffer: need(o, DEVICE, s); return answer(config.max_buffer);
     case S_unified: need(o, DEVICE, s); return answer(1ul);

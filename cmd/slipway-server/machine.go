@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"slipway/engine/serve"
+	"slipway/metal/mac"
+)
+
+// What the machine is asked. A build with the tag fakemetal puts others in their place.
+var (
+	readMemory  = mac.ReadMemory
+	systemPower = mac.SystemPower
+)
+
+// memoryLevels translates; the two packages number their levels on their own.
+var memoryLevels = map[mac.Pressure]serve.MemoryLevel{mac.Normal: serve.MemoryEnough, mac.Warning: serve.MemoryShort, mac.Critical: serve.MemoryCritical}
+
+// machineMemory is what the system says now; where it does not answer, memory is not short.
+func machineMemory() serve.Memory {
+	m, err := readMemory()
+	if err != nil {
+		return serve.Memory{}
+	}
+	return serve.Memory{Level: memoryLevels[m.Pressure], FreeBytes: m.FreeBytes, TotalBytes: m.TotalBytes}
+}
+
+// memoryInterval is how often the system is asked: it takes seconds to write memory out, and asking takes microseconds.
+const memoryInterval = time.Second
+
+// watchMemory has points dropped when memory becomes short, once for each step down: they are made again meanwhile.
+func watchMemory(ctx context.Context, engine *serve.Engine, log *slog.Logger) {
+	ticker := time.NewTicker(memoryInterval)
+	defer ticker.Stop()
+	last := serve.MemoryEnough
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		m := machineMemory()
+		if m.Level > last {
+			log.Warn("the machine is short of memory", "critical", m.Level == serve.MemoryCritical, "free_bytes", m.FreeBytes, "of", m.TotalBytes)
+			engine.DropPoints()
+		}
+		last = m.Level
+	}
+}
+
+// keepAwake holds the machine awake where that can be asked for; nil elsewhere. A refusal is logged once.
+func keepAwake(log *slog.Logger) func() func() {
+	power, err := systemPower()
+	if err != nil {
+		return nil
+	}
+	refused := false
+	return func() func() {
+		release, err := power.Hold("slipway-server works on a request")
+		if err != nil {
+			if !refused {
+				log.Warn("the machine may fall asleep while requests run", "error", err.Error())
+			}
+			refused = true
+			return func() {}
+		}
+		return release
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"slipway/metal"
+	"slipway/metal/selftest"
+)
+
+// selfTest is what set-up keeps in its receipt.
+type selfTest struct {
+	SchemaVersion int    `json:"schema_version"`
+	Version       string `json:"version"`
+	Quick         bool   `json:"quick"`
+	GPU           *gpu   `json:"gpu"` // null where Metal could not be opened
+	// Passed: Metal may be used, if need be with plain variants.
+	Passed bool `json:"passed"`
+	// Refusal is why it may not, a sentence.
+	Refusal string `json:"refusal,omitempty"`
+	// Degraded are the fast kernels that gave way to plain ones, and why: sentences.
+	Degraded []string `json:"degraded"`
+	selftest.Report
+}
+
+func selftestVerb(out io.Writer) *cli.Command {
+	return &cli.Command{
+		Name:  "selftest",
+		Usage: "run every kernel on this machine's GPU and compare with the CPU",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON instead of a table"},
+			&cli.BoolFlag{Name: "quick", Usage: "only what serve tests at every start: each kernel at odd shapes, and slices of the largest matrices"},
+		},
+		Action: func(c *cli.Context) error { return runSelftest(c.Context, c.Bool("quick"), c.Bool("json"), out) },
+	}
+}
+
+// runSelftest ends with a failure of code exitMetal where Metal may not be used.
+func runSelftest(ctx context.Context, quick, asJSON bool, out io.Writer) error {
+	opt, err := metalOptions()
+	if err != nil {
+		return usage("selftest: %v; there is nothing to test, and --device cpu needs no test", err)
+	}
+	operations := selftest.All()
+	if quick {
+		operations = selftest.Operations()
+	}
+	result, err := testMachine(ctx, opt, operations)
+	if err != nil {
+		return err
+	}
+	result.Quick = quick
+	if asJSON {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		err = e.Encode(result)
+	} else {
+		err = result.writeTable(out)
+	}
+	if err == nil && !result.Passed {
+		return &failure{exitMetal, result.Refusal}
+	}
+	return err
+}
+
+// testMachine tests the default GPU. The error is the context's.
+func testMachine(ctx context.Context, opt metal.Options, operations []selftest.Operation) (selfTest, error) {
+	result := selfTest{SchemaVersion: 1, Version: version, Degraded: []string{}}
+	device, report, err := testMetal(ctx, opt, operations)
+	if ctx.Err() != nil {
+		return result, ctx.Err()
+	}
+	result.Report = report
+	if facts, factsErr := metal.Ask(opt.Libraries); factsErr == nil {
+		result.GPU = gpuOf(facts)
+	}
+	if err != nil {
+		result.Refusal = fmt.Sprintf("Metal cannot be used: %v", err)
+		return result, nil
+	}
+	defer device.Close()
+	result.Degraded = append(result.Degraded, device.Degraded()...)
+	if failed := report.FirstFailure(); failed != nil {
+		result.Refusal = fmt.Sprintf("%s came out wrong, also with plain kernels: %s. Answers would be wrong, so Metal is refused on this machine", failed.Operation, failed.Failure)
+	}
+	result.Passed = report.Passed
+	return result, nil
+}
+
+func (s selfTest) writeTable(out io.Writer) error {
+	if err := s.WriteTable(out); err != nil {
+		return err
+	}
+	for _, note := range s.Degraded {
+		fmt.Fprintln(out, note)
+	}
+	if s.Passed {
+		fmt.Fprintf(out, "%d operations on %s are right, in %.1f s\n", len(s.Results), s.GPU.Name, s.Seconds)
+	}
+	return nil
+}
