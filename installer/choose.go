@@ -76,7 +76,7 @@ func choose(ask Ask, facts machine.Facts, k known, capabilities profiles.Capabil
 		return c, err
 	}
 	device := "cpu"
-	if host.CapBytes > 0 && slices.Contains(capabilities.Devices, "metal") {
+	if host.CapBytes > 0 && slices.Contains(capabilities.Devices, "metal") && c.proposal.Device != "cpu" {
 		device = "metal"
 	} else {
 		host.CapBytes = 0
@@ -131,6 +131,7 @@ func lockOf(m manifests.Manifest, k known) (manifests.Lock, bool) {
 }
 
 func (c *choice) size(host profiles.Machine, device string, capabilities profiles.Capabilities) {
+	capabilities = on(device, capabilities)
 	c.sized = plan.Profile{Name: c.profile.ID, PrefillPolicy: c.profile.Prefill.Policy, Parallel: sequences, Device: device}
 	result, err := profiles.SizeUpTo(profiles.Input{Model: c.manifest.Candidate(), Profile: c.profile, Machine: host,
 		Sequences: sequences, Capabilities: &capabilities})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 
 	"slipway/installer/apply"
@@ -16,7 +17,17 @@ import (
 // Capabilities is what the server of this version is taken to honour before it is built and can say so itself. A test
 // holds it against the real server's probe.
 func Capabilities() profiles.Capabilities {
-	return profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
+	c := profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
+	if runtime.GOOS == "darwin" && runtime.GOARCH == "arm64" {
+		c.KVFormats, c.Devices = append(c.KVFormats, "f16"), append(c.Devices, "metal")
+	}
+	return c
+}
+
+// on leaves the formats of attention memory that a device keeps: the CPU f32, Metal what is narrower.
+func on(device string, c profiles.Capabilities) profiles.Capabilities {
+	c.KVFormats = slices.DeleteFunc(slices.Clone(c.KVFormats), func(f string) bool { return (f == string(profiles.F32)) != (device == "cpu") })
+	return c
 }
 
 // serverCan is what the server of an engine honours: what its probe says where it is built and whole, else what is taken

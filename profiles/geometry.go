@@ -60,7 +60,7 @@ func (g Geometry) KVBytesPerToken(f KVFormat) int64 {
 
 // MTPKVBytesPerToken is the MTP head's own attention cache, kept at 16 bit whatever the trunk's format.
 func (g Geometry) MTPKVBytesPerToken() int64 {
-	return int64(g.MTPLayers) * 2 * int64(g.KVHeads) * BF16.rowBytes(g.HeadDim)
+	return int64(g.MTPLayers) * 2 * int64(g.KVHeads) * F16.rowBytes(g.HeadDim)
 }
 
 // Validate refuses a shape that the formulas cannot describe; the message names the field.

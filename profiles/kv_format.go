@@ -4,14 +4,14 @@ package profiles
 type KVFormat string
 
 const (
-	F32  KVFormat = "f32"  // the CPU reference
-	BF16 KVFormat = "bf16" // the exact format on Metal
-	Q8   KVFormat = "q8"   // 8 bit, groups of 64 with a 16-bit scale and bias
-	Q4   KVFormat = "q4"   // 4 bit, groups of 64 with a 16-bit scale and bias
+	F32 KVFormat = "f32" // the CPU reference
+	F16 KVFormat = "f16" // the exact format on Metal
+	Q8  KVFormat = "q8"  // 8 bit, groups of 64 with a 16-bit scale and bias
+	Q4  KVFormat = "q4"  // 4 bit, groups of 64 with a 16-bit scale and bias
 )
 
 // kvFormats goes from the widest to the narrowest: a server without the wanted format may use a wider one.
-var kvFormats = []KVFormat{F32, BF16, Q8, Q4}
+var kvFormats = []KVFormat{F32, F16, Q8, Q4}
 
 // rank is the place in kvFormats, -1 for an unknown name.
 func (f KVFormat) rank() int {
@@ -27,7 +27,7 @@ func (f KVFormat) rank() int {
 func (f KVFormat) Known() bool { return f.rank() >= 0 }
 
 // Approximate says whether the format changes results: everything below 16 bit does.
-func (f KVFormat) Approximate() bool { return f.rank() > BF16.rank() }
+func (f KVFormat) Approximate() bool { return f.rank() > F16.rank() }
 
 // String is the name in sentences.
 func (f KVFormat) String() string { return string(f) }
@@ -38,7 +38,7 @@ func (f KVFormat) rowBytes(dim int) int64 {
 	switch f {
 	case F32:
 		return int64(dim) * 4
-	case BF16:
+	case F16:
 		return int64(dim) * 2
 	case Q8:
 		return groups * (64 + 4)

@@ -200,14 +200,14 @@ func (p Profile) fault() (key, why string) {
 	case p.Memory.RestorePoints < 0 || p.Memory.RestorePoints > 1024:
 		return "memory.restore_points", fmt.Sprintf("is %d, must be from 0 to 1024", p.Memory.RestorePoints)
 	case !p.KV.Format.Known():
-		return "kv.format", fmt.Sprintf("is %q, must be one of f32, bf16, q8, q4", p.KV.Format)
+		return "kv.format", fmt.Sprintf("is %q, must be one of f32, f16, q8, q4", p.KV.Format)
 	case p.Prefill.ChunkTokens < 16 || p.Prefill.ChunkTokens > 1<<16:
 		return "prefill.chunk_tokens", fmt.Sprintf("is %d, must be from 16 to %d", p.Prefill.ChunkTokens, 1<<16)
 	}
 	narrowest := p.KV.Format.rank()
 	for _, f := range p.KV.Fallback {
 		if !f.Known() || f.rank() <= narrowest {
-			return "kv.fallback", fmt.Sprintf("has %q, must go from the wanted format to narrower ones of f32, bf16, q8, q4", f)
+			return "kv.fallback", fmt.Sprintf("has %q, must go from the wanted format to narrower ones of f32, f16, q8, q4", f)
 		}
 		narrowest = f.rank()
 	}

@@ -51,18 +51,18 @@ func TestBytesOfThe27B(t *testing.T) {
 		what      string
 		got, want int64
 	}{
-		{"KV per token, bf16", g.KVBytesPerToken(profiles.BF16), 65536},
+		{"KV per token, f16", g.KVBytesPerToken(profiles.F16), 65536},
 		{"KV per token, 8 bit in groups of 64", g.KVBytesPerToken(profiles.Q8), 34816},
 		{"KV per token, 4 bit in groups of 64", g.KVBytesPerToken(profiles.Q4), 18432},
-		{"KV at 131,072 tokens, bf16", 131072 * g.KVBytesPerToken(profiles.BF16), 8 * gib},
-		{"KV at 262,144 tokens, bf16", 262144 * g.KVBytesPerToken(profiles.BF16), 16 * gib},
+		{"KV at 131,072 tokens, f16", 131072 * g.KVBytesPerToken(profiles.F16), 8 * gib},
+		{"KV at 262,144 tokens, f16", 262144 * g.KVBytesPerToken(profiles.F16), 16 * gib},
 		{"KV at 262,144 tokens, 8 bit", 262144 * g.KVBytesPerToken(profiles.Q8), 17 * gib / 2},
 		{"MTP KV per token", g.MTPKVBytesPerToken(), 4096},
 		{"GDN snapshot", g.StateBytes(), 156893184},
 		{"DFlash2 ring", d.RingBytes(), 40 * mib},
 		{"one restore point with the draft's ring", g.StateBytes() + d.RingBytes(), 189*mib + 640*1024},
 		{"scratch", profiles.CostsOf(g, &d, profiles.Q8, profiles.DraftChoice{Kind: profiles.DFlash2, Tokens: 5}, 2048).ScratchBytes, 3 * gib},
-		{"scratch without a draft", profiles.CostsOf(g, nil, profiles.BF16, profiles.DraftChoice{Kind: profiles.NoDraft}, 2048).ScratchBytes, 3 * gib},
+		{"scratch without a draft", profiles.CostsOf(g, nil, profiles.F16, profiles.DraftChoice{Kind: profiles.NoDraft}, 2048).ScratchBytes, 3 * gib},
 	} {
 		if row.got != row.want {
 			t.Errorf("%s: %d, want %d", row.what, row.got, row.want)
@@ -81,11 +81,11 @@ func TestWorkedExampleOfSizing(t *testing.T) {
 		format profiles.KVFormat
 		want   int64
 	}{
-		{27 * gib, 0, profiles.BF16, 122880}, {27 * gib, 0, profiles.Q8, 237568}, {27 * gib, 0, profiles.Q4, 446464},
-		{27 * gib, 4, profiles.BF16, 110592}, {27 * gib, 4, profiles.Q8, 212992}, {27 * gib, 4, profiles.Q4, 405504},
-		{27 * gib, 8, profiles.BF16, 102400}, {27 * gib, 8, profiles.Q8, 192512}, {27 * gib, 8, profiles.Q4, 360448},
-		{30_000_000_000, 4, profiles.BF16, 126976}, {30_000_000_000, 4, profiles.Q8, 241664}, {30_000_000_000, 4, profiles.Q4, 458752},
-		{30 * gib, 4, profiles.BF16, 159744}, {30 * gib, 4, profiles.Q8, 307200}, {30 * gib, 4, profiles.Q4, 581632},
+		{27 * gib, 0, profiles.F16, 122880}, {27 * gib, 0, profiles.Q8, 237568}, {27 * gib, 0, profiles.Q4, 446464},
+		{27 * gib, 4, profiles.F16, 110592}, {27 * gib, 4, profiles.Q8, 212992}, {27 * gib, 4, profiles.Q4, 405504},
+		{27 * gib, 8, profiles.F16, 102400}, {27 * gib, 8, profiles.Q8, 192512}, {27 * gib, 8, profiles.Q4, 360448},
+		{30_000_000_000, 4, profiles.F16, 126976}, {30_000_000_000, 4, profiles.Q8, 241664}, {30_000_000_000, 4, profiles.Q4, 458752},
+		{30 * gib, 4, profiles.F16, 159744}, {30 * gib, 4, profiles.Q8, 307200}, {30 * gib, 4, profiles.Q4, 581632},
 	} {
 		costs := profiles.CostsOf(c.Geometry, c.DFlash2, row.format, draft, 2048)
 		got := costs.TokensWithin(row.budget, profiles.Load{Sequences: 1, RestorePoints: row.points}) / 4096 * 4096
@@ -184,7 +184,7 @@ func TestGoldenProposals(t *testing.T) {
 	for _, m := range manifests.All() {
 		models = append(models, m.Candidate())
 	}
-	metal := &profiles.Capabilities{KVFormats: []string{"bf16", "q8"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"metal", "cpu"}}
+	metal := &profiles.Capabilities{KVFormats: []string{"f16", "q8"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"metal", "cpu"}}
 	cpu := &profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
 	var out strings.Builder
 	propose := func(name string, m profiles.Machine, c *profiles.Capabilities) {
@@ -303,7 +303,7 @@ func TestNoSentencePromisesSpeed(t *testing.T) {
 }
 
 func rank(f profiles.KVFormat) int {
-	return slices.Index([]profiles.KVFormat{profiles.Q4, profiles.Q8, profiles.BF16, profiles.F32}, f)
+	return slices.Index([]profiles.KVFormat{profiles.Q4, profiles.Q8, profiles.F16, profiles.F32}, f)
 }
 
 // Over random machines, budgets and models: never over the budget, whole steps, inside the model's window, and with
@@ -424,7 +424,7 @@ func TestNothingFitsNamesTheSmallestChange(t *testing.T) {
 	}{
 		{"the asked budget is too small and the machine has more", with(bareSpeed, "exact", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 48 * gib}, 10*gib), "a budget of at least"},
 		{"only the draft is too much", with(bareSpeed, "long", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 18*gib + 512*mib}, 0), "no draft"},
-		{"only the KV format is too much", with(bareSpeed, "exact", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 18*gib + 200*mib}, 0), "keys and values in q4 instead of bf16"},
+		{"only the KV format is too much", with(bareSpeed, "exact", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 18*gib + 200*mib}, 0), "keys and values in q4 instead of f16"},
 		{"the weights are too much", with(bareSpeed, "exact", profiles.Machine{RAMBytes: 16 * gib, CapBytes: 10922 * mib}, 0), "a smaller model"},
 		{"hardly anything is there", with(bareSpeed, "exact", profiles.Machine{RAMBytes: gib, CapBytes: gib / 2}, 0), "a much smaller model"},
 	} {

@@ -3,6 +3,8 @@ package apply
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"slipway/installer/launch"
 	"slipway/installer/plan"
@@ -28,7 +30,7 @@ func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
 	return launch.Settings{
 		Program: plan.EnginePath(d.Engine.ID), ProgramSHA256: string(engine.SHA256),
 		ModelFolder: folder, ModelID: d.Model.ID, Revision: string(d.Model.Revision),
-		Device: d.Profile.Device, Host: "127.0.0.1", Port: d.Request.Port,
+		Device: serverDevice(d), Host: "127.0.0.1", Port: d.Request.Port,
 		WindowTokens: d.Profile.WindowTokens, Parallel: d.Profile.Parallel,
 		KVFormat: d.Profile.KVFormat, PrefillPolicy: d.Profile.PrefillPolicy, Draft: d.Profile.Draft,
 		BudgetBytes: d.Profile.BudgetBytes, ModelBytes: d.Model.Bytes,
@@ -46,6 +48,17 @@ func ModelFolder(home *Home, m plan.Model) (string, error) {
 		return "", fmt.Errorf("the lock of %s: %w", m.ID, err)
 	}
 	return store.Referred(home.Root, lock)
+}
+
+// mostOnCPU is the largest model, in bytes, that the server's --device auto gives to the CPU where Metal is refused.
+const mostOnCPU = 4 << 30
+
+// serverDevice leaves the way to the CPU open for a model that is small enough for it.
+func serverDevice(d plan.Decisions) string {
+	if d.Profile.Device == "metal" && d.Model.Bytes <= mostOnCPU {
+		return "auto"
+	}
+	return d.Profile.Device
 }
 
 func (w launchWorker) Check(ctx context.Context, home *Home) (Condition, error) {
@@ -85,6 +98,10 @@ func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (O
 	if err != nil {
 		return Outcome{}, err
 	}
+	notes, err := provenMetal(ctx, home, want)
+	if err != nil {
+		return Outcome{}, err
+	}
 	// While one server of ours replaces another nobody holds the neighbours but this process.
 	if err := holdNeighbors(home.Path); err != nil {
 		return Outcome{}, err
@@ -97,5 +114,42 @@ func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (O
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Items: []Item{{Kind: ProcessItem, Path: want.Program, PID: record.Process.PID}}}, nil
+	return Outcome{Items: []Item{{Kind: ProcessItem, Path: want.Program, PID: record.Process.PID}}, Notes: notes}, nil
+}
+
+// Notes of a launch on Metal.
+const (
+	selfTestNote = "selftest"          // how it went
+	testedNote   = "selftest_of"       // build of the system and digest of the server that it is about
+	degradedNote = "selftest_degraded" // kernels that gave way to plain ones
+)
+
+// provenMetal has the server test its kernels on this machine's GPU, once for each build of macOS and each server: a receipt
+// that knows the result saves the run. The notes are for the receipt; nil where the CPU answers. A GPU that fails is an
+// *launch.UnfitError, unless the server may go to the CPU by itself.
+func provenMetal(ctx context.Context, home *Home, want launch.Settings) (map[string]string, error) {
+	if want.Device == "cpu" {
+		return nil, nil
+	}
+	of := launch.SystemBuild() + " " + want.ProgramSHA256
+	receipts, err := home.Receipts()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range receipts {
+		for _, done := range r.Actions {
+			if done.Notes[testedNote] == of {
+				return done.Notes, nil
+			}
+		}
+	}
+	result, err := launch.RunSelfTest(ctx, filepath.Join(home.Path, filepath.FromSlash(want.Program)))
+	if err != nil && (want.Device != "auto" || result.Refusal == "") {
+		return nil, err
+	}
+	notes := map[string]string{selfTestNote: result.Sentence(), testedNote: of}
+	if len(result.Degraded) > 0 {
+		notes[degradedNote] = strings.Join(result.Degraded, "; ")
+	}
+	return notes, nil
 }

@@ -226,7 +226,7 @@ echo '{"schema_version":1,"recommended_max_working_set":1000,"capabilities":{"kv
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	good := Settings{KVFormat: "f32", PrefillPolicy: "exact", Draft: "none"}
+	good := Settings{KVFormat: "f32", PrefillPolicy: "exact", Draft: "none", Device: "cpu"}
 	if err := CheckProbe(t.Context(), program, good); err != nil {
 		t.Fatal(err)
 	}
@@ -234,6 +234,7 @@ echo '{"schema_version":1,"recommended_max_working_set":1000,"capabilities":{"kv
 		"KV format":      func(s *Settings) { s.KVFormat = "q8" },
 		"prefill policy": func(s *Settings) { s.PrefillPolicy = "sink_window" },
 		"draft":          func(s *Settings) { s.Draft = "mtp" },
+		"device":         func(s *Settings) { s.Device = "metal" },
 		"Metal memory":   func(s *Settings) { s.BudgetBytes = 1001 },
 	} {
 		want := good

@@ -283,7 +283,7 @@ func CheckProbe(ctx context.Context, program string, want Settings) error {
 		{"draft", want.Draft, p.Capabilities.Drafts},
 		{"device", want.Device, p.Capabilities.Devices},
 	} {
-		if c.wanted != "" && !slices.Contains(c.has, c.wanted) {
+		if c.wanted != "" && c.wanted != "auto" && !slices.Contains(c.has, c.wanted) {
 			return &UnfitError{fmt.Sprintf("the plan wants %s %s, and this server has %s", c.what, c.wanted, strings.Join(c.has, ", "))}
 		}
 	}
