@@ -29,6 +29,8 @@ type Ask struct {
 	Launch      bool
 	AcceptTold  bool
 	AllowStop   []string // kinds of other servers that may be stopped for the launch
+	AcceptLoss  bool     // also where not everything can be kept for their return
+	IdleForS    int      // seconds for which they have to be seen idle; 0: neighbor.DefaultTiming
 	Source      string   // folder of slipway's source
 	Deep        bool     // hash every byte of the model, however large
 
@@ -135,7 +137,8 @@ func decide(ctx context.Context, ask Ask, at Place, home string, k known, facts 
 		Home: home, Target: runtime.GOOS + "/" + runtime.GOARCH,
 		Request: plan.Request{Model: choice.manifest.ID, Profile: choice.profile.ID,
 			Port: orDefault(ask.Port, DefaultPort), MonitorPort: orDefault(ask.MonitorPort, DefaultMonitorPort),
-			Launch: ask.Launch, AcceptTold: ask.AcceptTold, InPlace: ask.InPlace, AllowStop: allowed(ask.AllowStop)},
+			Launch: ask.Launch, AcceptTold: ask.AcceptTold, InPlace: ask.InPlace, AllowStop: allowed(ask.AllowStop),
+			AcceptLoss: ask.AcceptLoss && len(ask.AllowStop) > 0, IdleForS: idleFor(ask)},
 		Model: choice.model, Profile: choice.sized, Engine: engine.engine,
 		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
 	})}, nil

@@ -14,6 +14,7 @@ import (
 	"slipway/installer/machine"
 	"slipway/installer/neighbor"
 	"slipway/installer/neighbor/contention"
+	"slipway/installer/neighbor/record"
 	"slipway/installer/plan"
 	"slipway/installer/process"
 )
@@ -25,8 +26,10 @@ type neighborhood struct {
 	rebootAgent string
 	lines       []string // of those that still run, for a person to see
 	problem     string
+	fix         string // of the problem; empty: the usual one
 	ways        string
-	contended   string // whose memory the launch would need, and the ways around; nobody named is in it
+	contended   string             // whose memory the launch would need, and the ways around; nobody named is in it
+	stopped     []neighbor.Outcome // by slipway, and not back yet
 }
 
 // smallBudgetBytes: a plan that needs less meets nobody over memory.
@@ -49,13 +52,20 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 		}
 	}
 	var n neighborhood
+	system, err := neighbor.New(home, []string{at.Executable})
+	if err != nil {
+		if !ask.Launch { // without a home folder of the user nothing was ever stopped
+			err = nil
+		}
+		return n, err
+	}
+	if n.stopped, err = system.Pending(); err != nil {
+		return n, err
+	}
 	if !ask.Launch {
 		return n, nil
 	}
-	system, err := neighbor.New(home, []string{at.Executable})
-	if err != nil {
-		return n, err
-	}
+	system.Timing = system.Timing.IdleFor(time.Duration(ask.IdleForS) * time.Second)
 	n.system = system
 	port := orDefault(ask.Port, DefaultPort)
 	system.ExtraPorts = []int{port}
@@ -81,7 +91,7 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 	})
 	needed := n.weigh(ask, servers, c, facts, port)
 	n.prove(ctx, needed)
-	n.decide(needed)
+	n.decide(ask, needed)
 	n.already(ask)
 	slices.SortFunc(n.stops, func(a, b plan.StoppedServer) int { return a.Port - b.Port })
 	if len(n.stops) > 0 {
@@ -97,7 +107,8 @@ type needed struct {
 }
 
 // weigh picks, among the servers whose kind was named, those whose port or memory the launch needs. Where none is in the
-// way, all that were named are meant, as far as they hold a model.
+// way, all that were named are meant, as far as they hold a model; not so where one of the kind was in the way and is
+// stopped already: the same command a second time stops nobody else.
 func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts machine.Facts, port int) []needed {
 	need := contention.Need{Port: port}
 	ceiling := MachineOf(facts).RAMBytes
@@ -113,6 +124,7 @@ func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts
 		need.BudgetBytes, need.AvailableBytes = c.sized.BudgetBytes, ceiling
 	}
 	conflicts := contention.Weigh(contenders, need)
+	records, _ := n.system.Folder().List()
 	var inTheWay, named []needed
 	for _, s := range servers {
 		at := slices.IndexFunc(conflicts, func(c contention.Conflict) bool { return c.Neighbor.PID == s.PID && c.Neighbor.Port == s.Port })
@@ -125,6 +137,8 @@ func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts
 		case !slices.Contains(ask.AllowStop, s.Kind):
 		case at >= 0:
 			inTheWay = append(inTheWay, needed{s, conflicts[at].Why + "."})
+		case s.UID != n.system.UID: // it is in nobody's way, and not ours to stop
+		case slices.ContainsFunc(records, func(r record.Record) bool { return r.Server == s.Kind }):
 		case len(s.Models) > 0 || s.Stoppable():
 			named = append(named, needed{s, s.Title + " was named to be stopped."})
 		}
@@ -149,11 +163,14 @@ func (n *neighborhood) prove(ctx context.Context, list []needed) {
 }
 
 // decide puts them into the plan, and says why one of them cannot be stopped now.
-func (n *neighborhood) decide(list []needed) {
+func (n *neighborhood) decide(ask Ask, list []needed) {
 	for _, s := range list {
 		switch {
 		case !s.Stoppable():
 			n.problem = (&neighbor.RefusedError{Server: s.Server, Why: s.Refusal}).Error() + "."
+		case len(s.Losses) > 0 && !ask.AcceptLoss:
+			n.problem = (&neighbor.LossError{Server: s.Server}).Error() + "."
+			n.fix = "Add --accept-loss if that is all right, use another port, or stop it yourself; slipway leaves it alone."
 		case s.Idle.State != neighbor.StateIdle:
 			n.problem = (&neighbor.NotIdleError{Server: s.Server, Idle: s.Idle}).Error() + "."
 		}
@@ -161,6 +178,9 @@ func (n *neighborhood) decide(list []needed) {
 		n.stops = append(n.stops, plan.StoppedServer{Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID, StartUS: id.StartUS, BootID: id.BootID,
 			Exe: s.Exe, Channel: string(s.Channel), Models: contender.Models})
 		line := s.why + " " + contention.StopLine(contender)
+		if len(s.Losses) > 0 {
+			line += " It might not come back as it is: " + strings.Join(s.Losses, "; ") + "."
+		}
 		if len(s.Missing) > 0 {
 			line += " Not as before: " + strings.Join(s.Missing, "; ") + "."
 		}
@@ -199,6 +219,27 @@ func waysOf(c contention.Conflict) string {
 	return strings.Join(words, " ")
 }
 
+// idleFor is how long the named servers have to be idle; without a name it means nothing, and is in no plan.
+func idleFor(ask Ask) int {
+	if len(ask.AllowStop) == 0 {
+		return 0
+	}
+	return ask.IdleForS
+}
+
+// stoppedCheck is a server that slipway has stopped and that is not back yet, as a check shows it.
+func stoppedCheck(o neighbor.Outcome) plan.Check {
+	c := plan.Check{ID: "neighbors", Status: "warn", Severity: "warning", Observed: strings.TrimSuffix(o.Sentence, "."), Expected: "every server that slipway stopped runs again",
+		Fix: "Start it again with slipway restore; slipway setup, up and down do so too.", Command: []string{"slipway", "restore"}, DocsURL: plan.DocsURL + "#neighbors"}
+	switch o.Result {
+	case neighbor.Held:
+		c.Status, c.Severity, c.Fix, c.Command = "ok", "info", "It comes back when our server ends.", []string{}
+	case neighbor.Waiting:
+		c.Status, c.Severity, c.Fix, c.Command = "pending", "info", "", []string{}
+	}
+	return c
+}
+
 // already adds the named servers that slipway has stopped before and that are not back yet.
 func (n *neighborhood) already(ask Ask) {
 	records, _ := n.system.Folder().List()
@@ -216,11 +257,14 @@ func (n *neighborhood) already(ask Ask) {
 
 // into tells a look at the world about the neighbours.
 func (n neighborhood) into(w *plan.World) {
+	for _, o := range n.stopped {
+		w.Warnings = append(w.Warnings, stoppedCheck(o))
+	}
 	w.StopsDone = true
 	for _, stop := range n.stops {
 		w.StopsDone = w.StopsDone && apply.IsStopped(n.system, stop)
 	}
-	w.StopsProblem, w.StopLines, w.Contended = n.problem, strings.Join(n.lines, " "), n.contended
+	w.StopsProblem, w.StopsFix, w.StopLines, w.Contended = n.problem, n.fix, strings.Join(n.lines, " "), n.contended
 	if w.PortWays == "" {
 		w.PortWays = n.ways
 	}

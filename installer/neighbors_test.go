@@ -1,10 +1,14 @@
 package installer
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"slipway/installer/machine"
+	"slipway/installer/neighbor"
 	"slipway/installer/neighbor/contention"
+	"slipway/installer/neighbor/record"
 )
 
 // What a person reads about a server in the way: whole sentences, nothing promised that was not asked for.
@@ -35,5 +39,33 @@ func TestWaysAroundAServerAreWholeSentences(t *testing.T) {
 		if got := waysOf(conflicts[0]); !strings.HasSuffix(got, row.want) || row.want == "" && got != "" {
 			t.Errorf("%s: %q", row.name, got)
 		}
+	}
+}
+
+// weighed is what weigh takes of servers found on this machine, by pid.
+func weighed(t *testing.T, ask Ask, servers ...neighbor.Server) (pids []int) {
+	t.Helper()
+	home := t.TempDir()
+	n := neighborhood{system: &neighbor.System{Home: home, UID: 501}}
+	for _, s := range n.weigh(ask, servers, choice{}, machine.Facts{}, 9000) {
+		pids = append(pids, s.PID)
+	}
+	return pids
+}
+
+func TestAnotherUsersServerIsNoVetoWhereItIsNotInTheWay(t *testing.T) {
+	models := []record.Model{{ID: "m"}}
+	ours := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501, Models: models, Channel: record.ChannelArgv}
+	theirs := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8001, PID: 2, UID: 502, Models: models, Refusal: "it belongs to another user"}
+	ask := Ask{AllowStop: []string{"mtplx"}}
+	if got := weighed(t, ask, ours, theirs); !slices.Equal(got, []int{1}) {
+		t.Errorf("not in the way: %v", got)
+	}
+	if got := weighed(t, ask, theirs); got != nil {
+		t.Errorf("alone and not in the way: %v", got)
+	}
+	theirs.Port = 9000
+	if got := weighed(t, ask, ours, theirs); !slices.Equal(got, []int{2}) {
+		t.Errorf("on the very port: %v", got)
 	}
 }

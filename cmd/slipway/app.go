@@ -128,7 +128,7 @@ func choiceFlags() []cli.Flag {
 		&cli.IntFlag{Name: "monitor-port", Usage: "port of the monitor page; left out: 8010"},
 		sourceFlag(),
 		&cli.BoolFlag{Name: "no-launch", Usage: "set everything up and do not start the server"},
-		allowStopFlag(),
+		allowStopFlag(), acceptLossFlag(), idleForFlag(),
 		modelDirFlag(),
 		&cli.BoolFlag{Name: "in-place", Usage: "use weights that are on this machine where they lie, and copy nothing; the folder must stay as it is"},
 		&cli.StringFlag{Name: "limit-rate", Usage: "most bytes a second of downloads: 500kB, 20MB; left out: no limit"},

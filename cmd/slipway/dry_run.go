@@ -52,8 +52,18 @@ func answerDryRun(s *session, p installer.Prepared) error {
 	return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
 		printProposal(w, p)
 		printPlan(w, p)
+		printStopped(w, p.Standing)
 		printVerdict(w, p.Standing)
 	})
+}
+
+// printStopped names the servers that slipway has stopped and that are not back: whoever reads a plan has to know.
+func printStopped(w io.Writer, st plan.Standing) {
+	for _, check := range st.Checks {
+		if check.ID == "neighbors" {
+			fmt.Fprintln(w, check.Observed+".")
+		}
+	}
 }
 
 func actionStates(p installer.Prepared) []actionState {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"slipway/installer/apply"
 	"slipway/installer/launch"
 	"slipway/installer/neighbor"
+	"slipway/installer/neighbor/record"
 	"slipway/installer/process"
 )
 
@@ -44,7 +46,8 @@ type neighborView struct {
 	Wedged         bool     `json:"wedged"`
 	Channel        string   `json:"channel"` // how slipway would stop it; empty: it would not
 	Refusal        string   `json:"refusal"` // why not
-	Missing        []string `json:"missing"` // what would not come back as it was
+	Losses         []string `json:"losses"`  // what cannot be kept for its return: stopped only with --accept-loss
+	Missing        []string `json:"missing"` // what would differ without harm
 	Line           string   `json:"line"`
 }
 
@@ -106,7 +109,7 @@ func viewOf(server neighbor.Server) neighborView {
 		Program: launch.Printable(server.Exe), Arguments: server.Arguments, StartedBy: server.Starter.Type, StarterName: launch.Printable(server.Starter.Name),
 		Models: []string{}, FootprintBytes: server.FootprintBytes, Protected: server.Protected, State: string(server.Idle.State),
 		Reasons: orEmpty(server.Idle.Reasons), Clients: orEmpty(server.Idle.Clients), Wedged: server.Idle.Wedged,
-		Channel: string(server.Channel), Refusal: server.Refusal, Missing: orEmpty(server.Missing),
+		Channel: string(server.Channel), Refusal: server.Refusal, Losses: orEmpty(server.Losses), Missing: orEmpty(server.Missing),
 	}
 	if !server.Started.IsZero() {
 		v.Started = server.Started.UTC().Format(time.RFC3339)
@@ -136,15 +139,18 @@ func printNeighbors(w io.Writer, a neighborsAnswer) {
 		fmt.Fprintln(w, "No other model server is listening on the ports that slipway knows.")
 	}
 	for _, n := range a.Neighbors {
-		fmt.Fprintln(w, sentence(n.Line))
+		fmt.Fprintln(w, n.Line+".")
 		if n.Program != "" {
-			fmt.Fprintf(w, "  Program: %s with %d arguments\n", filepath.Clean(n.Program), n.Arguments)
+			fmt.Fprintf(w, "  Program: %q with %d arguments\n", filepath.Clean(n.Program), n.Arguments)
 		}
 		for _, model := range n.Models {
-			fmt.Fprintf(w, "  Model:   %s\n", model)
+			fmt.Fprintf(w, "  Model:   %q\n", model)
 		}
 		if n.StarterName != "" {
-			fmt.Fprintf(w, "  Started by %s %s\n", n.StartedBy, n.StarterName)
+			fmt.Fprintf(w, "  Started by %s %q\n", n.StartedBy, n.StarterName)
+		}
+		for _, loss := range n.Losses {
+			fmt.Fprintf(w, "  Might be lost: %s\n", loss)
 		}
 	}
 	for _, r := range a.Stopped {
@@ -157,19 +163,25 @@ func explainNeighbor(err error) *failure {
 	var (
 		busy    *neighbor.NotIdleError
 		refused *neighbor.RefusedError
+		loss    *neighbor.LossError
+		unsafe  *record.UnsafeError
 		still   *neighbor.StillRunningError
 		back    *neighbor.RespawnedError
 		failed  *neighbor.StopError
 		allowed *neighbor.NotAllowedError
 	)
 	say := func(code int, err error, then string) *failure {
-		return &failure{code: code, what: sentence(err.Error()), then: then}
+		return &failure{code: code, what: strings.TrimSuffix(err.Error(), ".") + ".", then: then} // names stay as they are written
 	}
 	switch {
 	case errors.As(err, &busy):
 		return say(exitRefused, busy, "It was left alone. Wait until it is idle and run the same command again, or use another port with --port.")
 	case errors.As(err, &refused):
 		return say(exitRefused, refused, "It was left alone.")
+	case errors.As(err, &loss):
+		return say(exitRefused, loss, "It was left alone.")
+	case errors.As(err, &unsafe):
+		return say(exitRefused, unsafe, "Then run the same command again.")
 	case errors.As(err, &still):
 		return say(exitRefused, still, "")
 	case errors.As(err, &back):
@@ -177,7 +189,7 @@ func explainNeighbor(err error) *failure {
 	case errors.As(err, &failed):
 		return say(exitRefused, failed, "What was stopped is started again: slipway restore.")
 	case errors.As(err, &allowed):
-		return say(exitConsent, allowed, "Nothing was done.")
+		return &failure{code: exitConsent, what: sentence(allowed.Error()), then: "Nothing was done."}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,18 +54,21 @@ func TestNeighborScripts(t *testing.T) {
 			return os.Mkdir(filepath.Join(env.WorkDir, "user"), 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "document": document, "field": field, "double": startDouble, "mode": setMode, "answers": answersAt, "started": startedTimes, "killserver": killServer,
+			"exits": exits, "document": document, "field": field, "double": startDouble, "mode": setMode, "answers": answersAt, "started": startedTimes, "killserver": killServer, "killwatchers": killWatchers,
 		},
 	})
 }
 
-// double NAME MODE: starts a double on $PORT2 as an orphan, as a server is whose terminal was closed.
+// double NAME MODE [VARIABLE=VALUE ...]: starts a double on $PORT2 as an orphan, as a server is whose terminal was closed,
+// with little more in its environment than what slipway writes down.
 func startDouble(ts *testscript.TestScript, neg bool, args []string) {
 	folder := ts.MkAbs(args[0])
 	ts.Check(os.Mkdir(folder, 0o755))
 	setMode(ts, neg, args)
 	program := filepath.Join(ts.Getenv("DOUBLES"), args[0])
-	ts.Check(ts.Exec("/bin/sh", "-c", `"$@" </dev/null >/dev/null 2>&1 &`, "sh", program, "serve", "--port", ts.Getenv("PORT2"), "--double", folder))
+	command := []string{"-c", `"$@" </dev/null >/dev/null 2>&1 &`, "sh", "env", "-i", "PATH=" + os.Getenv("PATH"), "HOME=" + folder, "TERM=dumb"}
+	command = append(append(command, args[2:]...), program, "serve", "--port", ts.Getenv("PORT2"), "--double", folder)
+	ts.Check(ts.Exec("/bin/sh", command...))
 	answersAt(ts, false, []string{ts.Getenv("PORT2"), args[0]})
 }
 
@@ -103,6 +107,22 @@ func startedTimes(ts *testscript.TestScript, _ bool, args []string) {
 // killserver: SIGKILL to our server, whose process the home names.
 func killServer(ts *testscript.TestScript, _ bool, _ []string) {
 	killServers(ts.Getenv("WORK"))
+}
+
+// killwatchers: SIGKILL to the watchers of this test, until none is left.
+func killWatchers(ts *testscript.TestScript, _ bool, _ []string) {
+	for left := true; left; time.Sleep(10 * time.Millisecond) {
+		pids, err := process.PIDs()
+		ts.Check(err)
+		left = false
+		for _, pid := range pids {
+			d, err := process.Look(pid)
+			if err == nil && slices.Contains(d.Argv, "watch-restore") && slices.ContainsFunc(d.Argv, func(a string) bool { return strings.HasPrefix(a, ts.Getenv("WORK")) }) {
+				left = true
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
 }
 
 // killBelow ends every process whose arguments name the folder: doubles and watchers.

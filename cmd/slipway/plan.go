@@ -22,6 +22,7 @@ type planAnswer struct {
 	Plan     plan.Plan      `json:"plan"`
 	Classes  []plan.Class   `json:"consent"`
 	CanApply bool           `json:"can_apply"`
+	Checks   []plan.Check   `json:"checks"`
 	Blockers []plan.Blocker `json:"blockers"`
 	Apply    []string       `json:"apply"` // argv that does exactly this plan
 }
@@ -47,6 +48,7 @@ func planVerb(s *session) *cli.Command {
 
 func answerPlan(s *session, c *cli.Context, p installer.Prepared) error {
 	answer := planAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Standing.CanApply,
+		Checks:   s.ownCommands(p.Standing.Checks),
 		Blockers: s.ownBlockers(p.Standing.Blockers), Apply: []string{}}
 	if out := c.String("out"); out != "" {
 		file, err := filepath.Abs(out)
@@ -61,6 +63,7 @@ func answerPlan(s *session, c *cli.Context, p installer.Prepared) error {
 	return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
 		printProposal(w, p)
 		printPlan(w, p)
+		printStopped(w, p.Standing)
 		printVerdict(w, p.Standing)
 		if answer.File != "" {
 			fmt.Fprintf(w, "Do exactly this: %s\n", shellWords(answer.Apply))

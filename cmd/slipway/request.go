@@ -18,6 +18,7 @@ func askOf(c *cli.Context) (installer.Ask, error) {
 	ask := installer.Ask{
 		Home: c.String("home"), Model: c.String("model"), Profile: c.String("profile"), Source: c.String("source"),
 		Port: c.Int("port"), MonitorPort: c.Int("monitor-port"), Launch: !c.Bool("no-launch"), AcceptTold: c.Bool("accept-told"), AllowStop: c.StringSlice("allow-stop"), InPlace: c.Bool("in-place"),
+		AcceptLoss: c.Bool("accept-loss"),
 	}
 	for _, name := range []string{"port", "monitor-port"} {
 		if c.IsSet(name) {
@@ -27,6 +28,9 @@ func askOf(c *cli.Context) (installer.Ask, error) {
 		}
 	}
 	var err error
+	if ask.IdleForS, err = idleForOf(c); err != nil {
+		return ask, err
+	}
 	limit, ok := parseRate(c.String("limit-rate"))
 	if !ok {
 		return ask, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB", c.String("limit-rate")))
@@ -100,7 +104,10 @@ func givenFlags(c *cli.Context) [][]string {
 	if kinds != nil {
 		given = append(given, kinds)
 	}
-	for _, name := range []string{"no-launch", "accept-told", "in-place"} {
+	if c.IsSet("idle-for") {
+		given = append(given, []string{"--idle-for", c.Duration("idle-for").String()})
+	}
+	for _, name := range []string{"no-launch", "accept-told", "in-place", "accept-loss"} {
 		if c.Bool(name) {
 			given = append(given, []string{"--" + name})
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -50,12 +51,14 @@ func restoreViews(list []neighbor.Outcome) []restoreView {
 func restoreVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "restore", Usage: "start the servers again that slipway has stopped",
-		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "say what would be started and change nothing"}},
+		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "say what would be started and change nothing"},
+			&cli.BoolFlag{Name: "changed-program", Usage: "start a server also where its program file is another one than the one that was stopped"}},
 		Action: func(c *cli.Context) error {
 			system, err := s.neighborhood(c.String("home"))
 			if err != nil {
 				return err
 			}
+			system.ChangedPrograms = c.Bool("changed-program")
 			list, err := system.Restore(s.ctx, c.Bool("dry-run"))
 			if err != nil {
 				return err
@@ -102,7 +105,7 @@ func restoreCode(list []neighbor.Outcome, dryRun bool) int {
 func restoreExecVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "restore-exec", Hidden: true, ArgsUsage: "ID",
-		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "keep-environment"}},
+		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "keep-environment"}, &cli.BoolFlag{Name: "changed-program"}},
 		Action: func(c *cli.Context) error {
 			system, err := s.neighborhood(c.String("home"))
 			if err != nil {
@@ -111,6 +114,7 @@ func restoreExecVerb(s *session) *cli.Command {
 			if c.Args().Len() != 1 {
 				return usage("restore-exec needs one record")
 			}
+			system.ChangedPrograms = c.Bool("changed-program")
 			var env []string
 			if c.Bool("keep-environment") {
 				env = startEnvironment
@@ -145,6 +149,29 @@ func watchRestoreVerb(s *session) *cli.Command {
 
 func allowStopFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "allow-stop", Usage: "KIND of another model server (slipway neighbors) that may be stopped while ours runs, once it is idle"}
+}
+
+func acceptLossFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "accept-loss", Usage: "with --allow-stop: stop it also where not everything about it can be kept, such as the values of its variables"}
+}
+
+func idleForFlag() cli.Flag {
+	return &cli.DurationFlag{Name: "idle-for", Usage: "with --allow-stop: how long it has to be seen idle, 15s to 1h; left out: 15s"}
+}
+
+// idleForOf reads --idle-for in whole seconds; 0: left out.
+func idleForOf(c *cli.Context) (int, error) {
+	if !c.IsSet("idle-for") {
+		return 0, nil
+	}
+	least := neighbor.DefaultTiming.Span
+	if d := c.Duration("idle-for"); d < least || d > time.Hour || d%time.Second != 0 {
+		return 0, usage(fmt.Sprintf("--idle-for is %s, and must be whole seconds from %s to 1h", d, least))
+	}
+	if c.Duration("idle-for") == least {
+		return 0, nil // the same plan as without the flag
+	}
+	return int(c.Duration("idle-for") / time.Second), nil
 }
 
 // restoreLeftBehind starts what an earlier slipway has stopped and did not live to start again, unless this command

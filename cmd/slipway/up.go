@@ -25,7 +25,7 @@ func upVerb(s *session) *cli.Command {
 		Flags: []cli.Flag{homeFlag(),
 			&cli.StringFlag{Name: "profile", Usage: "run with another profile from now on"},
 			&cli.IntFlag{Name: "port", Usage: "use another port from now on"},
-			allowStopFlag(),
+			allowStopFlag(), acceptLossFlag(), idleForFlag(),
 			&cli.BoolFlag{Name: "attach", Usage: "stay, show the log, and stop the server at Ctrl-C"},
 			eventsFlag()},
 		Action: func(c *cli.Context) error { return up(s, c) },
@@ -81,7 +81,10 @@ func (s *session) upRequest(c *cli.Context) (installer.Ask, error) {
 	}
 	r := set.Decisions.Request
 	ask := installer.Ask{Home: c.String("home"), Model: r.Model, Profile: r.Profile, Port: r.Port, MonitorPort: r.MonitorPort,
-		Launch: true, AcceptTold: r.AcceptTold, InPlace: r.InPlace, AllowStop: c.StringSlice("allow-stop"), KeepEngine: true}
+		Launch: true, AcceptTold: r.AcceptTold, InPlace: r.InPlace, AllowStop: c.StringSlice("allow-stop"), AcceptLoss: c.Bool("accept-loss"), KeepEngine: true}
+	if ask.IdleForS, err = idleForOf(c); err != nil {
+		return ask, err
+	}
 	if c.IsSet("profile") {
 		ask.Profile = c.String("profile")
 	}

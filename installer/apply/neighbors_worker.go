@@ -75,7 +75,7 @@ func (w neighborsWorker) Do(ctx context.Context, home *Home, report func(Event))
 	}
 	if len(servers) > 0 {
 		report(Event{Kind: "note", Action: "neighbors", Text: fmt.Sprintf("Making sure over %s that nobody uses what is going to be stopped.", w.system.Timing.Span)})
-		if _, err := w.system.Stop(ctx, servers, neighbor.StopOptions{PlanDigest: w.digest, RebootAgent: w.decisions.RebootAgent != ""}); err != nil {
+		if _, err := w.system.Stop(ctx, servers, neighbor.StopOptions{PlanDigest: w.digest, AcceptLoss: w.decisions.Request.AcceptLoss, RebootAgent: w.decisions.RebootAgent != ""}); err != nil {
 			return Outcome{}, err
 		}
 	}

@@ -56,7 +56,7 @@ type settingsWorker struct{ decisions plan.Decisions }
 func (w settingsWorker) bytes() []byte {
 	d := w.decisions
 	d.Request.Launch = true
-	d.Request.AllowStop, d.Stops, d.RebootAgent = "", nil, ""
+	d.Request.AllowStop, d.Request.AcceptLoss, d.Request.IdleForS, d.Stops, d.RebootAgent = "", false, 0, nil, ""
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,14 +101,22 @@ func (s *System) start(ctx context.Context, r record.Record, env []string) (*att
 // again runs this program once more, on the same home. cmd.Dir is the root: no folder of the person is kept busy.
 func (s *System) again(verb string, args ...string) *exec.Cmd {
 	program := s.Program[0]
-	if _, err := os.Stat(program); err != nil || s.keepsRestorer() {
-		program = s.folder().Path(restorer)
+	kept, ok := s.restorer()
+	if ok {
+		program = kept
 	}
 	cmd := exec.Command(program)
-	cmd.Args = append(append([]string{program}, s.Program[1:]...), append([]string{verb, "--home", s.Home}, args...)...)
+	cmd.Args = s.againArgs(program, verb, args...)
+	if !ok && program == kept {
+		cmd.Err = fmt.Errorf("%s was changed since slipway put it there, so it is not run", kept)
+	}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd
+}
+
+func (s *System) againArgs(program, verb string, args ...string) []string {
+	return slices.Concat([]string{program}, s.Program[1:], []string{verb, "--home", s.Home}, args)
 }
 
 // startArgv runs `slipway restore-exec ID` in a session of its own; that program becomes the neighbour. The pipe tells
@@ -126,6 +135,9 @@ func (s *System) startArgv(r record.Record, env []string, a *attempt) error {
 	var flags []string
 	if env != nil {
 		flags = []string{"--keep-environment"}
+	}
+	if s.ChangedPrograms {
+		flags = append(flags, "--changed-program")
 	}
 	cmd := s.again("restore-exec", append(flags, r.ID)...)
 	if env != nil {

@@ -2,10 +2,8 @@ package neighbor
 
 import (
 	"bytes"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,65 +12,86 @@ import (
 	"slipway/installer/process"
 )
 
-// capture decides how a server would be stopped and brought back: channel, or the reason why not, and what would not
-// come back exactly. The gentlest way first.
-func (s *System) capture(server *Server) (channel record.Channel, refusal string, missing []string) {
+// capture decides how a server would be stopped and brought back: the channel, or the reason why not. The gentlest way
+// first.
+func (s *System) capture(server *Server) (channel record.Channel, refusal string) {
 	k := server.kind
 	if k.unload != nil {
 		if len(server.Models) == 0 {
-			return "", "it holds no model, so there is nothing to stop", nil
+			return "", "it holds no model, so there is nothing to stop"
 		}
-		return record.ChannelUnload, "", nil
+		return record.ChannelUnload, ""
 	}
 	switch server.Starter.Type {
 	case "launchd", "brew":
 		if server.Starter.Plist == "" {
-			return "", "launchd keeps it running under the label " + plain(server.Starter.Name) + ", and does not say from which file: stop it with `launchctl bootout " + s.domain() + "/" + plain(server.Starter.Name) + "`", nil
+			return "", "launchd keeps it running under the label " + plain(server.Starter.Name) + ", and does not say from which file: stop it with `launchctl bootout " + s.domain() + "/" + plain(server.Starter.Name) + "`"
 		}
 		if server.Starter.Type == "brew" {
-			return record.ChannelBrew, "", nil
+			return record.ChannelBrew, ""
 		}
-		return record.ChannelLaunchd, "", nil
+		return record.ChannelLaunchd, ""
 	case "systemd":
 		if server.Starter.system {
-			return "", "systemd keeps it running as " + plain(server.Starter.Name) + ", which only root may stop: `sudo systemctl stop " + plain(server.Starter.Name) + "`", nil
+			return "", "systemd keeps it running as " + plain(server.Starter.Name) + ", which only root may stop: `sudo systemctl stop " + plain(server.Starter.Name) + "`"
+		}
+		if server.Starter.shared {
+			return "", "it runs inside the systemd unit " + plain(server.Starter.Name) + ", whose main process is another one: stop it where it was started, and start it there afterwards"
 		}
 		if s.Systemctl == "" {
-			return "", "systemd keeps it running as " + plain(server.Starter.Name) + ", and systemctl is not there", nil
+			return "", "systemd keeps it running as " + plain(server.Starter.Name) + ", and systemctl is not there"
 		}
-		return record.ChannelSystemd, "", nil
+		return record.ChannelSystemd, ""
 	case "app":
 		if k.socket != "" {
-			return record.ChannelApp, "", nil
+			return record.ChannelApp, ""
 		}
-		return "", "it belongs to " + plain(filepath.Base(server.Starter.Name)) + ", which would start it again: quit it there, and open it again afterwards", nil
+		return "", "it belongs to " + plain(filepath.Base(server.Starter.Name)) + ", which would start it again: quit it there, and open it again afterwards"
 	case "supervisor":
-		return "", "it was started by " + plain(server.Starter.Name) + " (pid " + strconv.Itoa(server.Starter.PID) + "), which may start it again: stop it there, and start it there afterwards", nil
+		return "", "it was started by " + plain(server.Starter.Name) + " (pid " + strconv.Itoa(server.Starter.PID) + "), which may start it again: stop it there, and start it there afterwards"
 	}
 	_, problem := replay(server.details)
 	if problem != "" {
-		return "", problem, nil
+		return "", problem
 	}
 	if server.details.Cwd == "" && k.needsFolder {
-		return "", "its working folder cannot be read, and it needs it", nil
+		return "", "its working folder cannot be read, and it needs it"
 	}
 	if server.details.Cwd == "" && folderNeeded(server.details, k) {
-		return "", "its working folder is gone or cannot be read, and its arguments depend on it", nil
+		return "", "its working folder is gone or cannot be read, and its arguments depend on it"
 	}
 	if server.details.Env == nil {
-		return "", "its environment cannot be read", nil
+		return "", "its environment cannot be read"
 	}
-	for _, name := range secretNames(server.details.Env) {
-		if slices.ContainsFunc(k.variables, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-			if strings.HasPrefix(name, "HF_") {
-				missing = append(missing, name+" (a secret, which slipway does not write down)")
-				continue
-			}
-			return "", "its variable " + plain(name) + " is a secret that slipway does not write down, so after a crash it would come back without it", nil
-		}
+	return record.ChannelArgv, ""
+}
+
+// losses says what of a server cannot be kept for its return, and what would differ without harm. A server with losses is
+// stopped only where a person has accepted them. Names only: values may be secrets.
+func (s *System) losses(server *Server) (losses, missing []string) {
+	if server.Channel == record.ChannelUnload && server.kind.losses != nil {
+		return server.kind.losses(server.Models), nil
+	}
+	if server.Channel != record.ChannelArgv {
+		return nil, nil // its manager starts it with what the manager knows
+	}
+	d := server.details
+	_, names := splitEnvironment(d.Env)
+	missed, harmless := lost(names)
+	if len(missed) > 0 {
+		losses = append(losses, "the values of "+strings.Join(missed, ", ")+" are not written down: the small watcher keeps them in memory, and without it they are lost")
+	}
+	if secrets := secretArguments(d.Argv); len(secrets) > 0 {
+		losses = append(losses, "its command line holds what looks like a secret ("+strings.Join(secrets, ", ")+"), which would lie in slipway's record, readable by you only, until it is back")
+	}
+	if d.Cwd == "" {
+		losses = append(losses, "its working folder is gone or cannot be read, so it would come back in your home folder")
 	}
 	missing = append(missing, "it has no terminal, and its output goes to a log file in slipway's home")
-	return record.ChannelArgv, "", missing
+	if len(harmless) > 0 {
+		missing = append(missing, "without the watcher also no "+strings.Join(harmless, ", "))
+	}
+	return losses, missing
 }
 
 // replay finds the program to execute so that the same server starts, or says why that is not possible.
@@ -190,53 +209,4 @@ func folderNeeded(d process.Details, k *kind) bool {
 		}
 	}
 	return false
-}
-
-// kept are the variables whose values go into a record: where programs and models are found and how text is written.
-// Everything else keeps its name only.
-var (
-	kept       = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "PYTHONUNBUFFERED", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"}
-	keptPrefix = []string{"LC_", "HF_", "MTPLX_", "OLLAMA_", "OMLX_", "RAPID_", "QMLX_", "VLLM_", "LLAMA_", "GGML_", "DS4_", "MLX_", "SLIPWAY_", "DYLD_FALLBACK_"}
-)
-
-// splitEnvironment keeps allow-listed values and only the names of all others. A secret's name wins over every list,
-// and so does a value with a password in a URL.
-func splitEnvironment(env []string) (values map[string]string, names []string) {
-	values = map[string]string{}
-	for _, entry := range env {
-		name, value, ok := strings.Cut(entry, "=")
-		if !ok || name == "" {
-			continue
-		}
-		listed := slices.Contains(kept, name) || slices.ContainsFunc(keptPrefix, func(p string) bool { return strings.HasPrefix(name, p) })
-		if listed && !record.Secret(name) && !holdsPassword(value) {
-			values[name] = value
-		} else {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return values, slices.Compact(names)
-}
-
-func holdsPassword(value string) bool {
-	if !strings.Contains(value, "://") {
-		return false
-	}
-	for word := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ' ' || r == ',' || r == ';' }) {
-		if u, err := url.Parse(word); err != nil || u.User != nil {
-			return true
-		}
-	}
-	return false
-}
-
-func secretNames(env []string) []string {
-	var names []string
-	for _, entry := range env {
-		if name, _, ok := strings.Cut(entry, "="); ok && record.Secret(name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

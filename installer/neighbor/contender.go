@@ -11,7 +11,7 @@ func (s Server) Contender(now time.Time) contention.Neighbor {
 	n := contention.Neighbor{
 		Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID, StartUS: s.identity.StartUS, BootID: s.identity.BootID, Exe: s.Exe,
 		Channel: string(s.Channel), State: string(s.Idle.State), StateSentence: s.Idle.Sentence(), IdleSeconds: s.Idle.IdleSeconds,
-		FootprintBytes: s.FootprintBytes, Refusal: s.Refusal, Missing: s.Missing,
+		FootprintBytes: s.FootprintBytes, Refusal: s.Refusal, Losses: s.Losses, Missing: s.Missing,
 	}
 	for _, m := range s.Models {
 		n.Models = append(n.Models, plain(m.ID))

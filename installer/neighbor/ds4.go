@@ -24,5 +24,4 @@ var ds4 = kind{
 	exactSockets: true,
 	signal:       syscall.SIGTERM, // clean; may write its KV checkpoint for some seconds
 	needsFolder:  true,            // metal/*.metal is found relative to it
-	variables:    []string{"DS4_"},
 }

@@ -26,6 +26,13 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("slipway does not stop %s: %s", e.Server.Name(), e.Why)
 }
 
+// LossError says that a server would not come back as it is, and that nobody has accepted that.
+type LossError struct{ Server Server }
+
+func (e *LossError) Error() string {
+	return fmt.Sprintf("%s is not stopped, because it might not come back as it is: %s (--accept-loss allows that)", e.Server.Name(), strings.Join(e.Server.Losses, "; "))
+}
+
 // StillRunningError says that a server was asked to end and has not ended. Nothing stronger follows.
 type StillRunningError struct {
 	Server Server

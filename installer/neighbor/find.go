@@ -293,10 +293,11 @@ func (s *System) decideChannel(ctx context.Context, server *Server) {
 		server.Refusal = "it belongs to another user"
 		return
 	}
-	server.Channel, server.Refusal, server.Missing = s.capture(server)
+	server.Channel, server.Refusal = s.capture(server)
 	if server.Refusal == "" && k.unload == nil && k.signal == 0 {
 		server.Channel, server.Refusal = "", "slipway knows no gentle way to stop it"
 	}
+	server.Losses, server.Missing = s.losses(server)
 }
 
 // errText is an error on one line, fit to print.

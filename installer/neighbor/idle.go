@@ -164,7 +164,7 @@ func (s *System) foreignClients(server Server, connections []process.Connection)
 		if len(c.ClientPIDs) > 0 {
 			name, gone = fmt.Sprintf("pid %d", c.ClientPIDs[0]), false
 			if id, err := process.Observe(c.ClientPIDs[0]); err == nil && id.Exe != "" {
-				name = fmt.Sprintf("%s (pid %d)", plain(filepath.Base(id.Exe)), id.PID)
+				name = fmt.Sprintf("%s (pid %d)", quoted(filepath.Base(id.Exe)), id.PID)
 			}
 		}
 		leaving = gone && (leaving || len(names) == 0)

@@ -43,8 +43,8 @@ type kind struct {
 	socket string
 	// needsFolder: it finds its own files relative to the working folder.
 	needsFolder bool
-	// variables are the prefixes of its own environment variables.
-	variables []string
+	// losses are the settings of loaded models that its way to load again cannot give back; nil: none.
+	losses func(models []record.Model) []string
 }
 
 // kinds in the order in which command lines are compared: the more specific first.

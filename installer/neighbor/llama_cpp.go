@@ -66,7 +66,7 @@ var llamaCPP = kind{
 		}
 		return ""
 	},
-	signal: syscall.SIGTERM, variables: []string{"LLAMA_", "GGML_", "HF_"},
+	signal: syscall.SIGTERM,
 }
 
 // llamaMetrics is the way where slots are off (501): two gauges of /metrics, there only with --metrics.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -30,9 +31,10 @@ var lmStudio = kind{
 	models: lmStudioModels,
 	idle:   lmStudioIdle,
 	unload: func(l *look, m record.Model) error {
-		return l.done("/api/v1/models/unload", map[string]any{"instance_id": m.ID})
+		return l.done(unloadPatience, "/api/v1/models/unload", map[string]any{"instance_id": m.ID})
 	},
-	load: lmStudioLoad,
+	load:   lmStudioLoad,
+	losses: lmStudioLosses,
 }
 
 func lmStudioModels(l *look) ([]record.Model, bool) {
@@ -57,7 +59,8 @@ func lmStudioModels(l *look) ([]record.Model, bool) {
 			if err != nil {
 				return nil, false
 			}
-			models = append(models, record.Model{ID: s, Settings: settings})
+			// The key stands for the path: an instance may carry any name, so that the name alone proves no model.
+			models = append(models, record.Model{ID: s, Path: name, Settings: settings})
 		}
 	}
 	return models, ok
@@ -76,7 +79,7 @@ func lmStudioIdle(l *look, t *test) {
 		t.isUnknown("only `lms ps` tells whether it works, which slipway does not run while looking")
 		return
 	}
-	out, err := l.run(l.foreign.lms, "ps", "--json")
+	out, err := l.run(10*time.Second, l.foreign.lms, "ps", "--json")
 	if err != nil {
 		t.isUnknown("lms ps: %v", err)
 		return
@@ -100,12 +103,34 @@ func lmStudioIdle(l *look, t *test) {
 	}
 }
 
+// lmsSettings are the load settings that /api/v1/models tells and for which `lms load` has an option (lms of 13 August 2026,
+// src/subcommands/load.ts). It has none for the others, and does not show a time to live.
+var lmsSettings = map[string]string{"context_length": "--context-length", "parallel": "--parallel"}
+
+func lmStudioLosses(models []record.Model) []string {
+	var losses []string
+	for _, m := range models {
+		var settings struct{ Config map[string]json.RawMessage }
+		json.Unmarshal(m.Settings, &settings)
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(settings.Config)) {
+			if lmsSettings[name] == "" {
+				names = append(names, variable(name))
+			}
+		}
+		if len(names) > 0 {
+			losses = append(losses, fmt.Sprintf("%s comes back with LM Studio's own defaults for %s", quoted(m.ID), strings.Join(names, ", ")))
+		}
+	}
+	return losses
+}
+
+// lmStudioLoad runs `lms load KEY`. The option --yes takes the best match of the key, which need not be the same model:
+// whether it is one is judged afterwards by the server's own list.
 func lmStudioLoad(l *look, m record.Model) error {
 	var settings struct {
 		Key    string
-		Config struct {
-			ContextLength int `json:"context_length"`
-		}
+		Config map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(m.Settings, &settings); err != nil || settings.Key == "" {
 		return fmt.Errorf("the record does not say how %s was loaded", plain(m.ID))
@@ -114,10 +139,12 @@ func lmStudioLoad(l *look, m record.Model) error {
 		return fmt.Errorf("the program lms is not there; load %s in LM Studio", plain(m.ID))
 	}
 	args := []string{"load", settings.Key, "--identifier", m.ID, "--yes"}
-	if settings.Config.ContextLength > 0 {
-		args = append(args, "--context-length", strconv.Itoa(settings.Config.ContextLength))
+	for _, name := range slices.Sorted(maps.Keys(lmsSettings)) {
+		if n, err := strconv.Atoi(string(settings.Config[name])); err == nil && n > 0 {
+			args = append(args, lmsSettings[name], strconv.Itoa(n))
+		}
 	}
-	_, err := l.run(l.foreign.lms, args...)
+	_, err := l.run(loadPatience, l.foreign.lms, args...)
 	return err
 }
 
@@ -132,9 +159,15 @@ func lmsIn(userHome string) string {
 	return ""
 }
 
+// A model takes its time: 100 GB come from a disk in minutes, and leave memory in seconds.
+const (
+	loadPatience   = 10 * time.Minute
+	unloadPatience = time.Minute
+)
+
 // run executes a neighbour's own tool.
-func (l *look) run(program string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, max(l.timeout, 10*time.Second))
+func (l *look) run(patience time.Duration, program string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(l.ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.WaitDelay = time.Second
@@ -145,10 +178,10 @@ func (l *look) run(program string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// done posts and demands success. A model takes its time to leave memory.
-func (l *look) done(path string, body map[string]any) error {
+// done posts and demands success.
+func (l *look) done(patience time.Duration, path string, body map[string]any) error {
 	patient := *l
-	patient.timeout = max(l.timeout, time.Minute)
+	patient.timeout = patience
 	r := patient.post(path, body)
 	if r.status != 200 {
 		if r.failed != nil {

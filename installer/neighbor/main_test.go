@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,9 +53,10 @@ func helper(home, verb string, args []string) int {
 	switch verb {
 	case "restore-exec":
 		var env []string
-		if len(args) > 1 && args[0] == "--keep-environment" {
+		if slices.Contains(args, "--keep-environment") {
 			env = os.Environ()
 		}
+		s.ChangedPrograms = slices.Contains(args, "--changed-program")
 		report := os.NewFile(3, "report")
 		if report == nil {
 			report = os.Stderr
@@ -85,7 +87,7 @@ func helper(home, verb string, args []string) int {
 			}
 			servers = append(servers, found...)
 		}
-		if _, err := s.Stop(ctx, servers, StopOptions{PlanDigest: "sha256:test"}); err != nil {
+		if _, err := s.Stop(ctx, servers, StopOptions{PlanDigest: "sha256:test", AcceptLoss: os.Getenv("TEST_ACCEPT_LOSS") != ""}); err != nil {
 			fmt.Println("refused:", err)
 			return 13
 		}

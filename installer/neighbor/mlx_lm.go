@@ -13,13 +13,13 @@ var mlxLM = kind{
 		return c.named("mlx_lm.server") || c.named("mlx_lm") && c.verb("server") ||
 			c.module("mlx_lm.server") || c.module("mlx_lm") && c.verb("server")
 	},
-	answers: mlxLMAnswers, idle: cannotTell, signal: syscall.SIGINT, variables: []string{"HF_"},
+	answers: mlxLMAnswers, idle: cannotTell, signal: syscall.SIGINT,
 }
 
 var dflash = kind{
 	id: "dflash", title: "dflash-serve", ports: []int{8080},
 	runs:    func(c command) bool { return c.named("dflash-serve") || c.module("dflash_mlx.serve", "dflash.serve") },
-	answers: mlxLMAnswers, idle: cannotTell, signal: syscall.SIGINT, variables: []string{"HF_"},
+	answers: mlxLMAnswers, idle: cannotTell, signal: syscall.SIGINT,
 }
 
 func mlxLMAnswers(l *look) bool {

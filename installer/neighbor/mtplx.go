@@ -87,8 +87,7 @@ var mtplx = kind{
 		}
 		return ""
 	},
-	signal:    syscall.SIGTERM, // not `mtplx stop`, which goes on to SIGKILL after 10 s
-	variables: []string{"MTPLX_", "HF_"},
+	signal: syscall.SIGTERM, // not `mtplx stop`, which goes on to SIGKILL after 10 s
 }
 
 // warm reads `warmup`, whose shape differs between versions: a flag, a word, or an object with one of these.

@@ -65,21 +65,29 @@ var ollama = kind{
 	// The scheduler waits until nobody uses the model: unloading never cuts a request, killing would, and a killed
 	// server comes back at once under its app.
 	unload: func(l *look, m record.Model) error {
-		return l.done("/api/generate", map[string]any{"model": m.ID, "keep_alive": 0})
+		return l.done(unloadPatience, "/api/generate", map[string]any{"model": m.ID, "keep_alive": 0})
 	},
 	load: func(l *look, m record.Model) error {
-		return l.done("/api/generate", map[string]any{"model": m.ID, "keep_alive": keepAlive(m.Settings)})
+		return l.done(loadPatience, "/api/generate", ollamaLoad(m))
 	},
 }
 
-// keepAlive is how long the model shall stay loaded again. The server does not tell the original value: one whose end
-// lay years ahead was asked to stay for good, all others get the server's default.
-func keepAlive(settings json.RawMessage) any {
+// ollamaLoad asks for the model without a prompt, with the window that it had. How long it shall stay is not told by the
+// server: a model whose end lay years ahead was asked to stay for good, all others get the server's default.
+func ollamaLoad(m record.Model) map[string]any {
+	body := map[string]any{"model": m.ID}
 	var s struct {
-		ExpiresAt time.Time `json:"expires_at"`
+		ExpiresAt     time.Time `json:"expires_at"`
+		ContextLength int       `json:"context_length"`
 	}
-	if json.Unmarshal(settings, &s) == nil && s.ExpiresAt.Year() > time.Now().Year()+10 {
-		return -1
+	if json.Unmarshal(m.Settings, &s) != nil {
+		return body
 	}
-	return "5m"
+	if s.ExpiresAt.Year() > time.Now().Year()+10 {
+		body["keep_alive"] = -1
+	}
+	if s.ContextLength > 0 {
+		body["options"] = map[string]any{"num_ctx": s.ContextLength}
+	}
+	return body
 }

@@ -41,7 +41,6 @@ var omlx = kind{
 		t.counter(r, "total_prompt_tokens")
 		t.counter(r, "total_completion_tokens")
 	},
-	signal:    syscall.SIGTERM,
-	socket:    "Library/Application Support/oMLX/control.sock",
-	variables: []string{"OMLX_", "HF_"},
+	signal: syscall.SIGTERM,
+	socket: "Library/Application Support/oMLX/control.sock",
 }

@@ -13,14 +13,14 @@ var rapidMLX = kind{
 		return (c.named("rapid-mlx", "rapid_mlx") || c.module("rapid_mlx", "rapid_mlx.cli", "vllm_mlx", "vllm_mlx.cli")) && c.verb("serve")
 	},
 	answers: rapidAnswers, models: healthModel, idle: rapidIdle,
-	signal: syscall.SIGTERM, variables: []string{"RAPID_", "VLLM_MLX_", "HF_"},
+	signal: syscall.SIGTERM,
 }
 
 var qmlx = kind{
 	id: "qmlx", title: "qMLX", ports: []int{8000, 8095},
 	runs:    func(c command) bool { return c.named("qmlx") && c.verb("serve") || c.module("qmlx") },
 	answers: rapidAnswers, models: healthModel, idle: rapidIdle,
-	signal: syscall.SIGTERM, variables: []string{"QMLX_", "VLLM_MLX_", "HF_"},
+	signal: syscall.SIGTERM,
 }
 
 func rapidAnswers(l *look) bool {

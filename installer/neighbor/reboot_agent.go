@@ -41,13 +41,18 @@ func (s *System) RebootAgentPath() string {
 	return filepath.Join(s.AgentFolder, s.agentLabel()+".plist")
 }
 
-// WriteRebootAgent writes the file. A file that is there already and is not ours is refused.
+// WriteRebootAgent writes the file, which names the restorer: that has to be there and right. A file that is there
+// already and is not ours is refused.
 func (s *System) WriteRebootAgent() error {
+	kept, ok := s.restorer()
+	if !ok {
+		return fmt.Errorf("%s is not the program that slipway put there, so nothing is going to start it", kept)
+	}
 	path := s.RebootAgentPath()
 	if err := s.ownAgent(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	b, err := plist.MarshalIndent(agent{Label: s.agentLabel(), ProgramArguments: s.again("restore").Args,
+	b, err := plist.MarshalIndent(agent{Label: s.agentLabel(), ProgramArguments: s.againArgs(kept, "restore"),
 		RunAtLoad: true, ProcessType: "Background"}, plist.XMLFormat, "\t")
 	if err != nil {
 		return err

@@ -213,6 +213,9 @@ func (l *look) ask(method, path string, body []byte) reply {
 // plain makes foreign text fit to print: only printable characters, on one line, at most 80 of them.
 func plain(s string) string { return printable(s, 80) }
 
+// quoted is plain in quotation marks: a name must not be taken for a part of the sentence around it.
+func quoted(s string) string { return strconv.Quote(plain(s)) }
+
 // printable is plain for text of which most is ours, such as an error with a path in it.
 func printable(s string, most int) string {
 	var b strings.Builder

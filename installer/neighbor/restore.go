@@ -45,6 +45,9 @@ func outcome(r record.Record, result Result, format string, args ...any) Outcome
 // Pending lists what waits to be restored, and what cannot be read. It changes nothing: for status and doctor.
 func (s *System) Pending() ([]Outcome, error) {
 	records, damaged := s.folder().List()
+	if list := unsafeFolder(damaged); list != nil {
+		return list, nil
+	}
 	holders, err := s.folder().Holders(true)
 	if err != nil {
 		return nil, err
@@ -56,11 +59,11 @@ func (s *System) Pending() ([]Outcome, error) {
 		case starting:
 			list = append(list, outcome(r, Waiting, "%s is being started again.", nameOf(r)))
 		case r.State == record.StateFailed:
-			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try once more.", nameOf(r), printable(r.Why, 400)))
+			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try once more.%s", nameOf(r), printable(r.Why, 400), s.foreseen(r)))
 		case len(holders) > 0:
 			list = append(list, outcome(r, Held, "%s is stopped while slipway runs (pid %d).", nameOf(r), holders[0].PID))
 		default:
-			list = append(list, outcome(r, Would, "%s was stopped by slipway and is not started again yet. Run `slipway restore`.", nameOf(r)))
+			list = append(list, outcome(r, Would, "%s was stopped by slipway and is not started again yet. Run `slipway restore`.%s", nameOf(r), s.foreseen(r)))
 		}
 	}
 	for _, err := range damaged {
@@ -70,13 +73,26 @@ func (s *System) Pending() ([]Outcome, error) {
 }
 
 func damagedOutcome(err error) Outcome {
+	if unsafe := new(record.UnsafeError); errors.As(err, &unsafe) {
+		return Outcome{Result: Failed, Sentence: printable(unsafe.Error(), 1000) + "."}
+	}
 	return Outcome{Result: Failed, Sentence: fmt.Sprintf("%s. The file is left as it is; start that server by hand and delete the file.", errText(err))}
+}
+
+// unsafeFolder is the one outcome where the records' folder cannot be believed at all.
+func unsafeFolder(damaged []error) []Outcome {
+	for _, err := range damaged {
+		if unsafe := new(record.UnsafeError); errors.As(err, &unsafe) {
+			return []Outcome{damagedOutcome(err)}
+		}
+	}
+	return nil
 }
 
 func nameOf(r record.Record) string {
 	name := plain(r.Title)
 	if len(r.Models) > 0 {
-		return fmt.Sprintf("%s with %s on port %d", name, plain(r.Models[0].ID), r.Port)
+		return fmt.Sprintf("%s with %s on port %d", name, quoted(r.Models[0].ID), r.Port)
 	}
 	return fmt.Sprintf("%s on port %d", name, r.Port)
 }
@@ -88,10 +104,19 @@ func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
 		return s.Pending()
 	}
 	records, damaged := s.folder().List()
+	if list := unsafeFolder(damaged); list != nil {
+		return list, nil
+	}
 	var list []Outcome
 	holders, err := s.folder().Holders(false)
 	if err != nil {
 		return nil, err
+	}
+	if len(records) > 0 { // what the next boot would run is looked at too, and put right
+		if err := s.installRestorer(); err != nil {
+			s.say("The program that restores after a reboot could not be kept: %s.", errText(err))
+		}
+		defer s.tidy()
 	}
 	for _, r := range records {
 		if len(holders) > 0 {
@@ -128,6 +153,7 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 		s.at("situation")
 		switch now.state {
 		case backAgain, neverWent:
+			differs := s.differences(r, now)
 			if err := s.forget(id); err != nil {
 				return outcome(r, Failed, "%s runs, but its record cannot be removed: %s.", nameOf(r), errText(err))
 			}
@@ -135,7 +161,7 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 			if now.state == neverWent {
 				return outcome(r, KeptRunning, "%s was never stopped.", nameOf(r))
 			}
-			o := outcome(r, Restored, "%s runs again (pid %d).", nameOf(r), now.pid)
+			o := outcome(r, Restored, "%s runs again (pid %d).%s", nameOf(r), now.pid, differs)
 			if attempt != nil {
 				o.Log = attempt.log
 			}
@@ -144,6 +170,9 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 			return outcome(r, PortTaken, "%s is not started again: %s. Its record is kept; free the port and run `slipway restore`.", nameOf(r), now.why)
 		case absent:
 			if attempt == nil {
+				if s.programChanged(r) {
+					return s.notUnasked(r)
+				}
 				if attempt, err = s.start(ctx, r, env); err != nil {
 					return s.failed(r, errText(err))
 				}
@@ -211,6 +240,8 @@ func (s *System) situation(ctx context.Context, r record.Record, begun time.Time
 		switch {
 		case k.models == nil || sameModels(r.Models, server.Models):
 			return situation{state: backAgain, pid: server.PID}
+		case r.Channel == record.ChannelUnload && anotherModel(r.Models, server.Models):
+			return situation{state: inTheWay, pid: server.PID, why: fmt.Sprintf("%s holds another model under that name", server.Name())}
 		case r.Channel == record.ChannelUnload:
 			return situation{state: absent, pid: server.PID, why: "does not hold its model"}
 		case len(server.Models) == 0:
@@ -233,6 +264,13 @@ func (s *System) situation(ctx context.Context, r record.Record, begun time.Time
 		return situation{state: inTheWay, why: fmt.Sprintf("%s has its port", found[0].Name())}
 	}
 	return situation{state: absent, why: "is not started yet"}
+}
+
+// anotherModel tells whether one of the wanted names stands for something else.
+func anotherModel(wanted, loaded []record.Model) bool {
+	return slices.ContainsFunc(wanted, func(w record.Model) bool {
+		return slices.ContainsFunc(loaded, func(m record.Model) bool { return m.ID == w.ID }) && !sameModels([]record.Model{w}, loaded)
+	})
 }
 
 // oldProcess: the recorded process itself still runs.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -54,6 +55,9 @@ func (s *System) restoreExec(id string, env []string) error {
 	if taken, err := process.Listened(context.Background(), r.Port); err != nil || taken {
 		return fmt.Errorf("port %d is taken", r.Port)
 	}
+	if s.programChanged(r) {
+		return fmt.Errorf("its program is another file than the one that was stopped")
+	}
 	if err := os.Chdir(r.Cwd); err != nil {
 		if r.CwdNeeded {
 			return fmt.Errorf("its working folder is gone, and its arguments depend on it: make the folder again, or start the server by hand")
@@ -61,9 +65,13 @@ func (s *System) restoreExec(id string, env []string) error {
 		if err := os.Chdir(s.UserHome); err != nil {
 			return err
 		}
+		fmt.Fprintf(os.Stderr, "slipway: its working folder %q is gone, so it starts in %q\n", r.Cwd, s.UserHome)
 	}
 	if env == nil {
 		env = []string{}
+		if missed, _ := lost(r.EnvNames); len(missed) > 0 {
+			fmt.Fprintf(os.Stderr, "slipway: it starts without the variables %s, whose values nobody kept\n", strings.Join(missed, ", "))
+		}
 		for name, value := range r.Env {
 			env = append(env, name+"="+value)
 		}

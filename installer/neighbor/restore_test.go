@@ -307,7 +307,19 @@ func TestServerOfOursTakesTheHoldOver(t *testing.T) {
 func TestRebootAgentIsAPlistForThisHomeOnly(t *testing.T) {
 	s := newSystem(t)
 	s.AgentFolder = filepath.Join(t.TempDir(), "Library", "LaunchAgents")
-	s.Home, s.Program = filepath.Join(t.TempDir(), "я <home> & co"), []string{"/Applications/A & B/slipway"}
+	s.Home, s.Program = filepath.Join(t.TempDir(), "я <home> & co"), []string{filepath.Join(t.TempDir(), "A & B slipway")}
+	if err := os.Mkdir(s.Home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.Program[0], []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if s.WriteRebootAgent() == nil {
+		t.Error("the file was written without a program to start")
+	}
+	if err := s.installRestorer(); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.WriteRebootAgent(); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +332,7 @@ func TestRebootAgentIsAPlistForThisHomeOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := got["ProgramArguments"].([]any)
-	if len(args) != 4 || args[0] != s.folder().Path(restorer) || args[1] != "restore" || args[3] != s.Home || got["RunAtLoad"] != true || got["KeepAlive"] != false {
+	if len(args) != 4 || args[0] != s.folder().Path(record.Restorer) || args[1] != "restore" || args[3] != s.Home || got["RunAtLoad"] != true || got["KeepAlive"] != false {
 		t.Errorf("%+v", got)
 	}
 	if err := s.WriteRebootAgent(); err != nil {
@@ -376,7 +388,7 @@ func TestRestorerIsCopiedFromAnotherVolumeAndOutlivesItsSource(t *testing.T) {
 	}
 	os.Remove(source)
 	cmd := s.again("restore")
-	if err := cmd.Run(); err != nil || cmd.Path != s.folder().Path(restorer) {
+	if err := cmd.Run(); err != nil || cmd.Path != s.folder().Path(record.Restorer) {
 		t.Errorf("%s: %v", cmd.Path, err)
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(cmd.Path)); len(entries) != 1 {

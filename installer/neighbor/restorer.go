@@ -1,60 +1,36 @@
 package neighbor
 
 import (
-	"errors"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"slipway/installer/neighbor/record"
 )
 
-// restorer is a copy of this program beside the records, there as long as a record is. What restores must not depend
-// on the program that stopped: `go run` removes that as soon as it ends, and a person may move or replace it.
-const restorer = "slipway"
+// The restorer is a copy of this program beside the records, there as long as a record is. What restores must not depend
+// on the program that stopped: `go run` removes that as soon as it ends, and a person may move or replace it. It is run
+// only where its bytes are those of the program that runs now (record.Folder.HasRestorer).
 
-func (s *System) keepsRestorer() bool {
-	_, err := os.Stat(s.folder().Path(restorer))
-	return err == nil
+// ownSum is the digest of this program's own bytes, read once: what an upgrade puts under the same name later is another
+// program.
+func (s *System) ownSum() (record.Sum, error) {
+	s.own.Do(func() { s.ownIs, s.ownErr = record.SumOf(s.Program[0]) })
+	return s.ownIs, s.ownErr
 }
 
-// installRestorer puts the copy there: a hard link where possible, else the bytes, under its name only when whole.
+// restorer is the path of the copy, where it may be run.
+func (s *System) restorer() (string, bool) {
+	path := s.folder().Path(record.Restorer)
+	sum, err := s.ownSum()
+	return path, err == nil && s.folder().HasRestorer(sum)
+}
+
+// installRestorer puts the copy there. Another version's copy, or anything else under that name, is replaced.
 func (s *System) installRestorer() error {
-	path := s.folder().Path(restorer)
-	if s.keepsRestorer() || s.Program[0] == path {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	if err := os.Link(s.Program[0], path); err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	from, err := os.Open(s.Program[0])
+	sum, err := s.ownSum()
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	to, err := os.CreateTemp(filepath.Dir(path), ".slipway-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(to.Name())
-	_, err = io.Copy(to, from)
-	if err == nil {
-		err = to.Chmod(0o700)
-	}
-	if err == nil {
-		err = to.Sync()
-	}
-	if closeErr := to.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(to.Name(), path)
-	}
-	return err
+	return s.folder().PutRestorer(s.Program[0], sum)
 }
 
 // forget deletes a record whose neighbour is back, and with the last record what was kept for the sake of all.
@@ -62,11 +38,16 @@ func (s *System) forget(id string) error {
 	if err := s.folder().Delete(id); err != nil {
 		return err
 	}
+	s.tidy()
+	return nil
+}
+
+// tidy removes what is kept for the sake of records once there is none.
+func (s *System) tidy() {
 	if records, damaged := s.folder().List(); len(records)+len(damaged) == 0 {
 		s.RemoveRebootAgent()
-		os.Remove(s.folder().Path(restorer))
+		os.Remove(s.folder().Path(record.Restorer))
 	}
-	return nil
 }
 
 // Folder is where the records of this home lie.

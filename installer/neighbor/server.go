@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"slipway/installer/neighbor/record"
@@ -55,6 +56,7 @@ type Starter struct {
 	PID    int    `json:"pid,omitempty"`
 	Plist  string `json:"plist,omitempty"`
 	system bool   // a unit or daemon of the whole machine, which only root may stop
+	shared bool   // a unit that is more than this server, such as a terminal
 }
 
 // Server is one listener, as shown. It never holds arguments or environment: these may carry keys.
@@ -77,7 +79,9 @@ type Server struct {
 	// Channel is how it would be stopped and brought back; empty where slipway would not, and Refusal says why.
 	Channel record.Channel `json:"channel"`
 	Refusal string         `json:"refusal"`
-	// Missing is what would not come back exactly as it was, and does not stand in the way.
+	// Losses are what cannot be kept for its return: it is stopped only where a person accepts them. Missing would not
+	// come back exactly as it was either, and does not stand in the way.
+	Losses  []string `json:"losses"`
 	Missing []string `json:"missing"`
 
 	identity process.Identity
@@ -96,7 +100,7 @@ func (s Server) Stoppable() bool { return s.Channel != "" && s.Refusal == "" }
 func (s Server) Name() string {
 	title := s.Title
 	if s.kind == nil && s.Exe != "" {
-		title = plain(filepath.Base(s.Exe))
+		title = quoted(filepath.Base(s.Exe))
 	}
 	if s.PID == 0 {
 		return fmt.Sprintf("%s on port %d", title, s.Port)
@@ -117,11 +121,17 @@ type System struct {
 	// ExtraPorts are looked at beside the kinds' own: the one that slipway wants, for instance.
 	ExtraPorts []int
 	Timing     Timing
+	// ChangedPrograms lets a neighbour be started by a program file that is another one than was stopped.
+	ChangedPrograms bool
 	// Say gets one sentence a step, for people. It may be nil.
 	Say func(string)
 
 	step func(name string) // test seam: called at each step of stop and restore
 	ours localPorts
+
+	own    sync.Once // ownSum
+	ownIs  record.Sum
+	ownErr error
 }
 
 // Timing is how long things may take. Values and reasons: DefaultTiming.
@@ -144,6 +154,16 @@ type Timing struct {
 // 15 s for launchctl (error 5 lasts about 5 s after a bootout).
 var DefaultTiming = Timing{Request: time.Second, Drain: 5 * time.Second, Wedged: 10 * time.Second, Samples: 3, Span: 15 * time.Second, Exit: 30 * time.Second,
 	Respawn: 2 * time.Second, Load: 10 * time.Minute, Signal: time.Minute, Poll: 250 * time.Millisecond, Services: 15 * time.Second}
+
+// IdleFor demands idleness over a longer span than the default; a shorter one stays the default. The samples lie no
+// further apart than before.
+func (t Timing) IdleFor(span time.Duration) Timing {
+	if span > t.Span {
+		apart := t.Span / time.Duration(max(t.Samples-1, 1))
+		t.Samples, t.Span = int((span+apart-1)/apart)+1, span
+	}
+	return t
+}
 
 // LookTiming is for showing only: 3 samples, a second apart.
 func LookTiming(t Timing) Timing {

@@ -34,5 +34,5 @@ var slipwayServer = kind{
 		t.zero(r, "active")
 		t.zero(r, "queued")
 	},
-	signal: syscall.SIGTERM, variables: []string{"SLIPWAY_"},
+	signal: syscall.SIGTERM,
 }

@@ -24,8 +24,8 @@ func (s *System) starterOf(ctx context.Context, d process.Details) Starter {
 	if bundle := bundleOf(d.Exe); bundle != "" {
 		return Starter{Type: "app", Name: bundle}
 	}
-	if unit, system, ok := systemdUnit(d.PID); ok {
-		return Starter{Type: "systemd", Name: unit, system: system}
+	if starter, ok := s.systemdStarter(ctx, cgroupOf(d.PID), d.PID); ok {
+		return starter
 	}
 	return parentStarter(d)
 }
@@ -101,35 +101,56 @@ func interactive(d process.Details) bool {
 	return len(d.Argv) > 0
 }
 
-// systemdUnit reads the unit from the process's control group: the last ".service" of the path. Scopes are terminals
-// and sessions. Linux only.
-func systemdUnit(pid int) (unit string, system, ok bool) {
+// cgroupOf is the control group of a process, in the kernel's words; empty off Linux.
+func cgroupOf(pid int) string {
 	if runtime.GOOS != "linux" {
-		return "", false, false
+		return ""
 	}
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
 	if err != nil {
-		return "", false, false
+		return ""
 	}
-	return unitOf(string(b))
+	return string(b)
 }
 
+// systemdStarter finds the unit behind a control group. A terminal or a desktop may be a unit too, with everything that a
+// person started in it: only a unit whose main process is the server is the server's.
+func (s *System) systemdStarter(ctx context.Context, cgroup string, pid int) (Starter, bool) {
+	unit, system, ok := unitOf(cgroup)
+	if !ok {
+		return Starter{}, false
+	}
+	starter := Starter{Type: "systemd", Name: unit, system: system}
+	if system || s.Systemctl == "" {
+		return starter, true // refused in either case
+	}
+	out, err := s.service(ctx, s.Systemctl, "--user", "show", "--property=MainPID", "--", unit)
+	main, found := strings.CutPrefix(strings.TrimSpace(string(out)), "MainPID=")
+	if err != nil || !found || main != strconv.Itoa(pid) {
+		starter.shared = true
+	}
+	return starter, true
+}
+
+// unitOf reads the innermost unit of a control group: a ".service", if no ".scope" or ".slice" lies deeper. A scope is a
+// terminal or a session, a slice only a share. Folders below the unit are its own.
 func unitOf(cgroup string) (unit string, system, ok bool) {
 	for line := range strings.Lines(cgroup) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 || parts[0] != "0" && parts[1] != "name=systemd" {
+		if len(parts) != 3 || (parts[0] != "0" || parts[1] != "") && parts[1] != "name=systemd" {
 			continue
 		}
 		folders := strings.Split(parts[2], "/")
-		last := folders[len(folders)-1]
-		if !strings.HasSuffix(last, ".service") {
+		i := len(folders) - 1
+		for i >= 0 && !strings.HasSuffix(folders[i], ".service") && !strings.HasSuffix(folders[i], ".scope") && !strings.HasSuffix(folders[i], ".slice") {
+			i--
+		}
+		// The user's own manager holds everything that has no unit of its own.
+		if i < 0 || !strings.HasSuffix(folders[i], ".service") || strings.HasPrefix(folders[i], "user@") {
 			continue
 		}
-		user := slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(f, "user@") })
-		if strings.HasPrefix(last, "user@") {
-			continue // the user's own manager, which holds everything that has no unit
-		}
-		return last, !user, true
+		user := slices.ContainsFunc(folders[:i], func(f string) bool { return strings.HasPrefix(f, "user@") })
+		return folders[i], !user, true
 	}
 	return "", false, false
 }

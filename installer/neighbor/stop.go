@@ -17,13 +17,15 @@ type StopOptions struct {
 	PlanDigest string // the plan that named the servers
 	// Holder, where set, is for whom neighbours stay stopped beside the calling process.
 	Holder process.Identity
+	// AcceptLoss lets a server be stopped of which not everything can be kept (Server.Losses).
+	AcceptLoss bool
 	// RebootAgent lets a file be written to AgentFolder that restores once after a reboot. It lies outside
 	// slipway's home, so it needs a consent of its own.
 	RebootAgent bool
 }
 
 // Stop stops the servers one by one, if all of them are idle; if one is not, none is stopped. The records of those that
-// are stopped stay on disk until each is restored. Errors: *RefusedError, *NotIdleError, *StillRunningError,
+// are stopped stay on disk until each is restored. Errors: *RefusedError, *LossError, *NotIdleError, *StillRunningError,
 // *RespawnedError, *StopError; on an error those that were stopped before are restored at once.
 //
 // The order of the steps is the promise: hold, record, watcher, last check, mark, signal, exit. Killed at any of them,
@@ -32,6 +34,9 @@ func (s *System) Stop(ctx context.Context, servers []Server, opt StopOptions) ([
 	for _, server := range servers {
 		if !server.Stoppable() {
 			return nil, &RefusedError{Server: server, Why: server.Refusal}
+		}
+		if len(server.Losses) > 0 && !opt.AcceptLoss {
+			return nil, &LossError{Server: server}
 		}
 	}
 	last, err := s.proveAll(ctx, servers)
@@ -97,7 +102,10 @@ func (s *System) stopOne(ctx context.Context, server Server, before proof, opt S
 		}
 	}
 	s.at("held")
-	r := s.newRecord(server, before.idle, opt.PlanDigest)
+	r, err := s.newRecord(server, before.idle, opt.PlanDigest)
+	if err != nil {
+		return failed("reading its program", err)
+	}
 	if err := folder.Write(r); err != nil {
 		return failed("writing the restore record", err)
 	}
@@ -245,7 +253,7 @@ func anyModel(wanted, loaded []record.Model) bool {
 	return false
 }
 
-func (s *System) newRecord(server Server, idle Idle, digest string) record.Record {
+func (s *System) newRecord(server Server, idle Idle, digest string) (record.Record, error) {
 	d := server.details
 	values, names := splitEnvironment(d.Env)
 	r := record.Record{
@@ -260,8 +268,13 @@ func (s *System) newRecord(server Server, idle Idle, digest string) record.Recor
 	case record.ChannelArgv:
 		program, _ := replay(d)
 		r.Program, r.Argv = program, replayArgv(d, program)
-		if r.Cwd == "" { // gone already, and not needed
-			r.Cwd = s.UserHome
+		sum, err := record.SumOf(program)
+		if err != nil {
+			return r, err
+		}
+		r.ProgramSHA256 = sum.String()
+		if r.Cwd == "" { // gone already, not needed, and accepted
+			r.Cwd, r.CwdGone = s.UserHome, true
 		}
 	case record.ChannelLaunchd, record.ChannelBrew:
 		r.Label, r.Plist = server.Starter.Name, server.Starter.Plist
@@ -270,7 +283,7 @@ func (s *System) newRecord(server Server, idle Idle, digest string) record.Recor
 	case record.ChannelApp:
 		r.Bundle, r.Socket = server.Starter.Name, s.UserHome+"/"+server.kind.socket
 	}
-	return r
+	return r, nil
 }
 
 func recordID(server Server) string {

@@ -27,5 +27,5 @@ var vllmMLX = kind{
 		t.zero(r, "num_waiting")
 		t.counter(r, "total_requests_processed")
 	},
-	signal: syscall.SIGTERM, variables: []string{"VLLM_MLX_", "VLLM_", "HF_"},
+	signal: syscall.SIGTERM,
 }

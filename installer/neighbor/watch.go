@@ -51,6 +51,9 @@ func (s *System) WatchRestore(ctx context.Context, id string, in io.Reader, out 
 		return err
 	}
 	defer lock.Close()
+	if _, err := s.ownSum(); err != nil { // now, while the file is what runs
+		return err
+	}
 	var env []string
 	if err := json.NewDecoder(io.LimitReader(in, 8<<20)).Decode(&env); err != nil {
 		return fmt.Errorf("the neighbour's environment did not arrive: %w", err)

@@ -20,6 +20,10 @@ type Request struct {
 	InPlace bool `json:"in_place,omitempty"`
 	// AllowStop names the kinds of other servers that may be stopped, sorted, with commas between.
 	AllowStop string `json:"allow_stop,omitempty"`
+	// AcceptLoss lets one of them be stopped of which not everything can be kept for its return.
+	AcceptLoss bool `json:"accept_loss,omitempty"`
+	// IdleForS is how many seconds they have to be seen idle before they are stopped; 0: the least, which is 15.
+	IdleForS int `json:"idle_for_s,omitempty"`
 }
 
 // Decisions is everything that a plan rests on and its digest covers.

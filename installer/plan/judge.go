@@ -42,6 +42,7 @@ type World struct {
 
 	StopsDone    bool   // every server that the plan stops is stopped, or gone
 	StopsProblem string // why one of them cannot be stopped now; empty when it can
+	StopsFix     string // what a person can do about that; empty: wait, or go around it
 	StopLines    string // who is stopped, in words that a person has to see
 	Contended    string // whose memory our server would need, and the ways around; empty when nobody's
 	PortWays     string // ways around the owner of the port, where it is a server that slipway knows
@@ -167,7 +168,7 @@ func Judge(p Plan, w World) Standing {
 	}
 	if len(d.Stops) > 0 && !w.StopsDone && w.StopsProblem != "" {
 		block(StopsAction, Blocker{Kind: StopBlocked, Sentence: w.StopsProblem,
-			Fix: "Wait until it is idle, use another port, or stop it yourself; slipway leaves it alone.", Command: []string{"slipway", "neighbors"}})
+			Fix: orWords(w.StopsFix, "Wait until it is idle, use another port, or stop it yourself; slipway leaves it alone."), Command: []string{"slipway", "neighbors"}})
 	}
 	leaves := !w.StopsDone && d.StopsHolderOf(d.Request.Port, 0)
 	if d.Request.Launch && !w.ServerRunning && w.PortTaken && !leaves {

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"slipway/installer/neighbor/contention"
 )
 
 // StoppedServer is somebody else's server that a plan stops and that comes back when our server ends. It is named by its
@@ -41,7 +43,7 @@ func stopsAction(d Decisions) Action {
 	for _, s := range d.Stops {
 		name := fmt.Sprintf("%s (pid %d, port %d)", s.Title, s.PID, s.Port)
 		a.Touches.Processes = append(a.Touches.Processes, name)
-		models := strings.Join(s.Models, ", ")
+		models := contention.Quoted(s.Models)
 		if s.Channel == "unload" {
 			sentences = append(sentences, fmt.Sprintf("Ask %s to unload %s, and load it again when slipway stops.", name, models))
 			continue

@@ -21,7 +21,7 @@ func TestStopIsItsOwnConsentAndComesBeforeTheLaunch(t *testing.T) {
 	if len(stop.Consent) != 1 || stop.Consent[0] != Stop {
 		t.Errorf("consent %v", stop.Consent)
 	}
-	if !strings.Contains(stop.Sentence, "MTPLX (pid 812, port 8000) with X") || !strings.Contains(stop.Undo, "restore") {
+	if !strings.Contains(stop.Sentence, "MTPLX (pid 812, port 8000) with \"X\"") || !strings.Contains(stop.Undo, "restore") {
 		t.Errorf("sentence %q, undo %q", stop.Sentence, stop.Undo)
 	}
 }

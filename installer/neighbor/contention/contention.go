@@ -5,6 +5,7 @@ package contention
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,6 +28,7 @@ type Neighbor struct {
 	IdleSeconds    *float64 `json:"idle_seconds"`
 	FootprintBytes int64    `json:"footprint_bytes"` // 0: not known
 	Refusal        string   `json:"refusal"`
+	Losses         []string `json:"losses"` // what cannot be kept for its return
 	Missing        []string `json:"missing"`
 }
 
@@ -170,7 +172,7 @@ func StopLine(n Neighbor) string {
 	case n.State != "":
 		about = append(about, n.State)
 	}
-	models := strings.Join(n.Models, ", ")
+	models := Quoted(n.Models)
 	if n.Channel == "unload" {
 		return fmt.Sprintf("Will ask %s (%s) to unload %s and load it again when slipway stops.", n.Title, strings.Join(about, ", "), models)
 	}
@@ -178,6 +180,15 @@ func StopLine(n Neighbor) string {
 		about = append(about, "model "+models)
 	}
 	return fmt.Sprintf("Will stop %s (%s) and start it again when slipway stops.", n.Title, strings.Join(about, ", "))
+}
+
+// Quoted writes foreign names so that none can be taken for a part of the sentence around them.
+func Quoted(names []string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, strconv.Quote(name))
+	}
+	return strings.Join(all, ", ")
 }
 
 // Choose splits conflicts by what was allowed (kinds by --allow-stop, or all by a plan's digest): those to stop, and the

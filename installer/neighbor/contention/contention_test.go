@@ -75,10 +75,10 @@ func TestGentlerWaysComeFirst(t *testing.T) {
 }
 
 func TestHumanLine(t *testing.T) {
-	if got, want := StopLine(mtplx), "Will stop MTPLX (pid 812, started 10:02, idle 35 s, model X) and start it again when slipway stops."; got != want {
+	if got, want := StopLine(mtplx), "Will stop MTPLX (pid 812, started 10:02, idle 35 s, model \"X\") and start it again when slipway stops."; got != want {
 		t.Errorf("%q", got)
 	}
-	if got, want := StopLine(loads), "Will ask Ollama (pid 902, idle) to unload a, b and load it again when slipway stops."; got != want {
+	if got, want := StopLine(loads), "Will ask Ollama (pid 902, idle) to unload \"a\", \"b\" and load it again when slipway stops."; got != want {
 		t.Errorf("%q", got)
 	}
 }

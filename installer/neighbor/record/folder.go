@@ -28,7 +28,8 @@ func (f Folder) Path(name string) string {
 	return filepath.Join(f.Home, filepath.FromSlash(inHome), name)
 }
 
-// open enters the folder. With create it is made first; without, a missing folder is fs.ErrNotExist.
+// open enters the folder. With create it is made first; without, a missing folder is fs.ErrNotExist. Errors:
+// *UnsafeError where others could have put something there.
 func (f Folder) open(create bool) (*os.Root, error) {
 	home, err := os.OpenRoot(f.Home)
 	if err != nil {
@@ -39,6 +40,9 @@ func (f Folder) open(create bool) (*os.Root, error) {
 		if err := home.MkdirAll(inHome, 0o700); err != nil {
 			return nil, err
 		}
+	}
+	if err := f.onlyOurs(home); err != nil {
+		return nil, err
 	}
 	return home.OpenRoot(inHome)
 }
@@ -123,16 +127,12 @@ func readRecord(root *os.Root, id string) (Record, error) {
 		return Record{}, &InvalidError{ID: id, Why: "the ID is not a plain name"}
 	}
 	info, err := root.Lstat(id + ".json")
-	if err != nil {
-		return Record{}, err
-	}
-	var owner unix.Stat_t
-	switch err := unix.Lstat(filepath.Join(root.Name(), id+".json"), &owner); {
+	switch {
 	case err != nil:
 		return Record{}, err
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0:
 		return Record{}, &InvalidError{ID: id, Why: "others can write this file, so nothing in it is run"}
-	case int(owner.Uid) != os.Getuid():
+	case owner(info) != os.Getuid():
 		return Record{}, &InvalidError{ID: id, Why: "the file belongs to another user, so nothing in it is run"}
 	case info.Size() > maxRecordBytes:
 		return Record{}, &InvalidError{ID: id, Why: "the file is too large"}

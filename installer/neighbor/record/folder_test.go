@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 func valid() Record {
 	return Record{Schema: Schema, ID: "mtplx-8000-812-1", Server: "mtplx", Title: "MTPLX", Channel: ChannelArgv, PID: 812, StartUS: 1, BootID: "b",
-		Exe: "/x/mtplx", ExeInode: 3, Program: "/x/mtplx", Argv: []string{"mtplx", "serve"}, Cwd: "/", Env: map[string]string{"PATH": "/bin"},
+		Exe: "/x/mtplx", ExeInode: 3, Program: "/x/mtplx", ProgramSHA256: strings.Repeat("0", 64), Argv: []string{"mtplx", "serve"}, Cwd: "/", Env: map[string]string{"PATH": "/bin"},
 		Port: 8000, Models: []Model{{ID: "m"}}, State: StateRecorded, At: time.Now()}
 }
 
@@ -22,6 +23,7 @@ func TestRecordsThatCouldNotBeRestoredAreNotWritten(t *testing.T) {
 	for name, spoil := range map[string]func(*Record){
 		"no program":                func(r *Record) { r.Program = "" },
 		"a relative program":        func(r *Record) { r.Program = "mtplx" },
+		"no digest of the program":  func(r *Record) { r.ProgramSHA256 = "" },
 		"no arguments":              func(r *Record) { r.Argv = nil },
 		"a relative folder":         func(r *Record) { r.Cwd = "." },
 		"no port":                   func(r *Record) { r.Port = 0 },
@@ -37,14 +39,14 @@ func TestRecordsThatCouldNotBeRestoredAreNotWritten(t *testing.T) {
 		"systemd without its unit":  func(r *Record) { r.Channel = ChannelSystemd },
 		"unload without a model":    func(r *Record) { r.Channel, r.Models = ChannelUnload, nil },
 	} {
-		f := Folder{Home: t.TempDir()}
+		f := Folder{Home: privateHome(t)}
 		r := valid()
 		spoil(&r)
 		if invalid := new(InvalidError); !errors.As(f.Write(r), &invalid) {
 			t.Errorf("%s: it was written", name)
 		}
 	}
-	f := Folder{Home: t.TempDir()}
+	f := Folder{Home: privateHome(t)}
 	if err := f.Write(valid()); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +56,7 @@ func TestRecordsThatCouldNotBeRestoredAreNotWritten(t *testing.T) {
 }
 
 func TestUpdateDoesNotBringADeletedRecordBack(t *testing.T) {
-	f := Folder{Home: t.TempDir()}
+	f := Folder{Home: privateHome(t)}
 	if err := f.Write(valid()); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,7 @@ func TestUpdateDoesNotBringADeletedRecordBack(t *testing.T) {
 }
 
 func TestLockOfADeletedFileGuardsNothing(t *testing.T) {
-	f := Folder{Home: t.TempDir()}
+	f := Folder{Home: privateHome(t)}
 	first, err := f.Lock(LockName("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +96,7 @@ func TestLockOfADeletedFileGuardsNothing(t *testing.T) {
 }
 
 func TestHoldersAreTheLivingOnes(t *testing.T) {
-	f := Folder{Home: t.TempDir()}
+	f := Folder{Home: privateHome(t)}
 	cmd := exec.Command("sleep", "100")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -126,7 +128,7 @@ func TestHoldersAreTheLivingOnes(t *testing.T) {
 }
 
 func TestServerOfThisHomeHoldsByItsLock(t *testing.T) {
-	f := Folder{Home: t.TempDir()}
+	f := Folder{Home: privateHome(t)}
 	os.Mkdir(filepath.Join(f.Home, "run"), 0o700)
 	path := filepath.Join(f.Home, "run", "server.lock")
 	os.WriteFile(path, nil, 0o600)

@@ -59,35 +59,38 @@ type Evidence struct {
 
 // Record is one stopped neighbour.
 type Record struct {
-	Schema     int               `json:"schema"`
-	ID         string            `json:"id"`
-	Server     string            `json:"server"`
-	Title      string            `json:"title"`
-	Channel    Channel           `json:"channel"`
-	PID        int               `json:"pid"`
-	StartUS    int64             `json:"start_us"`
-	BootID     string            `json:"boot_id"`
-	Exe        string            `json:"exe"`
-	ExeInode   uint64            `json:"exe_ino"`
-	Program    string            `json:"program,omitempty"` // what is executed; Argv[0] is only its name
-	Argv       []string          `json:"argv"`
-	Cwd        string            `json:"cwd"`
-	CwdNeeded  bool              `json:"cwd_needed"` // arguments or program depend on the folder
-	Env        map[string]string `json:"env"`        // allow-listed values
-	EnvNames   []string          `json:"env_names"`  // names whose values are not kept
-	Label      string            `json:"launchd_label,omitempty"`
-	Plist      string            `json:"plist,omitempty"`
-	Unit       string            `json:"systemd_unit,omitempty"`
-	Bundle     string            `json:"bundle,omitempty"`
-	Socket     string            `json:"control_socket,omitempty"`
-	Address    string            `json:"address"` // loopback address at which it answers
-	Port       int               `json:"port"`
-	Models     []Model           `json:"models"`
-	Evidence   Evidence          `json:"evidence"`
-	PlanDigest string            `json:"plan_digest"`
-	State      State             `json:"state"`
-	Why        string            `json:"why,omitempty"`
-	At         time.Time         `json:"at"`
+	Schema   int     `json:"schema"`
+	ID       string  `json:"id"`
+	Server   string  `json:"server"`
+	Title    string  `json:"title"`
+	Channel  Channel `json:"channel"`
+	PID      int     `json:"pid"`
+	StartUS  int64   `json:"start_us"`
+	BootID   string  `json:"boot_id"`
+	Exe      string  `json:"exe"`
+	ExeInode uint64  `json:"exe_ino"`
+	Program  string  `json:"program,omitempty"` // what is executed; Argv[0] is only its name
+	// ProgramSHA256 is the digest of that file, in hex: an upgraded program is not started unasked.
+	ProgramSHA256 string            `json:"program_sha256,omitempty"`
+	Argv          []string          `json:"argv"`
+	Cwd           string            `json:"cwd"`
+	CwdGone       bool              `json:"cwd_gone,omitempty"` // its folder was gone at the stop already; Cwd is the user's home
+	CwdNeeded     bool              `json:"cwd_needed"`         // arguments or program depend on the folder
+	Env           map[string]string `json:"env"`                // allow-listed values
+	EnvNames      []string          `json:"env_names"`          // names whose values are not kept
+	Label         string            `json:"launchd_label,omitempty"`
+	Plist         string            `json:"plist,omitempty"`
+	Unit          string            `json:"systemd_unit,omitempty"`
+	Bundle        string            `json:"bundle,omitempty"`
+	Socket        string            `json:"control_socket,omitempty"`
+	Address       string            `json:"address"` // loopback address at which it answers
+	Port          int               `json:"port"`
+	Models        []Model           `json:"models"`
+	Evidence      Evidence          `json:"evidence"`
+	PlanDigest    string            `json:"plan_digest"`
+	State         State             `json:"state"`
+	Why           string            `json:"why,omitempty"`
+	At            time.Time         `json:"at"`
 }
 
 // Identity is the process that was stopped.
@@ -126,6 +129,9 @@ func (r Record) validate() error {
 	}
 	switch r.Channel {
 	case ChannelArgv:
+		if len(r.ProgramSHA256) != 64 {
+			return bad("the program's digest is missing")
+		}
 		if !filepath.IsAbs(r.Program) || len(r.Argv) == 0 || !filepath.IsAbs(r.Cwd) {
 			return bad("program, arguments or folder are missing")
 		}
@@ -158,12 +164,15 @@ func validID(id string) bool {
 // Secret tells whether a variable's name says that its value must not be written down.
 func Secret(name string) bool {
 	upper := strings.ToUpper(name)
-	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "COOKIE"} {
+	if upper == "PWD" || upper == "OLDPWD" { // the working folder
+		return false
+	}
+	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASS", "PWD", "CRED", "AUTH", "COOKIE", "BEARER", "PRIVATE", "SIGNATURE", "SESSION", "LICENSE", "DSN"} {
 		if strings.Contains(upper, word) {
 			return true
 		}
 	}
-	return false
+	return strings.HasSuffix(upper, "_PAT")
 }
 
 // Parse reads one record. Errors: *InvalidError.

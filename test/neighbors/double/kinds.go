@@ -126,7 +126,7 @@ var LMStudio = Kind{Name: "llmster", Public: []string{"/lmstudio-greeting", "/do
 	"/api/v1/models": func(s *Server) Reply {
 		instances := []any{}
 		for _, id := range s.loaded(s.Model) {
-			instances = append(instances, object{"id": id, "config": object{"context_length": 8192}})
+			instances = append(instances, object{"id": id, "config": object{"context_length": 8192, "parallel": 4}})
 		}
 		return Reply{JSON: object{"models": []any{object{"key": s.Model, "type": "llm", "loaded_instances": instances}}}}
 	},
@@ -157,10 +157,13 @@ var LMStudio = Kind{Name: "llmster", Public: []string{"/lmstudio-greeting", "/do
 		return s.unload(body.ID, s.Model, object{"instance_id": body.ID})
 	},
 	"/double/load": func(s *Server) Reply {
-		var body struct{ Identifier, Key string }
+		var body struct {
+			Identifier, Key, Parallel string
+			Context                   string `json:"context-length"`
+		}
 		json.Unmarshal(s.body, &body)
 		s.setLoaded(append(s.loaded(s.Model), body.Identifier))
-		s.log("load %s as %s", body.Key, body.Identifier)
+		s.log("load %s as %s with %s tokens, %s at once", body.Key, body.Identifier, body.Context, body.Parallel)
 		return Reply{JSON: object{}}
 	},
 }}
@@ -222,15 +225,16 @@ var Ollama = Kind{Name: "ollama", Paths: map[string]func(*Server) Reply{
 }, Posts: map[string]func(*Server) Reply{
 	"/api/generate": func(s *Server) Reply {
 		var body struct {
-			Model     string `json:"model"`
-			KeepAlive any    `json:"keep_alive"`
+			Model     string         `json:"model"`
+			KeepAlive any            `json:"keep_alive"`
+			Options   map[string]int `json:"options"`
 		}
 		json.Unmarshal(s.body, &body)
 		if n, ok := body.KeepAlive.(float64); ok && n == 0 {
 			return s.unload(body.Model, s.Model, object{"model": body.Model, "done": true, "done_reason": "unload"})
 		}
 		s.setLoaded(append(s.loaded(s.Model), body.Model))
-		s.log("load %s", body.Model)
+		s.log("load %s with %d tokens", body.Model, body.Options["num_ctx"])
 		return Reply{JSON: object{"model": body.Model, "done": true, "done_reason": "load"}}
 	},
 }}

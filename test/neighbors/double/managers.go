@@ -32,10 +32,18 @@ func LMS() {
 		r, err = http.Get(base + "/double/ps")
 	case "load":
 		body := map[string]string{"key": os.Args[2]}
-		for i, arg := range os.Args {
-			if arg == "--identifier" {
-				body["identifier"] = os.Args[i+1]
+		for rest := os.Args[3:]; len(rest) > 0; rest = rest[1:] {
+			switch rest[0] { // of the options of lms, August 2026
+			case "-y", "--yes":
+				continue
+			case "--identifier", "-c", "--context-length", "--parallel", "--ttl", "--gpu":
+				if len(rest) > 1 {
+					body[strings.TrimLeft(rest[0], "-")] = rest[1]
+					rest = rest[1:]
+					continue
+				}
 			}
+			fail(1, "error: unknown option '"+rest[0]+"'")
 		}
 		text, _ := json.Marshal(body)
 		r, err = http.Post(base+"/double/load", "application/json", bytes.NewReader(text))
@@ -187,11 +195,16 @@ func Launchctl() {
 	}
 }
 
-// Systemctl plays --user stop and start.
+// Systemctl plays --user stop, start and show.
 func Systemctl() {
 	args := os.Args[1:]
 	if len(args) == 2 && args[0] == "supervise-for-test" {
 		supervise(args[1])
+	}
+	if len(args) == 5 && args[0] == "--user" && args[1] == "show" && args[2] == "--property=MainPID" && args[3] == "--" {
+		j, _ := find(args[4]) // of a unit that it does not know systemd says 0, and no error
+		fmt.Printf("MainPID=%d\n", j.number("pid"))
+		return
 	}
 	if len(args) != 3 || args[0] != "--user" {
 		fail(1, "usage")
