@@ -57,7 +57,8 @@ func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, 
 }
 
 func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known, userHome string) error {
-	port := p.Decisions.Request.Port
+	port, monitor := p.Decisions.Request.Port, p.Decisions.Request.MonitorPort
+	var ours launch.Settings // of a server of ours, which will be replaced
 	if k.home != nil {
 		status, err := launch.Look(ctx, k.home.Root, k.home.Path)
 		if err != nil {
@@ -70,10 +71,15 @@ func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known, userHo
 				w.ServerRunning = status.State == launch.Running && status.Recorded()
 				return nil
 			}
-			if status.Record.Settings.Port == port {
-				return nil // our own server holds the port and will be replaced
-			}
+			ours = status.Record.Settings
 		}
+	}
+	if monitor != ours.MonitorPort {
+		use := launch.LookMonitorPort(ctx, monitor)
+		w.MonitorTaken, w.MonitorOwner = use.Taken && !apply.OurServerHolds(ctx, p.Decisions.Home, userHome, monitor), use.Owner
+	}
+	if port == ours.Port {
+		return nil
 	}
 	use := launch.LookPort(ctx, port)
 	w.PortTaken, w.PortOwner = use.Taken && !apply.OurServerHolds(ctx, p.Decisions.Home, userHome, port), use.Owner

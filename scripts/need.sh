@@ -16,6 +16,7 @@ needs=(
   "script:bsdutils:"
   "openssl:openssl:openssl"
   "npm:npm:node"
+  "chromium:chromium:"
   "clang++-22:clang-22:"
 )
 # Debian packages without a command of their own: clang's run-time library and the headers of C and C++, for the Metal

@@ -157,10 +157,27 @@ func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*se
 	if err != nil {
 		return nil, err
 	}
+	options.Memory = l.memory()
 	options.Keeper, options.Normalize = l.keeper, s.normalize
 	options.Device, options.KVFormat, options.PrefillPolicy = l.key.Device, l.key.KVFormat, l.key.Policy.Name
 	options.ShowSnippets = s.addr.Addr().IsLoopback()
 	options.Engine, options.Metrics, options.Defaults = engine, metrics, l.defaults
 	options.Tokenizer, options.Template, options.VocabTokens = l.text.Tokenizer, l.text.Template, vocab
 	return engine, nil
+}
+
+// memory tells what the model holds. Its sizes stay the same when it is loaded again.
+func (l *loaded) memory() func() api.Memory {
+	n := l.network
+	held := n.MemoryBytes()
+	var points int64
+	if l.keeper != nil {
+		points = l.keeper.Budget(memory.InMemory).TotalBytes
+	}
+	m := api.Memory{WeightsBytes: held.Weights, ContextBytes: held.KVPages - int64(l.extraPages)*n.PageBytes() + held.States, WorkBytes: held.Work, PointsBudgetBytes: points}
+	return func() api.Memory {
+		m := m
+		m.Loaded = !n.asleep.Load()
+		return m
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"runtime/debug"
+	"sync/atomic"
 
 	"slipway/engine/model"
 	"slipway/engine/serve"
@@ -15,6 +16,7 @@ type network struct {
 	load                 func() (*model.Network, error) // again, the same
 	unload               func()
 	segments             []model.Segment // of the pass under way
+	asleep               atomic.Bool     // for those who watch
 }
 
 func (n *network) VocabSize() int    { return n.vocab }
@@ -23,6 +25,7 @@ func (n *network) ChunkTokens() int  { return n.chunk }
 
 // Sleep gives weights, pages and states back to the system.
 func (n *network) Sleep() {
+	n.asleep.Store(true)
 	n.Network = nil
 	n.unload()
 	debug.FreeOSMemory()
@@ -30,6 +33,7 @@ func (n *network) Sleep() {
 
 func (n *network) Wake() (err error) {
 	n.Network, err = n.load()
+	n.asleep.Store(err != nil)
 	return err
 }
 

@@ -7,10 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
-	"sync/atomic"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -58,13 +57,21 @@ func serveModel(s settings, errOut io.Writer) error {
 	if err != nil {
 		return &failure{exitAddress, fmt.Sprintf("%s cannot be had: %v; stop what listens there, or choose another --port", s.addr, cause(err))}
 	}
+	var monitor net.Listener
+	if s.monitor >= 0 {
+		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(s.monitor))
+		if monitor, err = net.Listen("tcp", at); err != nil {
+			listener.Close()
+			return &failure{exitAddress, fmt.Sprintf("%s, for the monitor, cannot be had: %v; stop what listens there, or choose another --monitor-port", at, cause(err))}
+		}
+	}
 	options := api.Options{
 		ModelID: s.modelID, Revision: s.revision, Version: version, LaunchID: s.launchID, PID: os.Getpid(), Started: started,
 		Key: s.key, AllowHosts: s.allowHosts, BodyBytes: s.bodyBytes, KeepAlive: keepAlive, Now: time.Now, Log: log,
+		Machine: machineNow, LaunchFile: s.launchFile,
 	}
-	door := newDoor(api.New(options).Handler(), log) // while loading: /health alone
-	go door.server.Serve(listener)
-	defer door.server.Close()
+	door := newDoor(api.New(options), listener, monitor, log) // while loading: /health and the monitor's page alone
+	defer door.cut()
 
 	loaded, err := loadUnlessTold(s, log, signals)
 	if loaded == nil {
@@ -86,11 +93,14 @@ func serveModel(s settings, errOut io.Writer) error {
 	ran := make(chan error, 1)
 	go func() { ran <- engine.Run(ctx) }()
 	go watchMemory(ctx, engine, log)
-	door.open(api.New(options).Handler())
+	door.open(api.New(options))
 	log.Info("loaded", "model", s.modelID, "device", loaded.device.Name(), "numerics", loaded.device.Numerics(), "window_tokens", engine.WindowTokens(), "parallel", s.parallel,
 		"took", time.Since(started).Round(time.Millisecond))
 	for _, note := range loaded.notes {
 		log.Warn(note)
+	}
+	if monitor != nil {
+		fmt.Fprintf(errOut, "slipway-server: monitor at %s/monitor\n", urlOf(monitor.Addr()))
 	}
 	fmt.Fprintf(errOut, "slipway-server: ready at %s/v1\n", urlOf(listener.Addr()))
 
@@ -159,34 +169,4 @@ func cause(err error) error {
 		return errno
 	}
 	return err
-}
-
-// door is the HTTP server, whose handler is exchanged once the model is there.
-type door struct {
-	server  *http.Server
-	handler atomic.Pointer[http.Handler]
-}
-
-func newDoor(loading http.Handler, log *slog.Logger) *door {
-	d := &door{}
-	d.open(loading)
-	d.server = &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*d.handler.Load()).ServeHTTP(w, r) }),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	return d
-}
-
-func (d *door) open(h http.Handler) { d.handler.Store(&h) }
-
-// close lets responses reach their clients, then closes what is left.
-func (d *door) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
-	defer cancel()
-	if d.server.Shutdown(ctx) != nil {
-		d.server.Close()
-	}
 }

@@ -21,6 +21,8 @@ type settings struct {
 	modelDir   string
 	device     string // "auto", "cpu" or "metal"
 	addr       netip.AddrPort
+	monitor    int    // port of the monitor page on 127.0.0.1; -1: none
+	launchFile string // what the installer says of this launch; empty: none
 	window     int
 	windowSet  bool // by the user; the default gives way to a smaller model
 	parallel   int
@@ -69,6 +71,8 @@ func serveFlags() []cli.Flag {
 		&cli.StringFlag{Name: "device", Value: "auto", Usage: "auto, cpu or metal; auto is metal on a Mac of Apple silicon that passes the self-test, else cpu"},
 		&cli.StringFlag{Name: "host", Value: "127.0.0.1", Usage: "address to listen on; beyond loopback needs --api-key-file"},
 		&cli.IntFlag{Name: "port", Value: 8008, Usage: "port; 0 takes a free one, which is printed"},
+		&cli.IntFlag{Name: "monitor-port", Value: -1, DefaultText: "no page", Usage: "port of the monitor page, on 127.0.0.1 whatever --host says; 0 takes a free one, which is printed"},
+		&cli.StringFlag{Name: "launch-file", Usage: "file in which the installer says what it decided, shown by the monitor"},
 		&cli.IntFlag{Name: "window", Value: defaultWindow, Usage: "most tokens of prompt and reply together"},
 		&cli.IntFlag{Name: "parallel", Value: defaultParallel, Usage: "requests worked on at once"},
 		&cli.IntFlag{Name: "queue", Value: defaultQueue, Usage: "requests that may wait behind them"},
@@ -134,6 +138,13 @@ func readSettings(c *cli.Context) (settings, error) {
 	if s.addr, err = addressOf(c.String("host"), c.Int("port"), s.key != nil); err != nil {
 		return s, err
 	}
+	if s.monitor = c.Int("monitor-port"); c.IsSet("monitor-port") && (s.monitor < 0 || s.monitor > 65535) {
+		return s, usage("--monitor-port %d: it must be in [0, 65535]", s.monitor)
+	}
+	if s.monitor > 0 && s.monitor == int(s.addr.Port()) {
+		return s, usage("--monitor-port %d is the API's port; give another", s.monitor)
+	}
+	s.launchFile = c.String("launch-file")
 	for _, host := range c.StringSlice("allow-host") {
 		if !hostName.MatchString(host) {
 			return s, usage("--allow-host %q: it must be a host name without a port", host)

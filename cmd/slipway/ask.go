@@ -56,8 +56,16 @@ func (e *serverError) then() string {
 	return "Look at slipway logs."
 }
 
-func addresses(port int) *serverAddresses {
-	return &serverAddresses{API: launch.URL(port) + "/v1", Health: launch.URL(port) + "/health"}
+func addresses(port, monitor int) *serverAddresses {
+	return &serverAddresses{API: launch.URL(port) + "/v1", Health: launch.URL(port) + "/health", Monitor: monitorAddress(monitor)}
+}
+
+// monitorAddress is the page's address; empty without one.
+func monitorAddress(port int) string {
+	if port == 0 {
+		return ""
+	}
+	return launch.URL(port) + "/monitor"
 }
 
 func askVerb(s *session) *cli.Command {

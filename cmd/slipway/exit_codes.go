@@ -137,6 +137,8 @@ func explain(err error) *failure {
 			"setup", "--set-aside-journal")
 	case errors.As(err, &settings):
 		return say(exitDamage, settings.Error(), "Set-up chooses again, writes them, and sets the damaged file aside: slipway setup.", "setup")
+	case errors.As(err, &port) && port.Monitor:
+		return say(exitRefused, port.Error(), "Choose another port for the monitor with --monitor-port, or stop that program yourself; slipway never moves to another port by itself.")
 	case errors.As(err, &port):
 		if port.Use.Home != "" {
 			return say(exitRefused, port.Error(), "Choose another port with --port, or stop that server.", "down", "--home", port.Use.Home)

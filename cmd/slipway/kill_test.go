@@ -24,12 +24,13 @@ import (
 // rig runs slipway on a machine without Go, with the test double as the trusted prebuilt server, so that a set-up takes
 // a fraction of a second and its every step can be killed.
 type rig struct {
-	t      *testing.T
-	dir    string
-	slip   string // slipway, with slipway-server beside it
-	home   string
-	port   int
-	digest string
+	t       *testing.T
+	dir     string
+	slip    string // slipway, with slipway-server beside it
+	home    string
+	port    int
+	monitor int
+	digest  string
 }
 
 func newRig(t *testing.T) *rig {
@@ -38,7 +39,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, dir: dir, port: freePort(t)}
+	r := &rig{t: t, dir: dir, port: freePort(t), monitor: freePort(t)}
 	r.home = filepath.Join(r.dir, "home")
 	found, err := exec.LookPath("slipway")
 	if err != nil {
@@ -83,7 +84,7 @@ func (r *rig) command(env []string, args ...string) *exec.Cmd {
 }
 
 func (r *rig) setupArgs(more ...string) []string {
-	return append([]string{"setup", "--port", fmt.Sprint(r.port)}, more...)
+	return append([]string{"setup", "--port", fmt.Sprint(r.port), "--monitor-port", fmt.Sprint(r.monitor)}, more...)
 }
 
 // run runs to the end and returns exit code (-1: killed by a signal), standard output and standard error.

@@ -53,6 +53,8 @@ func TestSetupOfTheRealServerAnswers(t *testing.T) {
 	if code, out, _ := r.run(env, "ask", "Hello"); code != 0 || !strings.Contains(out, "Hello") {
 		t.Fatalf("%d\n%s", code, out)
 	}
+	r.oneTruth(env)
+	r.watches(env)
 	if code, out, errOut := r.run(env, "down"); code != 0 || !strings.Contains(out, "has stopped") {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
 	}

@@ -200,6 +200,8 @@ type setupAnswer struct {
 type serverAddresses struct {
 	API    string `json:"api"`
 	Health string `json:"health"`
+
+	Monitor string `json:"monitor"` // the page
 }
 
 func nothingToDo(s *session, c *cli.Context, p installer.Prepared) error {
@@ -216,7 +218,7 @@ func finishSetup(s *session, c *cli.Context, p installer.Prepared, done apply.Re
 		return s.result(exitOK, answer, words(fmt.Sprintf("Set up in %s. Start the server with: %s", d.Home,
 			shellWords(s.argv(append([]string{"up"}, homeArgs(c)...)...)))))
 	}
-	answer.Server = addresses(d.Request.Port)
+	answer.Server = addresses(d.Request.Port, d.Request.MonitorPort)
 	answer.Question = firstQuestion
 	ctx, cancel := context.WithTimeout(s.ctx, firstAnswerLimit)
 	defer cancel()
@@ -228,6 +230,7 @@ func finishSetup(s *session, c *cli.Context, p installer.Prepared, done apply.Re
 	return s.result(exitOK, answer, func(w io.Writer) {
 		fmt.Fprintf(w, "\nAsked: %s\nIt says: %s\n\n", firstQuestion, quoted(text))
 		fmt.Fprintf(w, "API:   %s (OpenAI form)\n", answer.Server.API)
+		fmt.Fprintf(w, "Watch: %s\n", answer.Server.Monitor)
 		fmt.Fprintf(w, "Ask:   %s\n", shellWords(s.argv(append(append([]string{"ask"}, homeArgs(c)...), "...")...)))
 		fmt.Fprintf(w, "Stop:  %s\n", shellWords(answer.Stop))
 		for _, q := range p.Manifest.Quirks {

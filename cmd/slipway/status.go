@@ -20,6 +20,7 @@ type statusAnswer struct {
 	Model    string        `json:"model"`
 	Profile  string        `json:"profile"`
 	Server   serverStatus  `json:"server"`
+	Live     *launch.Live  `json:"live"`      // what the server tells of itself; null unless it runs and answers
 	Damage   []string      `json:"damage"`    // what of our own files cannot be read, in sentences
 	OpenPlan string        `json:"open_plan"` // digest of a plan that was begun and not finished, or empty
 	Worker   *workerStatus `json:"worker"`    // a slipway that works on this home now
@@ -32,6 +33,7 @@ type serverStatus struct {
 	PID      int            `json:"pid"`
 	Port     int            `json:"port"`
 	API      string         `json:"api"`
+	Monitor  string         `json:"monitor"` // the page; empty where it has none
 	Started  string         `json:"started"`
 	LaunchID string         `json:"launch_id"`
 	Health   *launch.Health `json:"health"`
@@ -45,8 +47,11 @@ type workerStatus struct {
 
 func statusVerb(s *session) *cli.Command {
 	return &cli.Command{
-		Name: "status", Usage: "how set-up, server and background jobs are", Flags: []cli.Flag{homeFlag()},
+		Name: "status", Usage: "how set-up, server and background jobs are", Flags: []cli.Flag{homeFlag(), watchFlag()},
 		Action: func(c *cli.Context) error {
+			if c.Bool("watch") && s.json {
+				return usage("--watch and --json do not go together: a document has an end")
+			}
 			resolved, err := apply.ResolveHome(c.String("home"), s.place.UserHome)
 			if err != nil {
 				return err
@@ -60,6 +65,13 @@ func statusVerb(s *session) *cli.Command {
 				return err
 			}
 			defer home.Close()
+			if c.Bool("watch") {
+				return s.watchStatus(func() (statusAnswer, error) {
+					a := answer
+					_, err := s.fillStatus(c, home, &a)
+					return a, err
+				})
+			}
 			code, err := s.fillStatus(c, home, &answer)
 			if err != nil {
 				return err
@@ -86,10 +98,15 @@ func (s *session) fillStatus(c *cli.Context, home *apply.Home, a *statusAnswer) 
 	a.Server.State = status.State
 	if status.State != launch.Stopped {
 		r := status.Record
-		a.Server = serverStatus{State: status.State, PID: r.Process.PID, Port: r.Settings.Port, API: addresses(r.Settings.Port).API,
+		a.Server = serverStatus{State: status.State, PID: r.Process.PID, Port: r.Settings.Port, API: addresses(r.Settings.Port, 0).API, Monitor: monitorAddress(r.Settings.MonitorPort),
 			Started: r.Started.Format(time.RFC3339), LaunchID: r.LaunchID}
 		if status.Health.Product != "" {
 			a.Server.Health = &status.Health
+		}
+		if status.State == launch.Running {
+			if live, err := launch.AskLive(s.ctx, r.Settings.Port); err == nil {
+				a.Live = &live
+			}
 		}
 	}
 	if status.Damage != nil {
@@ -130,18 +147,12 @@ func printStatus(w io.Writer, a statusAnswer) {
 	} else {
 		fmt.Fprintf(w, "Set up in %s: model %s, profile %s.\n", a.Home, a.Model, a.Profile)
 	}
-	switch a.Server.State {
-	case launch.Running:
-		h := a.Server.Health
-		fmt.Fprintf(w, "The server answers at %s (pid %d, since %s; %d active, %d queued).\n", a.Server.API, a.Server.PID, a.Server.Started, h.Active, h.Queued)
-	case launch.Starting:
-		fmt.Fprintf(w, "The server is starting (pid %d).\n", a.Server.PID)
-	case launch.Hung:
-		fmt.Fprintf(w, "The server (pid %d) lives and does not answer; slipway down stops it, slipway up starts it again.\n", a.Server.PID)
-	case launch.Crashed:
-		fmt.Fprintln(w, "The server ended by itself; slipway logs shows its last words.")
-	default:
-		fmt.Fprintln(w, "The server is stopped.")
+	fmt.Fprintln(w, serverSentence(a.Server))
+	if a.Server.Monitor != "" && a.Server.State == launch.Running {
+		fmt.Fprintln(w, "Its monitor: "+a.Server.Monitor)
+	}
+	if a.Live != nil {
+		printLive(w, a.Live, recentShown)
 	}
 	for _, damage := range a.Damage {
 		fmt.Fprintln(w, damage)
@@ -155,4 +166,18 @@ func printStatus(w io.Writer, a statusAnswer) {
 	if a.Job != nil {
 		fmt.Fprintf(w, "Newest background job %s: %s.\n", a.Job.Job, a.Job.State)
 	}
+}
+
+func serverSentence(s serverStatus) string {
+	switch s.State {
+	case launch.Running:
+		return fmt.Sprintf("The server answers at %s (pid %d, since %s; %d active, %d queued).", s.API, s.PID, s.Started, s.Health.Active, s.Health.Queued)
+	case launch.Starting:
+		return fmt.Sprintf("The server is starting (pid %d).", s.PID)
+	case launch.Hung:
+		return fmt.Sprintf("The server (pid %d) lives and does not answer; slipway down stops it, slipway up starts it again.", s.PID)
+	case launch.Crashed:
+		return "The server ended by itself; slipway logs shows its last words."
+	}
+	return "The server is stopped."
 }

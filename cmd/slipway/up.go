@@ -25,6 +25,7 @@ func upVerb(s *session) *cli.Command {
 		Flags: []cli.Flag{homeFlag(),
 			&cli.StringFlag{Name: "profile", Usage: "run with another profile from now on"},
 			&cli.IntFlag{Name: "port", Usage: "use another port from now on"},
+			&cli.IntFlag{Name: "monitor-port", Usage: "use another port for the monitor from now on"},
 			allowStopFlag(), acceptLossFlag(), idleForFlag(),
 			&cli.BoolFlag{Name: "attach", Usage: "stay, show the log, and stop the server at Ctrl-C"},
 			eventsFlag()},
@@ -64,8 +65,8 @@ func up(s *session, c *cli.Context) error {
 	}
 	d := prepared.Plan.Decisions
 	answer := setupAnswer{Digest: prepared.Plan.Digest, Changed: done.Changed, Home: d.Home, Model: d.Model.ID, Profile: d.Profile.Name,
-		Server: addresses(d.Request.Port), Receipt: apply.ReceiptPath(prepared.Plan.Digest), Stop: s.argv(append([]string{"down"}, homeArgs(c)...)...)}
-	return s.result(exitOK, answer, words("The server answers at "+answer.Server.API, "Stop it: "+shellWords(answer.Stop)))
+		Server: addresses(d.Request.Port, d.Request.MonitorPort), Receipt: apply.ReceiptPath(prepared.Plan.Digest), Stop: s.argv(append([]string{"down"}, homeArgs(c)...)...)}
+	return s.result(exitOK, answer, words("The server answers at "+answer.Server.API, "Its monitor: "+answer.Server.Monitor, "Stop it: "+shellWords(answer.Stop)))
 }
 
 func (s *session) upRequest(c *cli.Context) (installer.Ask, error) {
@@ -90,6 +91,18 @@ func (s *session) upRequest(c *cli.Context) (installer.Ask, error) {
 	}
 	if c.IsSet("port") {
 		ask.Port = c.Int("port")
+	}
+	if c.IsSet("monitor-port") {
+		ask.MonitorPort = c.Int("monitor-port")
+		if ask.MonitorPort == 0 {
+			ask.MonitorPort = -1
+		}
+	}
+	if ask.Port == ask.MonitorPort {
+		return ask, usage(fmt.Sprintf("the port and the monitor's port are both %d", ask.Port))
+	}
+	if err := installer.CheckPort("monitor-port", ask.MonitorPort); err != nil {
+		return ask, err
 	}
 	return ask, installer.CheckPort("port", ask.Port)
 }

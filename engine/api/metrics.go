@@ -21,18 +21,20 @@ type Metrics struct {
 	log     *slog.Logger
 	handler http.Handler
 	status  func() serve.Status
-	keeper  *keep.Keeper // nil: nothing is kept between requests
+	keeper  *keep.Keeper  // nil: nothing is kept between requests
+	memory  func() Memory // nil: not told
 
 	mu       sync.Mutex
 	outcomes map[serve.FinishReason]int
 	refused  map[string]int
 	usage    serve.Usage
 	seconds  map[string]float64
+	again    map[memory.Cause]int // tokens
 }
 
 // NewMetrics makes counters. status is read at each scrape; info labels the build.
 func NewMetrics(log *slog.Logger, status func() serve.Status, version, model, revision string) *Metrics {
-	m := &Metrics{log: log, status: status, outcomes: map[serve.FinishReason]int{}, refused: map[string]int{}, seconds: map[string]float64{}}
+	m := &Metrics{log: log, status: status, outcomes: map[serve.FinishReason]int{}, refused: map[string]int{}, seconds: map[string]float64{}, again: map[memory.Cause]int{}}
 	for _, reason := range []serve.FinishReason{serve.FinishStop, serve.FinishLength, serve.FinishCancelled, serve.FinishError} {
 		m.outcomes[reason] = 0
 	}
@@ -59,6 +61,9 @@ func (m *Metrics) OnEnd(s serve.Summary) {
 	m.seconds["queue"] += s.Times.Queue.Seconds()
 	m.seconds["prefill"] += s.Times.Prefill.Seconds()
 	m.seconds["decode"] += s.Times.Decode.Seconds()
+	if r := s.Report; r != nil && r.Again > 0 && r.Cause != memory.CauseNone {
+		m.again[r.Cause] += r.Again
+	}
 	m.mu.Unlock()
 
 	level, attrs := slog.LevelInfo, []any{
@@ -107,6 +112,10 @@ var (
 	computedDesc     = desc("slipway_computed_tokens_total", "Prompt tokens that went through the network.")
 	completionDesc   = desc("slipway_completion_tokens_total", "Tokens of replies, end tokens included.")
 	phaseDesc        = desc("slipway_phase_seconds_total", "Wall clock of requests, by phase.", "phase")
+	againDesc        = desc("slipway_computed_again_tokens_total", "Prompt tokens that had been processed before and were computed again, by why.", "because")
+	readyDesc        = desc("slipway_ready", "1 while requests are taken, 0 while the server stops.")
+	heldDesc         = desc("slipway_model_memory_bytes", "What the model holds at most, pools counted full: weights, context (KV and states), points (restore points), work.", "part")
+	loadedDesc       = desc("slipway_model_loaded", "0 while the model's memory is given back until the next request, else 1.")
 	activeDesc       = desc("slipway_active_requests", "Requests in prefill or decode.")
 	cacheHitsDesc    = desc("slipway_cache_prompts_total", "Prompts by where their restore point came from: memory, disk, none.", "from")
 	cachePointsDesc  = desc("slipway_cache_points", "Restore points held.", "tier")
@@ -126,7 +135,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc, completionDesc, phaseDesc, activeDesc, queuedDesc,
+	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc, completionDesc, phaseDesc, againDesc, readyDesc, heldDesc, loadedDesc, activeDesc, queuedDesc,
 		cacheHitsDesc, cachePointsDesc, cacheBytesDesc, cacheSavedDesc, cacheEvictedDesc, cacheRefusedDesc, cacheDamagedDesc, cacheWrittenDesc} {
 		to <- d
 	}
@@ -152,6 +161,9 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for phase, seconds := range m.seconds {
 		counter(phaseDesc, seconds, phase)
 	}
+	for because, tokens := range m.again {
+		counter(againDesc, float64(tokens), string(because))
+	}
 	if m.keeper != nil {
 		c := m.keeper.Counters()
 		counter(cacheHitsDesc, float64(c.Hits-c.FromDisk), "memory")
@@ -169,6 +181,25 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	status := m.status()
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	if m.memory != nil {
+		held := m.memory()
+		gauge(heldDesc, float64(held.WeightsBytes), "weights")
+		gauge(heldDesc, float64(held.ContextBytes), "context")
+		gauge(heldDesc, float64(held.PointsBudgetBytes), "points")
+		gauge(heldDesc, float64(held.WorkBytes), "work")
+		gauge(loadedDesc, one(held.Loaded))
+	}
+	gauge(readyDesc, one(status.Running && !status.Draining))
 	to <- prometheus.MustNewConstMetric(activeDesc, prometheus.GaugeValue, float64(status.Active))
 	to <- prometheus.MustNewConstMetric(queuedDesc, prometheus.GaugeValue, float64(status.Queued))
+}
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

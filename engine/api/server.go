@@ -48,6 +48,10 @@ type Options struct {
 	Device, KVFormat, PrefillPolicy string
 	ShowSnippets                    bool // text around a miss is shown to them: the server listens on loopback alone
 
+	Memory     func() Memory  // nil: not told
+	Machine    func() Machine // nil: not told
+	LaunchFile string         // what the installer left behind, see [Launch]; empty: none
+
 	Key        *Key     // nil: none needed
 	AllowHosts []string // names that a Host header may give besides loopback and the connection's own address
 
@@ -65,7 +69,8 @@ type Server struct {
 	guard guard
 	large chan struct{} // the place of the one large body
 
-	watchers atomic.Int32 // event streams
+	watchers   atomic.Int32 // event streams
+	launchTold atomic.Bool  // a damaged LaunchFile was logged
 }
 
 // New makes a server.
@@ -77,7 +82,7 @@ func New(opt Options) *Server {
 	if opt.Metrics == nil {
 		opt.Metrics = NewMetrics(opt.Log, func() serve.Status { return serve.Status{} }, opt.Version, opt.ModelID, opt.Revision)
 	}
-	opt.Metrics.keeper = opt.Keeper
+	opt.Metrics.keeper, opt.Metrics.memory = opt.Keeper, opt.Memory
 	return &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}, large: make(chan struct{}, 1)}
 }
 
@@ -94,6 +99,7 @@ func (s *Server) Handler() http.Handler {
 		"/metrics":          s.opt.Metrics.ServeHTTP,
 		"/slipway/requests": s.watch,
 		"/slipway/events":   s.events,
+		"/slipway/system":   s.system,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &record{ResponseWriter: w, id: newID("req_")}

@@ -211,6 +211,12 @@ func TestMetricsDisagreeWithUsage(t *testing.T) {
 	want := s.ask(t, thinkingOff).Usage
 	s.post(t, chatPath, chat(`,"n":2`))
 	page := string(s.get(t, "/metrics").body)
+	for line := range strings.Lines(page) {
+		name := strings.FieldsFunc(line, func(r rune) bool { return r == '{' || r == ' ' })[0]
+		if !strings.HasPrefix(line, "#") && (!strings.Contains(page, "# HELP "+name+" ") || !strings.Contains(page, "# TYPE "+name+" ")) {
+			t.Errorf("%s has no help or no type", name)
+		}
+	}
 	value := func(name string) string {
 		found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindStringSubmatch(page)
 		if found == nil {

@@ -31,7 +31,9 @@ func (s *Server) watching(since uint64) (*watching, uint64) {
 		},
 	}
 	for _, r := range slices.Backward(records) {
-		now.Requests = append(now.Requests, watchedOf(r, s.opt.ShowSnippets))
+		w := watchedOf(r, s.opt.ShowSnippets)
+		w.PrefillPolicy = s.opt.PrefillPolicy
+		now.Requests = append(now.Requests, w)
 	}
 	return now, count
 }

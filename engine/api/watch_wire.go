@@ -18,6 +18,7 @@ import (
 //	                                    four a second; the data of both is watching, in a change with the changed requests
 //	                                    alone. A comment every keep-alive interval. A client merges requests by id and drops
 //	                                    the oldest ended ones beyond 64.
+//	GET  /slipway/system                system
 //	POST /slipway/requests/{id}/cancel  cancelled, or 404 where no such request is under way
 //	POST /slipway/reload                body {"drain": false}; reloaded once the weights are there again, 409 while requests
 //	                                    run unless drain is true (then they end first, and new ones wait)
@@ -73,6 +74,8 @@ type watchedRequest struct {
 	Phase   serve.Phase `json:"phase"`
 	Started time.Time   `json:"started"` // when its body was read
 
+	PrefillPolicy string `json:"prefill_policy"` // "exact" unless an approximation was chosen
+
 	PromptTokens     int             `json:"prompt_tokens"`
 	CachedTokens     int             `json:"cached_tokens"`
 	ComputedTokens   int             `json:"computed_tokens"`
@@ -86,8 +89,12 @@ type watchedRequest struct {
 	PrefillMs  float64 `json:"prefill_ms"` // until the first token
 	DecodeMs   float64 `json:"decode_ms"`  // from the first token on
 
-	FirstTokenMs     *float64 `json:"first_token_ms"`      // from the start to the first token; null until then
-	DecodeTokensPerS *float64 `json:"decode_tokens_per_s"` // without the first token and forced ones; null below 16 others. Provisional until it has ended
+	FirstTokenMs *float64 `json:"first_token_ms"` // from the start to the first token; null until then
+	// Computed tokens over prefill_ms: what was cached makes no prefill faster. Null below 16 of them. Provisional until the
+	// first token, as is what is left of prefill at this rate, null outside of prefill.
+	PrefillTokensPerS *float64 `json:"prefill_tokens_per_s"`
+	PrefillLeftMs     *float64 `json:"prefill_left_ms"`
+	DecodeTokensPerS  *float64 `json:"decode_tokens_per_s"` // without the first token and forced ones; null below 16 others. Provisional until it has ended
 
 	Draft      *watchedDraft `json:"draft,omitempty"` // absent without a draft
 	Recomputed *recomputed   `json:"recomputed"`      // null where nothing is kept, and until prefill
@@ -152,6 +159,14 @@ func watchedOf(r serve.Record, texts bool) *watchedRequest {
 	if r.Usage.CompletionTokens > 0 {
 		first := millis(r.Times.Tokenize + r.Times.Queue + r.Times.Prefill)
 		w.FirstTokenMs = &first
+	}
+	if r.Usage.ComputedTokens >= leastRateTokens && r.Times.Prefill > 0 {
+		rate := float64(r.Usage.ComputedTokens) / r.Times.Prefill.Seconds()
+		w.PrefillTokensPerS = &rate
+		if r.Phase == serve.PhasePrefill {
+			left := 1000 * float64(r.Length-r.Usage.PromptTokens()) / rate
+			w.PrefillLeftMs = &left
+		}
 	}
 	if later := r.Usage.CompletionTokens - r.Forced - 1; later >= leastRateTokens && r.Times.Decode > 0 {
 		rate := float64(later) / r.Times.Decode.Seconds()

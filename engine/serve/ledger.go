@@ -55,6 +55,7 @@ type Ledger struct {
 	mu      sync.Mutex
 	changes uint64
 	entries []*Entry // by start, oldest first
+	history history
 }
 
 // Entry is a request's place in the ledger.
@@ -104,9 +105,11 @@ func (l *Ledger) touch(e *Entry) {
 // note takes down how a job stands.
 func (e *Entry) note(j *job, phase Phase) {
 	l := e.ledger
+	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := &e.record
+	l.history.count(now, r.Usage, j.usage)
 	r.Phase, r.Length, r.Forced, r.Usage, r.Limit, r.Report = phase, len(j.Prompt), len(j.Opening), j.usage, j.limit, j.report
 	r.Times.Tokenize = j.Tokenize
 	e.submitted, e.admitted, e.first = j.submitted, j.admitted, j.first
@@ -116,10 +119,13 @@ func (e *Entry) note(j *job, phase Phase) {
 // close takes down how a job ended; of those that have ended the oldest go.
 func (e *Entry) close(end End) {
 	l := e.ledger
+	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	phases := map[FinishReason]Phase{FinishStop: PhaseDone, FinishLength: PhaseDone, FinishCancelled: PhaseCancelled, FinishError: PhaseFailed}
 	r := &e.record
+	l.history.count(now, r.Usage, end.Usage)
+	l.history.at(now).Ended++
 	r.Phase, r.Usage, r.Times, r.Reason = phases[end.Reason], end.Usage, end.Times, end.Reason
 	l.touch(e)
 	e.cancel(errDone)

@@ -30,7 +30,7 @@ func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
 	return launch.Settings{
 		Program: plan.EnginePath(d.Engine.ID), ProgramSHA256: string(engine.SHA256),
 		ModelFolder: folder, ModelID: d.Model.ID, Revision: string(d.Model.Revision),
-		Device: serverDevice(d), Host: "127.0.0.1", Port: d.Request.Port,
+		Device: serverDevice(d), Host: "127.0.0.1", Port: d.Request.Port, MonitorPort: d.Request.MonitorPort,
 		WindowTokens: d.Profile.WindowTokens, Parallel: d.Profile.Parallel,
 		KVFormat: d.Profile.KVFormat, PrefillPolicy: d.Profile.PrefillPolicy, Draft: d.Profile.Draft,
 		BudgetBytes: d.Profile.BudgetBytes, ModelBytes: d.Model.Bytes,
@@ -78,6 +78,10 @@ func (w launchWorker) Check(ctx context.Context, home *Home) (Condition, error) 
 	if use := launch.LookPort(ctx, w.decisions.Request.Port); use.Taken && !w.decisions.StopsHolderOf(w.decisions.Request.Port, use.PID) && !OurServerHolds(ctx, w.decisions.Home, w.userHome, w.decisions.Request.Port) {
 		return Condition{}, &launch.PortError{Port: w.decisions.Request.Port, Use: use}
 	}
+	monitor := w.decisions.Request.MonitorPort
+	if use := launch.LookMonitorPort(ctx, monitor); use.Taken && !OurServerHolds(ctx, w.decisions.Home, w.userHome, monitor) {
+		return Condition{}, &launch.PortError{Port: monitor, Use: use, Monitor: true}
+	}
 	return Condition{}, nil
 }
 
@@ -90,7 +94,8 @@ func OurServerHolds(ctx context.Context, homePath, userHome string, port int) bo
 	}
 	defer home.Close()
 	status, err := launch.Look(ctx, home.Root, home.Path)
-	return err == nil && status.Living() && status.Record.Settings.Port == port
+	settings := status.Record.Settings
+	return err == nil && status.Living() && (settings.Port == port || settings.MonitorPort == port)
 }
 
 func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
@@ -110,11 +115,14 @@ func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (O
 		report(Event{Kind: "note", Action: "launch", Text: fmt.Sprintf("Our server (pid %d) lives and does not answer. It has %s to answer, then %s to end; after that it is killed, which loses nothing, and replaced.",
 			status.Record.Process.PID, launch.HungLimit, launch.StopLimit)})
 	}
-	record, err := launch.Start(ctx, home.Root, home.Path, want, false)
+	if err := tell(home, w.decisions); err != nil {
+		return Outcome{}, err
+	}
+	started, err := launch.Start(ctx, home.Root, home.Path, want, false)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Items: []Item{{Kind: ProcessItem, Path: want.Program, PID: record.Process.PID}}, Notes: notes}, nil
+	return Outcome{Items: []Item{{Kind: ProcessItem, Path: want.Program, PID: started.Process.PID}}, Notes: notes}, nil
 }
 
 // Notes of a launch on Metal.

@@ -79,6 +79,9 @@ func (w neighborsWorker) Do(ctx context.Context, home *Home, report func(Event))
 			return Outcome{}, err
 		}
 	}
+	if err := tell(home, w.decisions); err != nil {
+		return Outcome{}, err
+	}
 	notes := map[string]string{}
 	for _, stop := range w.decisions.Stops {
 		notes[fmt.Sprintf("%s on port %d", stop.Kind, stop.Port)] = "stopped; comes back when our server ends"

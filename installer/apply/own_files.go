@@ -33,7 +33,7 @@ var ownFolders = []ownFolder{
 		`\.settings\.json\.new`, `settings\.json\.damaged-[0-9]+`),
 	own(ReceiptsDir, `\.?[0-9a-f]{16}\.json\.new`, `[0-9a-f]{16}\.json`),
 	own(JobsDir, `[0-9a-f]{12}(\.end)?\.json`, `\.[0-9a-f]{12}(\.end)?\.json\.new`),
-	own(`run`, `server\.json`, `\.server\.json\.new`, `server\.json\.damaged-[0-9]+`, `server\.lock`),
+	own(`run`, `server\.json`, `\.server\.json\.new`, `server\.json\.damaged-[0-9]+`, `server\.lock`, `\.?launch\.json(\.new)?`),
 	own(`state/neighbors`, `hold-[0-9]+-[0-9]+`, `(lock|watch)-`+neighborID, `slipway`, `\.slipway-[0-9]+`,
 		`\.(hold-[0-9]+-[0-9]+|`+neighborID+`\.json)\.[0-9]+`),
 	own(`logs`, logNames(), `apply-[0-9a-f]{12}\.log`, `restored-`+neighborID+`\.log`),

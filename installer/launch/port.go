@@ -22,17 +22,22 @@ type PortUse struct {
 	Home  string // of another slipway whose server has it, "" when it is no server of ours
 }
 
-// PortError: our port is taken.
+// PortError: a port of ours is taken.
 type PortError struct {
-	Port int
-	Use  PortUse
+	Port    int
+	Use     PortUse
+	Monitor bool // it is the monitor's, not the API's
 }
 
 func (e *PortError) Error() string {
-	if e.Use.Owner == "" {
-		return fmt.Sprintf("port %d is in use by a program that the system does not name to this user", e.Port)
+	port := fmt.Sprintf("port %d", e.Port)
+	if e.Monitor {
+		port += ", the monitor's,"
 	}
-	return fmt.Sprintf("port %d is in use by %s", e.Port, e.Use.Owner)
+	if e.Use.Owner == "" {
+		return port + " is in use by a program that the system does not name to this user"
+	}
+	return port + " is in use by " + e.Use.Owner
 }
 
 // LookPort tests a port: binding on loopback and wildcard, IPv4 and IPv6, without SO_REUSEADDR (with it, macOS lets a
@@ -47,18 +52,22 @@ func LookPort(ctx context.Context, port int) PortUse {
 			return use
 		}
 	}
-	pid, owner := portOwner(ctx, port)
-	use.PID, use.Owner = pid, owner
-	if use.Home = homeOfServer(pid); use.Home != "" {
-		use.Owner = fmt.Sprintf("the server of another home of slipway, %q (pid %d)", use.Home, pid)
-	}
-	if pid != 0 || owner != "" {
+	use.name(ctx, port)
+	if use.PID != 0 || use.Owner != "" {
 		use.Taken = true
 	}
 	if !use.Taken {
 		use.Taken = !bindable(port, true)
 	}
 	return use
+}
+
+// name finds out who has the port.
+func (use *PortUse) name(ctx context.Context, port int) {
+	use.PID, use.Owner = portOwner(ctx, port)
+	if use.Home = homeOfServer(use.PID); use.Home != "" {
+		use.Owner = fmt.Sprintf("the server of another home of slipway, %q (pid %d)", use.Home, use.PID)
+	}
 }
 
 // homeOfServer is the home whose engine a process runs: HOME/engines/ID/slipway-server with our marker in HOME. "" when it
@@ -84,6 +93,17 @@ const (
 	serverName = "slipway-server"
 	homeMarker = ".slipway-home"
 )
+
+// LookMonitorPort asks whether somebody listens on the monitor's port on loopback. It binds nothing: the port is the same for
+// every home unless another is asked for, and two looks at once must not see each other.
+func LookMonitorPort(ctx context.Context, port int) PortUse {
+	if port == 0 || !answers(ctx, "127.0.0.1", port) {
+		return PortUse{}
+	}
+	use := PortUse{Taken: true}
+	use.name(ctx, port)
+	return use
+}
 
 func answers(ctx context.Context, host string, port int) bool {
 	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)

@@ -32,6 +32,7 @@ type Settings struct {
 	Device        string `json:"device"`
 	Host          string `json:"host"`
 	Port          int    `json:"port"`
+	MonitorPort   int    `json:"monitor_port"` // of the monitor page; 0: none
 	WindowTokens  int    `json:"window_tokens"`
 	Parallel      int    `json:"parallel"`
 	KVFormat      string `json:"kv_format"`

@@ -63,13 +63,18 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 	if err := CheckProbe(ctx, program, want); err != nil {
 		return Record{}, err // before anything is stopped: an unfit server replaces nothing
 	}
+	if old := status.Record.Settings; !status.Living() || want.MonitorPort != old.MonitorPort && want.MonitorPort != old.Port {
+		if use := LookMonitorPort(ctx, want.MonitorPort); use.Taken {
+			return Record{}, &PortError{Port: want.MonitorPort, Use: use, Monitor: true}
+		}
+	}
 	if status.Living() {
 		if _, err := Stop(ctx, root, homePath); err != nil {
 			return Record{}, err
 		}
 	}
 	if use := LookPort(ctx, want.Port); use.Taken {
-		return Record{}, &PortError{want.Port, use}
+		return Record{}, &PortError{Port: want.Port, Use: use}
 	}
 	alive, free, err := takeAlive(root)
 	if err != nil {
@@ -209,12 +214,16 @@ func (s Settings) modelPath(homePath string) string {
 }
 
 func arguments(s Settings, homePath, launchID string) []string {
-	return []string{"serve",
+	args := []string{"serve",
 		"--model", s.modelPath(homePath),
 		"--device", s.Device, "--host", s.Host, "--port", strconv.Itoa(s.Port),
 		"--window", strconv.Itoa(s.WindowTokens), "--parallel", strconv.Itoa(s.Parallel),
 		"--launch-id", launchID, "--model-id", s.ModelID, "--revision", s.Revision,
 	}
+	if s.MonitorPort != 0 {
+		args = append(args, "--monitor-port", strconv.Itoa(s.MonitorPort), "--launch-file", filepath.Join(homePath, filepath.FromSlash(ToldPath)))
+	}
+	return args
 }
 
 // environment is what the server gets of ours: no tokens, no proxies, nothing that it does not need.

@@ -68,6 +68,8 @@ func checksOf(p Plan, w World, s Standing) []Check {
 		server = fmt.Sprintf("lives and does not answer (pid %d)", w.OurServerPID)
 	case w.PortTaken:
 		server = "the port is in use by " + orWords(w.PortOwner, "another program")
+	case w.MonitorTaken:
+		server = "the monitor's port is in use by " + orWords(w.MonitorOwner, "another program")
 	case w.OurServerPID != 0:
 		server = fmt.Sprintf("runs with other settings (pid %d)", w.OurServerPID)
 	}

@@ -39,6 +39,8 @@ type World struct {
 	OurServerPID  int    // any server of ours that lives in this home, 0 when none
 	PortOwner     string // who holds the port when it is not us; empty when it is free
 	PortTaken     bool
+	MonitorOwner  string // the same of the monitor's port
+	MonitorTaken  bool
 
 	StopsDone    bool   // every server that the plan stops is stopped, or gone
 	StopsProblem string // why one of them cannot be stopped now; empty when it can
@@ -175,6 +177,11 @@ func Judge(p Plan, w World) Standing {
 		block(LaunchAction, Blocker{Kind: PortBlocked,
 			Sentence: fmt.Sprintf("Port %d is in use by %s.", d.Request.Port, orWords(w.PortOwner, "another program")),
 			Fix:      orWords(w.PortWays, "Choose another port with --port, or stop that program yourself; slipway never moves to another port by itself.")})
+	}
+	if d.Request.Launch && !w.ServerRunning && w.MonitorTaken {
+		block(LaunchAction, Blocker{Kind: PortBlocked,
+			Sentence: fmt.Sprintf("Port %d, the monitor's, is in use by %s.", d.Request.MonitorPort, orWords(w.MonitorOwner, "another program")),
+			Fix:      "Choose another port for the monitor with --monitor-port, or stop that program yourself; slipway never moves to another port by itself."})
 	}
 	for _, a := range p.Actions {
 		switch {

@@ -125,11 +125,11 @@ func settingsAction(d Decisions) Action {
 func launchAction(d Decisions) Action {
 	return Action{
 		ID: "launch", Kind: LaunchAction, Consent: []Class{Launch},
-		Sentence: fmt.Sprintf("Start our server on 127.0.0.1:%d with %s (a server of ours with other settings is replaced); it keeps running in the background.",
-			d.Request.Port, d.Model.ID),
-		Touches: Touches{Paths: []string{"run", ServerLog}, Ports: []int{d.Request.Port}, Processes: []string{"slipway-server"}},
+		Sentence: fmt.Sprintf("Start our server on 127.0.0.1:%d, its monitor on port %d, with %s (a server of ours with other settings is replaced); it keeps running in the background.",
+			d.Request.Port, d.Request.MonitorPort, d.Model.ID),
+		Touches: Touches{Paths: []string{"run", ServerLog}, Ports: []int{d.Request.Port, d.Request.MonitorPort}, Processes: []string{"slipway-server"}},
 
-		Precondition: "the port is free or held by our own server",
+		Precondition: "the ports are free or held by our own server",
 		Undo:         "stop the server: slipway down",
 	}
 }

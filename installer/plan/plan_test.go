@@ -100,6 +100,7 @@ func TestJudge(t *testing.T) {
 		{"all there", all, true, true, 0, ""},
 		{"server stopped", with(func(w *World) { w.ServerRunning = false }), true, true, 1, ""},
 		{"port taken", with(func(w *World) { w.ServerRunning, w.PortTaken = false, true }), false, false, 1, PortBlocked},
+		{"the monitor's port taken", with(func(w *World) { w.ServerRunning, w.MonitorTaken = false, true }), false, false, 1, PortBlocked},
 		{"port held by our own running server", with(func(w *World) { w.PortTaken = true }), true, true, 0, ""},
 		{"home refused", with(func(w *World) { w.HomeReady, w.HomeRefused = false, "is not ours." }), false, false, 1, HomeBlocked},
 		{"file for a folder", with(func(w *World) { w.HomeReady, w.HomeConflict = false, "is a file." }), false, false, 1, FolderBlocked},

@@ -39,6 +39,8 @@ func main() {
 	launchID := f.String("launch-id", "", "")
 	modelID := f.String("model-id", "", "")
 	f.String("revision", "", "")
+	f.Int("monitor-port", 0, "")
+	f.String("launch-file", "", "")
 	f.Parse(os.Args[2:])
 	faultFile := filepath.Join(*model, "..", "..", "..", "fault")
 	fault, _ := os.ReadFile(faultFile)

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"slipway/engine/api"
+	"slipway/engine/monitor"
+)
+
+// door is the HTTP servers of the API and of the monitor, whose handlers are exchanged once the model is there.
+type door struct {
+	servers       []*http.Server
+	api, watching atomic.Pointer[http.Handler]
+}
+
+// newDoor begins to answer. Without a second listener there is no monitor.
+func newDoor(loading *api.Server, listener, watched net.Listener, log *slog.Logger) *door {
+	d := &door{}
+	d.open(loading)
+	for _, at := range []struct {
+		listener net.Listener
+		handler  *atomic.Pointer[http.Handler]
+	}{{listener, &d.api}, {watched, &d.watching}} {
+		if at.listener == nil {
+			continue
+		}
+		server := &http.Server{
+			Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*at.handler.Load()).ServeHTTP(w, r) }),
+			ReadHeaderTimeout: 10 * time.Second,
+			IdleTimeout:       2 * time.Minute,
+			MaxHeaderBytes:    64 << 10,
+			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		}
+		d.servers = append(d.servers, server)
+		go server.Serve(at.listener)
+	}
+	return d
+}
+
+func (d *door) open(s *api.Server) {
+	answers, watches := s.Handler(), s.Monitor(monitor.Page())
+	d.api.Store(&answers)
+	d.watching.Store(&watches)
+}
+
+// close lets responses reach their clients, then closes what is left.
+func (d *door) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	for _, server := range d.servers {
+		if server.Shutdown(ctx) != nil {
+			server.Close()
+		}
+	}
+}
+
+func (d *door) cut() {
+	for _, server := range d.servers {
+		server.Close()
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"encoding/binary"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"slipway/engine/api"
+)
+
+func askMachine(m *api.Machine) {
+	if total, err := unix.SysctlUint64("hw.memsize"); err == nil {
+		m.RAMBytes = known(int64(total))
+	}
+	// struct xsw_usage of <sys/sysctl.h>: total, available and used, 8 bytes each.
+	if raw, err := unix.SysctlRaw("vm.swapusage"); err == nil && len(raw) >= 24 {
+		m.SwapUsedBytes = known(int64(binary.LittleEndian.Uint64(raw[16:])))
+	}
+	const pressure = "kern.memorystatus_vm_pressure_level"
+	if level, err := unix.SysctlUint32(pressure); err == nil {
+		if word, ok := map[uint32]string{1: "normal", 2: "warning", 4: "critical"}[level]; ok {
+			m.Pressure, m.PressureFrom = word, pressure
+		}
+	}
+	if footprint, ok := footprintBytes(); ok {
+		m.OwnBytes = known(footprint)
+	}
+}
+
+// footprintBytes is ri_phys_footprint of this process, what footprint(1) prints; resident size misses what Metal holds.
+// proc_info(2) with PROC_INFO_CALL_PIDRUSAGE and RUSAGE_INFO_V4: numbers and layout are those of <sys/proc_info_private.h>
+// and <sys/resource.h>.
+func footprintBytes() (int64, bool) {
+	const callPIDRUsage, rusageInfoV4 = 9, 4
+	var info struct {
+		_             [16]byte  // uuid
+		_             [7]uint64 // times, wakeups, pageins, wired, resident
+		physFootprint uint64
+		_             [32]uint64 // the rest of the structure, and room to spare
+	}
+	_, _, errno := unix.Syscall6(unix.SYS_PROC_INFO, callPIDRUsage, uintptr(os.Getpid()), rusageInfoV4, 0, uintptr(unsafe.Pointer(&info)), 0)
+	return int64(info.physFootprint), errno == 0
+}
