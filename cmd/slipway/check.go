@@ -16,7 +16,7 @@ import (
 
 func checkVerb(s *session) *cli.Command {
 	return &cli.Command{Name: "check", Usage: "check how a server answers: what it finds, what its cache does, how it calls tools", Subcommands: []*cli.Command{
-		needleVerb(s), cacheVerb(s), rulerVerb(s), toolsVerb(s),
+		needleVerb(s), cacheVerb(s), rulerVerb(s), toolsVerb(s), compareVerb(s), allVerb(s),
 	}}
 }
 
@@ -46,14 +46,24 @@ func atLeastFlag() cli.Flag {
 }
 
 // setupOf is what every check's setup begins with.
-func setupOf(c *cli.Context, check string, server *client.Server) (record.Setup, error) {
-	for _, name := range []string{"samples", "max-tokens"} {
-		if n := c.Int(name); n < 1 || n > 100000 {
+func (s *session) setupOf(c *cli.Context, check string, server *client.Server) (record.Setup, error) {
+	return s.setupWith(c, check, server, c.Int("samples"))
+}
+
+func (s *session) setupWith(c *cli.Context, check string, server *client.Server, samples int) (record.Setup, error) {
+	for name, n := range map[string]int{"samples": samples, "max-tokens": c.Int("max-tokens")} {
+		if n < 1 || n > 100000 {
 			return record.Setup{}, usage(fmt.Sprintf("--%s is %d, and must be 1 to 100000", name, n))
 		}
 	}
-	return record.Setup{Check: check, Program: version, URL: server.Base, Model: server.Model, Revision: server.Details.Revision, Seed: c.Uint64("seed"),
-		Samples: c.Int("samples"), Lengths: []int{}, MaxTokens: c.Int("max-tokens"), Thinking: c.Bool("thinking"), Options: map[string]string{}}, nil
+	setup := record.Setup{Check: check, Program: version, URL: server.Base, Model: server.Model, Revision: server.Details.Revision, Seed: c.Uint64("seed"),
+		Samples: samples, Lengths: []int{}, MaxTokens: c.Int("max-tokens"), Thinking: c.Bool("thinking"), Options: map[string]string{}}
+	if s.verb != "check compare" && c.String("url") == "" { // our own server: its profile decides how it answers
+		if set, err := s.settings(c.String("home")); err == nil {
+			setup.Options["profile"] = set.Decisions.Profile.Name
+		}
+	}
+	return setup, nil
 }
 
 // countMargin is the part of a length, one in so many, by which our count of tokens may be short of the server's.

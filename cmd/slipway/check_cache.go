@@ -25,7 +25,7 @@ func cacheVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			setup, err := setupOf(c, "cache", server)
+			setup, err := s.setupOf(c, "cache", server)
 			if err != nil {
 				return err
 			}
@@ -57,6 +57,6 @@ func (s *session) cache(c *cli.Context, server *client.Server, setup record.Setu
 	tasks := cache.Tasks(server, ruler, cache.Options{Tokens: tokens, Samples: setup.Samples, Seed: setup.Seed, MaxTokens: setup.MaxTokens, Nonce: randomWord})
 	return s.runCheck(c, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
 		report.Findings, report.Scores = cache.Findings(answers), []record.Score{}
-		return nil
+		return map[string][]byte{}
 	})
 }

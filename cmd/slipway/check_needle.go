@@ -32,7 +32,7 @@ func needleVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			setup, err := setupOf(c, "needle", server)
+			setup, err := s.setupOf(c, "needle", server)
 			if err != nil {
 				return err
 			}

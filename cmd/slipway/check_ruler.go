@@ -35,7 +35,7 @@ func rulerVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			setup, err := setupOf(c, "ruler", server)
+			setup, err := s.setupOf(c, "ruler", server)
 			if err != nil {
 				return err
 			}
@@ -68,6 +68,6 @@ func (s *session) ruler(c *cli.Context, server *client.Server, setup record.Setu
 	return s.runCheck(c, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
 		report.Notes = append(report.Notes, ruler.Differences...)
 		report.Notes = append(report.Notes, lengthNote(answers)...)
-		return nil
+		return map[string][]byte{}
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"slipway/checks/record"
 )
 
-// conclude makes the report of all answers, and the files beside it by their endings.
+// conclude makes the report of all answers, and the files beside it by their endings. It never returns nil.
 type conclude func(answers []record.Answer, report *record.Report) (beside map[string][]byte)
 
 // runCheck carries a check out: it goes on where an unfinished run of the same setup was.
@@ -25,13 +25,7 @@ func (s *session) runCheck(c *cli.Context, setup record.Setup, tasks []record.Ta
 		return record.Report{}, err
 	}
 	defer root.Close()
-	name := c.String("name")
-	if name == "" || strings.HasPrefix(s.verb, "check all") {
-		name = strings.Trim(c.String("name")+"-"+setup.Check, "-")
-		if setup.Quick {
-			name += "-quick"
-		}
-	}
+	name := s.runName(c, setup)
 	if !record.GoodName(name) {
 		return record.Report{}, usage(fmt.Sprintf("--name is %q, and a name has small letters, digits, dots, dashes and underscores", name))
 	}
@@ -48,9 +42,9 @@ func (s *session) runCheck(c *cli.Context, setup record.Setup, tasks []record.Ta
 		return record.Report{}, s.unfinished(err, folder, name)
 	}
 	report := record.Report{Setup: setup, Scores: record.ScoresByGroup(answers), Findings: record.FindingsOf(answers), Notes: []string{}, Doubts: record.DoubtsOf(answers)}
-	beside := end(answers, &report)
-	if beside == nil {
-		beside = map[string][]byte{}
+	beside := map[string][]byte{}
+	if end != nil {
+		beside = end(answers, &report)
 	}
 	raw, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
@@ -66,6 +60,26 @@ func (s *session) runCheck(c *cli.Context, setup record.Setup, tasks []record.Ta
 		report.Picture = filepath.Join(folder, base+".png")
 	}
 	return report, nil
+}
+
+// runName is the name that a run's files begin with.
+func (s *session) runName(c *cli.Context, setup record.Setup) string {
+	name := c.String("name")
+	switch {
+	case s.verb == "check all" && name == "":
+		name = "all-" + setup.Check
+	case s.verb == "check all":
+		name += "-" + setup.Check
+	case name == "":
+		name = setup.Check
+	}
+	if setup.Options["side"] != "" {
+		name += "-" + setup.Options["side"]
+	}
+	if setup.Quick {
+		name += "-quick"
+	}
+	return name
 }
 
 // checkFolder opens the folder of answers, which nobody else may read: they hold what models wrote.

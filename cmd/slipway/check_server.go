@@ -66,9 +66,12 @@ func (s *session) serverAt(c *cli.Context, address, model string) (*client.Serve
 
 // keyOf reads a key from where it was told to be, and from nowhere else: a key for one server is not for another.
 func keyOf(c *cli.Context) (string, error) {
-	name, file := c.String("key-env"), c.String("key-file")
+	return keyNamed(c.String("key-env"), c.String("key-file"))
+}
+
+func keyNamed(name, file string) (string, error) {
 	if name != "" && file != "" {
-		return "", usage("--key-env and --key-file are both given")
+		return "", usage("a key is given both by a variable and by a file")
 	}
 	key := ""
 	switch {

@@ -19,7 +19,7 @@ func toolsVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			setup, err := setupOf(c, "tools", server)
+			setup, err := s.setupOf(c, "tools", server)
 			if err != nil {
 				return err
 			}
@@ -37,6 +37,6 @@ func (s *session) tools(c *cli.Context, server *client.Server, setup record.Setu
 	tasks := tools.Tasks(server, tools.Options{Samples: setup.Samples, Seed: setup.Seed, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
 	return s.runCheck(c, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
 		report.Findings = tools.Findings(answers)
-		return nil
+		return map[string][]byte{}
 	})
 }

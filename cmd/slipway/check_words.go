@@ -88,16 +88,17 @@ func scoreWords(s record.Score) string {
 	return fmt.Sprintf("%-34s %5.1f %%  %s, 95 %% interval %.1f to %.1f %%", s.Name, s.Share*100, fmt.Sprintf("%d of %d", s.Hits, s.Of), s.Low*100, s.High*100)
 }
 
-// oneLine is the worst of a report in a few words, for the report card.
+// oneLine counts a report's findings, for the report card.
 func oneLine(r record.Report) string {
-	var wrong []string
+	counts := map[string]int{}
 	for _, f := range r.Findings {
-		if f.Status != record.Pass {
-			wrong = append(wrong, f.ID+" "+f.Status)
+		counts[f.Status]++
+	}
+	text := fmt.Sprintf("%d of %d pass", counts[record.Pass], len(r.Findings))
+	for _, status := range []string{record.Fail, record.Unknown} {
+		if n := counts[status]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, status)
 		}
 	}
-	if len(wrong) > 0 {
-		return strings.Join(wrong, ", ")
-	}
-	return fmt.Sprintf("%d of %d pass", len(r.Findings), len(r.Findings))
+	return text
 }

@@ -70,5 +70,10 @@ func (s *server) remembered(text string) string {
 	return text
 }
 
-// puzzle repeats the text: every other task is beyond this double.
-func (s *server) puzzle(text string) string { return strings.Join(strings.Fields(text), " ") }
+// puzzle is every other task: those of RULER are beyond this double, and anything else is repeated.
+func (s *server) puzzle(text string) string {
+	if strings.Contains(text, "special magic") || strings.Contains(text, "\nQuestion:") {
+		return "I do not know."
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -19,6 +19,7 @@ func statuses(r record.Report) map[string]string {
 
 // The real server's cache never changes an answer. Every scene must have been judged: unknown is not enough.
 func TestPocketsCachePasses(t *testing.T) {
+	t.Parallel()
 	tokens, samples := "700", "1"
 	if soak() {
 		tokens, samples = "3000", "10"
@@ -39,6 +40,7 @@ func TestPocketsCachePasses(t *testing.T) {
 
 // A server that answers from a text that is no longer there must be caught, in words that say so.
 func TestCacheCheckCatchesAStaleAnswer(t *testing.T) {
+	t.Parallel()
 	r, code := document[record.Report](t, "check cache", "--url", double(t, "stale"), "--out", t.TempDir(), "--samples", "1")
 	got := statuses(r)
 	for _, scene := range []string{"early change", "late change", "two alike in turn", "cancelled while reading", "tool loop", "new data"} {
@@ -64,6 +66,7 @@ func TestCacheCheckCatchesAStaleAnswer(t *testing.T) {
 
 // A model that finds nothing must not pass for a cache that works.
 func TestCacheCheckSaysWhenNothingCanBeSaid(t *testing.T) {
+	t.Parallel()
 	r, _ := document[record.Report](t, "check cache", "--url", double(t, "forgetful"), "--out", t.TempDir(), "--samples", "1", "--tokens", "600")
 	if got := statuses(r); got["late change"] != record.Unknown || got["continuation"] != record.Unknown {
 		t.Errorf("%v", r.Findings)
@@ -72,6 +75,7 @@ func TestCacheCheckSaysWhenNothingCanBeSaid(t *testing.T) {
 
 // Each way of calling tools wrongly must be seen in its scene and in no other, and called the server's fault where it is.
 func TestToolsCheckTellsHowCallsGoWrong(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		mode string
 		fail []string
@@ -103,6 +107,7 @@ func TestToolsCheckTellsHowCallsGoWrong(t *testing.T) {
 
 // Pocket calls the one tool that it was trained on; what it does elsewhere is reported as it is.
 func TestPocketsToolCallsAreWellFormed(t *testing.T) {
+	t.Parallel()
 	r, _ := document[record.Report](t, "check tools", "--url", pocket(t), "--out", t.TempDir(), "--samples", "2", "--max-tokens", "128")
 	got := statuses(r)
 	for _, scene := range []string{"one call", "in one piece", "required", "forbidden"} {

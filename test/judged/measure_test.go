@@ -18,6 +18,7 @@ type measured struct {
 
 // A server at fault must be named as such, in words a person can act on, and never be given a number that rests on it.
 func TestMeasureNamesTheFaultOfTheServer(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		mode string
 		code int
@@ -61,6 +62,7 @@ func TestMeasureNamesTheFaultOfTheServer(t *testing.T) {
 
 // A cache that is warm must be seen in the numbers, and --fresh must make it cold.
 func TestMeasureTellsAWarmCacheFromAColdOne(t *testing.T) {
+	t.Parallel()
 	at := double(t, "honest")
 	warm, code := document[measured](t, "measure", "--url", at, "--repeat", "3")
 	if code != 0 || len(warm.Result.Runs) != 3 {
@@ -99,6 +101,7 @@ func TestMeasureTellsAWarmCacheFromAColdOne(t *testing.T) {
 
 // A rate of few tokens, or of a stream that was held back, must not be given.
 func TestMeasureGivesNoDecodeRateWhereItMeansNothing(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "long.txt")
 	text := strings.Repeat("word and word ", 3000)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -125,6 +128,7 @@ func TestMeasureGivesNoDecodeRateWhereItMeansNothing(t *testing.T) {
 
 // A wait that a client would not last must be said before the request is sent.
 func TestForecastNamesTheTimeoutsThatAreExceeded(t *testing.T) {
+	t.Parallel()
 	for seconds, want := range map[float64]int{299: 0, 301: 1, 601: 4} {
 		if got := len(measure.Exceeded(seconds)); got != want {
 			t.Errorf("%v s exceed %d time-outs, want %d", seconds, got, want)
@@ -134,6 +138,7 @@ func TestForecastNamesTheTimeoutsThatAreExceeded(t *testing.T) {
 
 // A key must reach the server and nothing else, even where the server repeats it.
 func TestMeasureNeverShowsAKey(t *testing.T) {
+	t.Parallel()
 	at := double(t, "keyed")
 	o := slipway(t, []string{"THE_KEY=wrong-secret-value"}, "measure", "--url", at, "--key-env", "THE_KEY")
 	if o.code != 4 || strings.Contains(o.String(), "wrong-secret-value") || !strings.Contains(o.errOut, "the key (key) is wrong") {
@@ -147,6 +152,7 @@ func TestMeasureNeverShowsAKey(t *testing.T) {
 
 // The real server's own numbers are taken as its own.
 func TestMeasureOfTheRealServerAddsUp(t *testing.T) {
+	t.Parallel()
 	at := pocket(t)
 	m, code := document[measured](t, "measure", "--url", at, "--fresh", "--max-tokens", "24", "--repeat", "2")
 	if code != 0 {

@@ -17,6 +17,7 @@ func soak() bool { return os.Getenv("SLIPWAY_SOAK") != "" }
 // Pocket finds what it was trained to find: at least 0.95 of four codes a text. The long form has 50 texts at each of 600,
 // 1,400 and 3,600 tokens.
 func TestPocketFindsTheCodes(t *testing.T) {
+	t.Parallel()
 	lengths, samples := "600,1400", "5"
 	if soak() {
 		lengths, samples = "600,1400,3600", "50"
@@ -49,6 +50,7 @@ func TestPocketFindsTheCodes(t *testing.T) {
 
 // A model that finds half must not look better, however the codes are asked for.
 func TestNeedleSeesAModelThatForgets(t *testing.T) {
+	t.Parallel()
 	at := double(t, "forgetful")
 	out := t.TempDir()
 	r, code := document[record.Report](t, "check needle", "--url", at, "--out", out, "--lengths", "600,1200", "--samples", "4", "--at-least", "0.95")
@@ -79,6 +81,7 @@ func TestNeedleSeesAModelThatForgets(t *testing.T) {
 
 // A run that is killed stands under no official name, goes on with its own setup, and with no other.
 func TestKilledRunGoesOnAndIsNotOfficial(t *testing.T) {
+	t.Parallel()
 	at, out := double(t, "honest"), t.TempDir()
 	args := []string{"check", "needle", "--url", at, "--out", out, "--lengths", "3000", "--samples", "60"}
 	partial := filepath.Join(out, "needle.partial.jsonl")
@@ -125,6 +128,7 @@ func TestKilledRunGoesOnAndIsNotOfficial(t *testing.T) {
 
 // A server that fails in the middle of a check ends it; what was answered is kept and nothing is official.
 func TestCheckStopsAtAFaultOfTheServer(t *testing.T) {
+	t.Parallel()
 	for mode, says := range map[string]string{"cut": "without saying [DONE]", "broke-off": "the graphics processor was lost", "html": "a web page (HTML) instead of JSON"} {
 		out := t.TempDir()
 		o := slipway(t, nil, "check", "needle", "--url", double(t, mode), "--out", out, "--lengths", "600", "--samples", "2")

@@ -10,6 +10,7 @@ import (
 // Pocket's variable tracking is reported as it is: nothing is asserted of the score. The texts must have the length that
 // the report says, and every answer its place.
 func TestRulerReportsPocketAsItIs(t *testing.T) {
+	t.Parallel()
 	args := []string{"--lengths", "1024", "--samples", "3", "--tasks", "vt,fwe", "--max-tokens", "160"}
 	if soak() {
 		args = []string{"--lengths", "2048,4096", "--samples", "25", "--max-tokens", "160"}
@@ -41,6 +42,7 @@ func TestRulerReportsPocketAsItIs(t *testing.T) {
 
 // A length that no task fits into is a mistake of the command line, not a score of nothing.
 func TestRulerRefusesALengthThatNothingFitsInto(t *testing.T) {
+	t.Parallel()
 	o := slipway(t, nil, "check", "ruler", "--url", double(t, "honest"), "--out", t.TempDir(), "--lengths", "300", "--tasks", "cwe")
 	if o.code != 2 || !strings.Contains(o.errOut, "does not fit into 300 tokens") {
 		t.Fatal(o)
