@@ -83,12 +83,12 @@ func (c *Client) refusal(answer *http.Response, endpoint, repo, subject string) 
 	switch {
 	case answer.StatusCode != 401 && answer.StatusCode != 403 && answer.StatusCode != 404:
 		return nil
+	case answer.StatusCode != 404 && strings.Contains(lower, "disabled"): // whoever says it: no token opens it
+		e.Kind = Disabled
 	case answer.StatusCode != 404 && !c.fromOrigin(endpoint):
 		e.Kind = MirrorNoKey
 	case code == "GatedRepo":
 		e.Kind = Gated
-	case strings.Contains(lower, "disabled"):
-		e.Kind = Disabled
 	case strings.Contains(lower, "invalid credentials") || answer.StatusCode == 401 && carriesToken(answer):
 		e.Kind, e.Page = BadToken, c.config.Origin+"/settings/tokens"
 	case code == "RevisionNotFound":

@@ -37,6 +37,9 @@ func TestRefusalsAreToldApart(t *testing.T) {
 		"a mirror that asks for a token": {func(k *kit) {
 			k.repo.Gated, k.config.Endpoint, k.config.Origin, k.config.Token = true, k.hub.URL, DefaultOrigin, k.hub.Token
 		}, MirrorNoKey, ""},
+		"a mirror that says disabled": {func(k *kit) {
+			k.repo.Disabled, k.config.Endpoint, k.config.Origin, k.config.Token = true, k.hub.URL, DefaultOrigin, k.hub.Token
+		}, Disabled, ""},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
