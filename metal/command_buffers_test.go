@@ -53,6 +53,31 @@ func TestCommandBufferThatHoldsTheGPU(t *testing.T) {
 	}
 }
 
+// A prefill's attention over many positions is one operation that may take seconds: it goes in pieces of rows.
+func TestAttentionThatHoldsTheGPU(t *testing.T) {
+	clock := fake.Configuration{DispatchMicros: 50_000, Threads: 2}
+	d := open(t, clock, metal.Options{})
+	o := about("attention_flash")[0]
+	fake.Configure(clock)
+	if what := check(o, d, 1); what != "" {
+		t.Fatal(what)
+	}
+	before := fake.Count().Dispatches
+	p := equalDispatches(newWorld(t, d, 1), 40)
+	for range 20 { // the GPU's clock says that everything is slow
+		if err := p.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fake.Configure(clock)
+	if what := check(o, d, 1); what != "" {
+		t.Errorf("in pieces: %s", what)
+	}
+	if after := fake.Count().Dispatches; after <= before {
+		t.Errorf("%s: %d dispatches, %d where the GPU is fast", o.Name, after, before)
+	}
+}
+
 // ending is a context that ends after it was asked so often.
 type ending struct {
 	context.Context

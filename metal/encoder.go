@@ -79,7 +79,7 @@ func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, gr
 		return err
 	}
 	cost := max(bytes, flops/flopsPerByte)
-	if e.open && e.cost+cost > CommandSeconds/e.dev.pace {
+	if e.open && e.cost+cost > e.budget() {
 		e.commit()
 		if e.err != nil {
 			return e.err
@@ -111,6 +111,9 @@ func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, gr
 	e.current.Dispatch(grid, group)
 	return nil
 }
+
+// budget is the cost that a command buffer may have.
+func (e *encoder) budget() float64 { return CommandSeconds / e.dev.pace }
 
 // conflicts tells whether a dispatch would read what an earlier phase since the last barrier writes, or write what one reads or writes.
 func (e *encoder) conflicts(uses []use) bool {
