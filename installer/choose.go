@@ -35,6 +35,8 @@ type choice struct {
 	lock     *manifests.Lock
 	model    plan.Model
 	sized    plan.Profile
+	input    profiles.Input // that it was sized from
+	needs    int64          // bytes of the GPU's memory with every window full; 0: it does not want that memory
 	notFit   string
 	problem  string // why the model cannot be brought
 }
@@ -54,7 +56,7 @@ func choose(ask Ask, facts machine.Facts, k known, capabilities profiles.Capabil
 		offered = []profiles.Profile{asked}
 	}
 	if ask.Model == "" {
-		proposal, err := profiles.ProposeFor(host, installable(k), offered, &capabilities, sequences)
+		proposal, err := profiles.ProposeFor(host, installable(k), offered, &capabilities, sequences, ask.MemoryBytes)
 		if err != nil {
 			return c, &ChoiceError{err.Error()}
 		}
@@ -81,7 +83,7 @@ func choose(ask Ask, facts machine.Facts, k known, capabilities profiles.Capabil
 	} else {
 		host.CapBytes = 0
 	}
-	c.size(host, device, capabilities)
+	c.size(host, device, capabilities, ask.MemoryBytes)
 	c.pin(k)
 	return c, nil
 }
@@ -130,11 +132,11 @@ func lockOf(m manifests.Manifest, k known) (manifests.Lock, bool) {
 	return manifests.BundledLock(m.Repo, m.Revision)
 }
 
-func (c *choice) size(host profiles.Machine, device string, capabilities profiles.Capabilities) {
+func (c *choice) size(host profiles.Machine, device string, capabilities profiles.Capabilities, budgetBytes int64) {
 	capabilities = on(device, capabilities)
 	c.sized = plan.Profile{Name: c.profile.ID, PrefillPolicy: c.profile.Prefill.Policy, Parallel: sequences, Device: device}
-	result, err := profiles.SizeUpTo(profiles.Input{Model: c.manifest.Candidate(), Profile: c.profile, Machine: host,
-		Sequences: sequences, Capabilities: &capabilities})
+	c.input = profiles.Input{Model: c.manifest.Candidate(), Profile: c.profile, Machine: host, Sequences: sequences, Capabilities: &capabilities, UserBudgetBytes: budgetBytes}
+	result, err := profiles.SizeUpTo(c.input)
 	var noFit *profiles.NoFitError
 	switch {
 	case errors.As(err, &noFit):
@@ -147,7 +149,7 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 	c.sized.WindowTokens, c.sized.KVFormat, c.sized.Draft = result.WindowTokens, string(result.KVFormat), string(result.Draft.Kind)
 	c.sized.Parallel, c.sized.Sentence = result.Sequences, result.Sentence
 	if device == "metal" {
-		c.sized.BudgetBytes = result.BudgetBytes
+		c.sized.BudgetBytes, c.needs = result.BudgetBytes, result.UsedBytes
 	}
 	if c.proposal.ModelID == "" {
 		c.proposal = profiles.Proposal{ModelID: c.manifest.ID, ProfileID: c.profile.ID, Device: device, Result: result,

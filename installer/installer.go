@@ -24,8 +24,9 @@ type Ask struct {
 	Home        string
 	Model       string
 	Profile     string
-	Port        int // 0: 8008
-	MonitorPort int // 0: 8010
+	Port        int   // 0: 8008
+	MonitorPort int   // 0: 8010
+	MemoryBytes int64 // most that sizing may count on; 0: what the machine gives
 	Launch      bool
 	AcceptTold  bool
 	AllowStop   []string // kinds of other servers that may be stopped for the launch
@@ -73,6 +74,8 @@ type Prepared struct {
 	StopLines string
 	// Contended says whose memory the launch would need, and what else would do.
 	Contended string
+	// Stopped are sentences on the servers that slipway has stopped before and that are not back.
+	Stopped []string
 }
 
 // ChoiceError: what was asked for does not exist or does not go together.
@@ -112,6 +115,9 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 	neighbors.into(&world)
 	p := Prepared{Facts: facts, Server: decided.can, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
 		Standing: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest, StopLines: world.StopLines, Contended: world.Contended}
+	for _, o := range neighbors.stopped {
+		p.Stopped = append(p.Stopped, o.Sentence)
+	}
 	if known.home != nil {
 		receipt, err := known.home.Receipt(made.Digest)
 		p.Recorded = err == nil && receipt.Complete
@@ -138,7 +144,7 @@ func decide(ctx context.Context, ask Ask, at Place, home string, k known, facts 
 		Request: plan.Request{Model: choice.manifest.ID, Profile: choice.profile.ID,
 			Port: orDefault(ask.Port, DefaultPort), MonitorPort: orDefault(ask.MonitorPort, DefaultMonitorPort),
 			Launch: ask.Launch, AcceptTold: ask.AcceptTold, InPlace: ask.InPlace, AllowStop: allowed(ask.AllowStop),
-			AcceptLoss: ask.AcceptLoss && len(ask.AllowStop) > 0, IdleForS: idleFor(ask)},
+			AcceptLoss: ask.AcceptLoss && len(ask.AllowStop) > 0, IdleForS: idleFor(ask), MemoryBytes: ask.MemoryBytes},
 		Model: choice.model, Profile: choice.sized, Engine: engine.engine,
 		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
 	})}, nil

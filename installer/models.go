@@ -46,7 +46,7 @@ func Models(ctx context.Context, homePath string, at Place) ([]ModelRow, error) 
 		if host.CapBytes == 0 {
 			device = "cpu"
 		}
-		c.size(host, device, can.Value)
+		c.size(host, device, can.Value, 0)
 		row.Fits, row.Sentence = c.notFit == "", c.sized.Sentence
 		if !row.Fits {
 			row.Sentence = c.notFit

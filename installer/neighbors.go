@@ -17,6 +17,7 @@ import (
 	"slipway/installer/neighbor/record"
 	"slipway/installer/plan"
 	"slipway/installer/process"
+	"slipway/profiles"
 )
 
 // neighborhood is what other servers mean for a plan.
@@ -28,12 +29,13 @@ type neighborhood struct {
 	problem     string
 	fix         string // of the problem; empty: the usual one
 	ways        string
+	otherPort   int                // a port that is free, where the wanted one is not; 0: none known
 	contended   string             // whose memory the launch would need, and the ways around; nobody named is in it
 	stopped     []neighbor.Outcome // by slipway, and not back yet
 }
 
-// smallBudgetBytes: a plan that needs less meets nobody over memory.
-const smallBudgetBytes = 1 << 30
+// smallNeedBytes: a plan that needs less meets nobody over memory.
+const smallNeedBytes = 1 << 30
 
 // allowed writes the kinds that may be stopped as a request does.
 func allowed(kinds []string) string {
@@ -79,17 +81,20 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 	// Without a name that may be stopped, and without a need of much memory, only the wanted port matters: nobody else is
 	// asked anything.
 	look := func() ([]neighbor.Server, error) { return quick.At(ctx, port) }
-	if len(ask.AllowStop) > 0 || c.sized.BudgetBytes > smallBudgetBytes {
+	if len(ask.AllowStop) > 0 || c.needs > smallNeedBytes {
 		look = func() ([]neighbor.Server, error) { return quick.Find(ctx, own...) }
 	}
 	servers, err := look()
 	if err != nil {
 		return n, err
 	}
+	if slices.ContainsFunc(servers, func(s neighbor.Server) bool { return s.Port == port }) {
+		n.otherPort = n.freePort(ctx, port, orDefault(ask.MonitorPort, DefaultMonitorPort))
+	}
 	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool {
 		return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) || s.Kind == "unknown" && s.Port != port
 	})
-	needed := n.weigh(ask, servers, c, facts, port)
+	needed := n.weigh(ask, servers, c, facts, installable(k), port)
 	n.prove(ctx, needed)
 	n.decide(ask, needed)
 	n.already(ask)
@@ -109,8 +114,8 @@ type needed struct {
 // weigh picks, among the servers whose kind was named, those whose port or memory the launch needs. Where none is in the
 // way, all that were named are meant, as far as they hold a model; not so where one of the kind was in the way and is
 // stopped already: the same command a second time stops nobody else.
-func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts machine.Facts, port int) []needed {
-	need := contention.Need{Port: port}
+func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts machine.Facts, models []profiles.Candidate, port int) []needed {
+	need := contention.Need{Port: port, OtherPort: n.otherPort}
 	ceiling := MachineOf(facts).RAMBytes
 	if facts.WorkingSet.Known {
 		ceiling = facts.WorkingSet.Value
@@ -120,8 +125,9 @@ func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts
 		contenders = append(contenders, s.Contender(time.Now()))
 		ceiling -= s.FootprintBytes
 	}
-	if c.sized.BudgetBytes > 0 && ceiling > 0 {
-		need.BudgetBytes, need.AvailableBytes = c.sized.BudgetBytes, ceiling
+	if c.needs > smallNeedBytes {
+		need.NeedsBytes, need.AvailableBytes = c.needs, ceiling
+		need.Smaller = smaller(c, models, ceiling)
 	}
 	conflicts := contention.Weigh(contenders, need)
 	records, _ := n.system.Folder().List()
@@ -136,7 +142,7 @@ func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts
 			n.contended = strings.TrimSpace(n.contended + " " + waysOf(conflicts[at]))
 		case !slices.Contains(ask.AllowStop, s.Kind):
 		case at >= 0:
-			inTheWay = append(inTheWay, needed{s, conflicts[at].Why + "."})
+			inTheWay = append(inTheWay, needed{s, strings.Join(append([]string{conflicts[at].Why + "."}, gentler(conflicts[at], "Another way: leave")...), " ")})
 		case s.UID != n.system.UID: // it is in nobody's way, and not ours to stop
 		case slices.ContainsFunc(records, func(r record.Record) bool { return r.Server == s.Kind }):
 		case len(s.Models) > 0 || s.Stoppable():
@@ -147,6 +153,39 @@ func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts
 		return inTheWay
 	}
 	return named
+}
+
+// gigabyte is the unit in which a budget is offered.
+const gigabyte = 1e9
+
+// smaller is what could be chosen instead and fits into what is left; nil: nothing, or there is no need to.
+func smaller(c choice, models []profiles.Candidate, leftBytes int64) *contention.Smaller {
+	whole := leftBytes / gigabyte
+	if c.needs <= leftBytes || whole < 1 {
+		return nil
+	}
+	in := c.input
+	in.UserBudgetBytes = whole * gigabyte
+	r, ok := profiles.Smaller(in, models, profiles.All())
+	if !ok {
+		return nil
+	}
+	return &contention.Smaller{Model: r.ModelID, Profile: r.ProfileID, Memory: fmt.Sprintf("%dGB", whole), WindowTokens: r.WindowTokens, NeedsBytes: r.UsedBytes}
+}
+
+// portStep leads from our port to others that end in the same digit: none of them is the port of a server that is known.
+const portStep = 10
+
+// freePort looks for a port that could be taken instead: ours, or one of the next. The ports of those who are stopped
+// and come back are not free.
+func (n *neighborhood) freePort(ctx context.Context, wanted, monitor int) int {
+	for port := DefaultPort; port < DefaultPort+10*portStep; port += portStep {
+		promised := slices.ContainsFunc(n.stopped, func(o neighbor.Outcome) bool { return o.Port == port })
+		if port != wanted && port != monitor && !promised && !launch.LookPort(ctx, port).Taken {
+			return port
+		}
+	}
+	return 0
 }
 
 // prove looks for some seconds whether they work. The long proof comes directly before the signal.
@@ -188,6 +227,16 @@ func (n *neighborhood) decide(ask Ask, list []needed) {
 	}
 }
 
+// gentler are the ways that touch no other server, as sentences with their flags; begin replaces their first word.
+func gentler(c contention.Conflict, begin string) (sentences []string) {
+	for _, way := range c.Ways {
+		if rest, ok := strings.CutPrefix(strings.TrimSuffix(way.Sentence, "."), "Leave"); ok {
+			sentences = append(sentences, fmt.Sprintf("%s%s (%s).", begin, rest, strings.Join(way.Flags, " ")))
+		}
+	}
+	return sentences
+}
+
 // waysOf says why a server is in the way and what can be done, gentlest first, in whole sentences. It is empty for the
 // owner of a port whom slipway does not know: there is nothing to say beyond what is always said of a port.
 func waysOf(c contention.Conflict) string {
@@ -195,14 +244,9 @@ func waysOf(c contention.Conflict) string {
 	if n.Kind == "unknown" {
 		return ""
 	}
-	words := []string{c.Why + "."}
+	words := append([]string{c.Why + "."}, gentler(c, "Leave")...)
 	byPort := slices.Contains(c.Resources, contention.ResourcePort)
-	for _, way := range c.Ways {
-		if way.ID == "other_port" || way.ID == "smaller_profile" {
-			words = append(words, fmt.Sprintf("%s (%s)", way.Sentence, strings.Join(way.Flags, " ")))
-		}
-	}
-	if byPort {
+	if byPort && len(words) == 1 {
 		words = append(words, "Choose another port with --port.")
 	}
 	allow := "--allow-stop " + n.Kind
@@ -265,6 +309,7 @@ func (n neighborhood) into(w *plan.World) {
 		w.StopsDone = w.StopsDone && apply.IsStopped(n.system, stop)
 	}
 	w.StopsProblem, w.StopsFix, w.StopLines, w.Contended = n.problem, n.fix, strings.Join(n.lines, " "), n.contended
+	w.FreePort = n.otherPort
 	if w.PortWays == "" {
 		w.PortWays = n.ways
 	}

@@ -1,7 +1,11 @@
 package installer
 
 import (
+	"context"
+	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,6 +13,7 @@ import (
 	"slipway/installer/neighbor"
 	"slipway/installer/neighbor/contention"
 	"slipway/installer/neighbor/record"
+	"slipway/profiles"
 )
 
 // What a person reads about a server in the way: whole sentences, nothing promised that was not asked for.
@@ -29,7 +34,7 @@ func TestWaysAroundAServerAreWholeSentences(t *testing.T) {
 		{"only unloads", contention.Neighbor{Kind: "ollama", Title: "Ollama", Port: 8000, PID: 1, Channel: "unload"},
 			contention.Need{Port: 8000}, "Ollama has port 8000. Choose another port with --port. slipway only unloads its models, which does not free its port: quit it yourself to use this one."},
 		{"memory", contention.Neighbor{Kind: "ollama", Title: "Ollama", Port: 1, PID: 1, Channel: "unload", FootprintBytes: 9 << 30},
-			contention.Need{Port: 8000, BudgetBytes: 20 << 30, AvailableBytes: 12 << 30},
+			contention.Need{Port: 8000, NeedsBytes: 20 << 30, AvailableBytes: 12 << 30},
 			"With --allow-stop ollama slipway unloads its models once it is idle, and loads them again when ours stops."},
 	} {
 		conflicts := contention.Weigh([]contention.Neighbor{row.neighbor}, row.need)
@@ -47,7 +52,7 @@ func weighed(t *testing.T, ask Ask, servers ...neighbor.Server) (pids []int) {
 	t.Helper()
 	home := t.TempDir()
 	n := neighborhood{system: &neighbor.System{Home: home, UID: 501}}
-	for _, s := range n.weigh(ask, servers, choice{}, machine.Facts{}, 9000) {
+	for _, s := range n.weigh(ask, servers, choice{}, machine.Facts{}, nil, 9000) {
 		pids = append(pids, s.PID)
 	}
 	return pids
@@ -67,5 +72,62 @@ func TestAnotherUsersServerIsNoVetoWhereItIsNotInTheWay(t *testing.T) {
 	theirs.Port = 9000
 	if got := weighed(t, ask, ours, theirs); !slices.Equal(got, []int{2}) {
 		t.Errorf("on the very port: %v", got)
+	}
+}
+
+// A real choice for a Mac beside a server that holds 20 GiB of its GPU's memory: what is offered fits when it is asked
+// for by its flags, with nobody stopped.
+func TestSmallerChoiceThatIsOfferedFitsBesideTheOther(t *testing.T) {
+	facts := machine.Facts{OS: machine.Fact[string]{Value: "darwin", Known: true}, RAM: machine.Fact[int64]{Value: 64 << 30, Known: true},
+		WorkingSet: machine.Fact[int64]{Value: 48 << 30, Known: true, Certain: true}}
+	can := profiles.Capabilities{KVFormats: []string{"f32", "f16", "q8", "q4"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"mtp"}, Devices: []string{"cpu", "metal"}}
+	other := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501, Models: []record.Model{{ID: "m"}}, Channel: record.ChannelArgv, FootprintBytes: 20 << 30}
+	weigh := func(ask Ask) (neighborhood, []needed) {
+		t.Helper()
+		c, err := choose(ask, facts, known{}, can)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := neighborhood{system: &neighbor.System{Home: t.TempDir(), UID: 501}}
+		return n, n.weigh(ask, []neighbor.Server{other}, c, facts, installable(known{}), 9000)
+	}
+	weighOf := func(ask Ask) string { n, _ := weigh(ask); return n.contended }
+	said := weighOf(Ask{Model: "qwen3.8-27b-mtplx-bare-speed"})
+	var asked Ask
+	_, flags, _ := strings.Cut(said, " (--model ")
+	if n, _ := fmt.Sscanf(flags, "%s --profile %s --memory %dGB).", &asked.Model, &asked.Profile, &asked.MemoryBytes); n != 3 {
+		t.Fatalf("no smaller choice in: %q", said)
+	}
+	asked.MemoryBytes *= gigabyte
+	if again := weighOf(asked); again != "" {
+		t.Errorf("%s was offered, and then: %q", said, again)
+	}
+	if _, list := weigh(Ask{Model: "qwen3.8-27b-mtplx-bare-speed", AllowStop: []string{"mtplx"}}); len(list) != 1 || !strings.Contains(list[0].why, "Another way: leave it alone and take ") {
+		t.Errorf("named to be stopped: %+v", list)
+	}
+}
+
+func TestPortThatIsOfferedIsFreeAndPromisedToNobody(t *testing.T) {
+	n := neighborhood{}
+	first := n.freePort(context.Background(), 8000, DefaultMonitorPort)
+	if first == 0 || first == DefaultMonitorPort {
+		t.Fatalf("offered %d", first)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first)))
+	if err != nil {
+		t.Fatalf("the port that was offered: %v", err)
+	}
+	second := n.freePort(context.Background(), 8000, DefaultMonitorPort)
+	listener.Close()
+	if second == first {
+		t.Errorf("offered %d, which is taken", second)
+	}
+	n.stopped = []neighbor.Outcome{{Port: first}}
+	if got := n.freePort(context.Background(), 8000, DefaultMonitorPort); got == first {
+		t.Errorf("offered %d, to which a stopped server comes back", got)
+	}
+	n.stopped = nil
+	if got := n.freePort(context.Background(), first, DefaultMonitorPort); got == first {
+		t.Errorf("offered %d, which is the port that is wanted", got)
 	}
 }

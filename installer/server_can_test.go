@@ -55,7 +55,7 @@ func TestFormatOfAnotherDeviceThatIsPlannedWith(t *testing.T) {
 	pocket, _ := manifests.ByID("pocket")
 	for _, device := range []string{"cpu", "metal"} {
 		d := choice{manifest: pocket, profile: profiles.All()[0]}
-		d.size(host, device, profiles.Capabilities{KVFormats: []string{"f32", "f16"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu", "metal"}})
+		d.size(host, device, profiles.Capabilities{KVFormats: []string{"f32", "f16"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu", "metal"}}, 0)
 		if want := map[string]string{"cpu": "f32", "metal": "f16"}[device]; d.sized.KVFormat != want || d.notFit != "" {
 			t.Errorf("on %s keys and values are planned in %q, wanted %s: %s", device, d.sized.KVFormat, want, d.notFit)
 		}

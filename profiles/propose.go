@@ -26,17 +26,18 @@ type Proposal struct {
 // An experimental profile is taken only when it is the only one handed in, which means that a person asked for it.
 // One sequence at a time is meant; ProposeFor takes another number.
 func Propose(machine Machine, models []Candidate, profiles []Profile, capabilities *Capabilities) (Proposal, error) {
-	return ProposeFor(machine, models, profiles, capabilities, 1)
+	return ProposeFor(machine, models, profiles, capabilities, 1, 0)
 }
 
-// ProposeFor is Propose for at most so many sequences answered at once, by SizeUpTo, which the plan sizes with too.
-func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabilities *Capabilities, sequences int) (Proposal, error) {
+// ProposeFor is Propose for at most so many sequences answered at once, by SizeUpTo, which the plan sizes with too, and
+// for a budget that was asked for (0: none).
+func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabilities *Capabilities, sequences int, userBudgetBytes int64) (Proposal, error) {
 	profile, reason, err := firstHonoured(profiles, capabilities)
 	if err != nil {
 		return Proposal{}, err
 	}
 	size := func(machine Machine, model Candidate) (Result, error) {
-		return SizeUpTo(Input{Model: model, Profile: profile, Machine: machine, Capabilities: capabilities, Sequences: sequences})
+		return SizeUpTo(Input{Model: model, Profile: profile, Machine: machine, Capabilities: capabilities, Sequences: sequences, UserBudgetBytes: userBudgetBytes})
 	}
 	onCPU := func(reasons ...string) (Proposal, error) {
 		machine.CapBytes = 0 // Metal's limit does not bind the CPU

@@ -225,7 +225,7 @@ func TestExperimentalProfileOnlyWhenAsked(t *testing.T) {
 // The proposal and the plan must show one number: both are sized for the same number of sequences.
 func TestProposalIsSizedLikeThePlan(t *testing.T) {
 	models := []profiles.Candidate{model(t, bareSpeed)}
-	p, err := profiles.ProposeFor(machines[3].m, models, profiles.All(), nil, 3)
+	p, err := profiles.ProposeFor(machines[3].m, models, profiles.All(), nil, 3, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -503,5 +503,38 @@ func TestBadProfileIsRefusedAtItsLine(t *testing.T) {
 				t.Errorf("got %s:%d %q\nwant line %d with %q", fault.File, fault.Line, fault.Why, line, want)
 			}
 		})
+	}
+}
+
+// What is offered beside another server has to fit there when it is asked for by name, and to change as little as
+// possible: the window, then the profile, then the model.
+func TestSmallerChoiceFitsAndChangesLittle(t *testing.T) {
+	models := []profiles.Candidate{model(t, "pocket"), model(t, "qwen3.5-4b-4bit"), model(t, "qwen3.5-9b-4bit"), model(t, bareSpeed)}
+	for _, row := range []struct {
+		left int64
+		want string // model and profile
+	}{
+		{30 * gib, bareSpeed + " exact"},
+		{22 * gib, bareSpeed + " balanced"},
+		{20 * gib, "qwen3.5-9b-4bit exact"},
+		{4 * gib, "qwen3.5-4b-4bit balanced"},
+		{3 * gib, ""},
+	} {
+		in := profiles.Input{Model: model(t, bareSpeed), Profile: profile(t, "exact"), Machine: machines[4].m, Sequences: 2, UserBudgetBytes: row.left}
+		r, ok := profiles.Smaller(in, models, profiles.All())
+		got := ""
+		if ok {
+			got = r.ModelID + " " + r.ProfileID
+		}
+		if got != row.want || r.UsedBytes > row.left {
+			t.Errorf("beside %d bytes: %q that needs %d with %d tokens, want %q", row.left, got, r.UsedBytes, r.WindowTokens, row.want)
+		}
+		if !ok {
+			continue
+		}
+		in.Model, in.Profile = model(t, r.ModelID), profile(t, r.ProfileID)
+		if planned, err := profiles.SizeUpTo(in); err != nil || planned.Sentence != r.Sentence {
+			t.Errorf("asked for by name: %q, offered: %q (%v)", planned.Sentence, r.Sentence, err)
+		}
 	}
 }

@@ -124,6 +124,7 @@ func choiceFlags() []cli.Flag {
 		homeFlag(),
 		&cli.StringFlag{Name: "model", Usage: "model to set up (slipway models list); left out: the one that fits"},
 		&cli.StringFlag{Name: "profile", Usage: "exact, balanced or long; left out: the first that the server can honour"},
+		&cli.StringFlag{Name: "memory", Usage: "most memory that model and window may take: 12GB; left out: what the machine gives"},
 		&cli.IntFlag{Name: "port", Usage: "port of the API; left out: 8008"},
 		&cli.IntFlag{Name: "monitor-port", Usage: "port of the monitor page; left out: 8010"},
 		sourceFlag(),

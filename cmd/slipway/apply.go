@@ -108,7 +108,7 @@ func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
 	}
 	prepared, err := installer.Prepare(s.ctx, installer.Ask{Home: c.String("home"), Model: request.Model, Profile: request.Profile,
 		Port: request.Port, MonitorPort: request.MonitorPort, Launch: request.Launch, AcceptTold: request.AcceptTold, AllowStop: stopKinds(request.AllowStop), InPlace: request.InPlace,
-		AcceptLoss: request.AcceptLoss, IdleForS: request.IdleForS,
+		AcceptLoss: request.AcceptLoss, IdleForS: request.IdleForS, MemoryBytes: request.MemoryBytes,
 		Source: c.String("source"), ModelDir: modelDir}, s.place)
 	var choice *installer.ChoiceError
 	if errors.As(err, &choice) {

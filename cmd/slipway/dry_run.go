@@ -52,17 +52,15 @@ func answerDryRun(s *session, p installer.Prepared) error {
 	return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
 		printProposal(w, p)
 		printPlan(w, p)
-		printStopped(w, p.Standing)
+		printStopped(w, p)
 		printVerdict(w, p.Standing)
 	})
 }
 
 // printStopped names the servers that slipway has stopped and that are not back: whoever reads a plan has to know.
-func printStopped(w io.Writer, st plan.Standing) {
-	for _, check := range st.Checks {
-		if check.ID == "neighbors" {
-			fmt.Fprintln(w, check.Observed+".")
-		}
+func printStopped(w io.Writer, p installer.Prepared) {
+	for _, sentence := range p.Stopped {
+		fmt.Fprintln(w, sentence)
 	}
 }
 
@@ -182,6 +180,9 @@ func (s *session) settingsInto(ask *installer.Ask) {
 	}
 	if ask.Model == r.Model && ask.Profile == "" {
 		ask.Profile = r.Profile
+	}
+	if ask.Model == r.Model && ask.Profile == r.Profile && ask.MemoryBytes == 0 {
+		ask.MemoryBytes = r.MemoryBytes
 	}
 	// Consent to files that only the hub vouches for is asked for again where such a file is still to be installed.
 	ask.AcceptTold = ask.AcceptTold || ask.Model == r.Model && r.AcceptTold

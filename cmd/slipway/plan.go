@@ -63,7 +63,7 @@ func answerPlan(s *session, c *cli.Context, p installer.Prepared) error {
 	return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
 		printProposal(w, p)
 		printPlan(w, p)
-		printStopped(w, p.Standing)
+		printStopped(w, p)
 		printVerdict(w, p.Standing)
 		if answer.File != "" {
 			fmt.Fprintf(w, "Do exactly this: %s\n", shellWords(answer.Apply))

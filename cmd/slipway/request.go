@@ -36,6 +36,9 @@ func askOf(c *cli.Context) (installer.Ask, error) {
 		return ask, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB", c.String("limit-rate")))
 	}
 	ask.LimitBytesPerSec = limit
+	if ask.MemoryBytes, ok = parseRate(c.String("memory")); !ok {
+		return ask, usage(fmt.Sprintf("--memory is %q, and memory is a number of bytes such as 12GB", c.String("memory")))
+	}
 	if ask.ModelDir, err = modelDirOf(c); err != nil {
 		return ask, err
 	}
@@ -87,7 +90,7 @@ func choiceArgs(c *cli.Context) []string { return slices.Concat(givenFlags(c)...
 // givenFlags are the flags that say what is meant, as they were given, each with its value.
 func givenFlags(c *cli.Context) [][]string {
 	var given [][]string
-	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate"} {
+	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "memory"} {
 		if c.IsSet(name) {
 			given = append(given, []string{"--" + name, c.String(name)})
 		}

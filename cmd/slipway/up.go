@@ -82,7 +82,7 @@ func (s *session) upRequest(c *cli.Context) (installer.Ask, error) {
 	}
 	r := set.Decisions.Request
 	ask := installer.Ask{Home: c.String("home"), Model: r.Model, Profile: r.Profile, Port: r.Port, MonitorPort: r.MonitorPort,
-		Launch: true, AcceptTold: r.AcceptTold, InPlace: r.InPlace, AllowStop: c.StringSlice("allow-stop"), AcceptLoss: c.Bool("accept-loss"), KeepEngine: true}
+		Launch: true, AcceptTold: r.AcceptTold, InPlace: r.InPlace, AllowStop: c.StringSlice("allow-stop"), AcceptLoss: c.Bool("accept-loss"), KeepEngine: true, MemoryBytes: r.MemoryBytes}
 	if ask.IdleForS, err = idleForOf(c); err != nil {
 		return ask, err
 	}

@@ -24,6 +24,8 @@ type Request struct {
 	AcceptLoss bool `json:"accept_loss,omitempty"`
 	// IdleForS is how many seconds they have to be seen idle before they are stopped; 0: the least, which is 15.
 	IdleForS int `json:"idle_for_s,omitempty"`
+	// MemoryBytes is the most that sizing may count on; 0: what the machine gives.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 }
 
 // Decisions is everything that a plan rests on and its digest covers.

@@ -41,6 +41,7 @@ type World struct {
 	PortTaken     bool
 	MonitorOwner  string // the same of the monitor's port
 	MonitorTaken  bool
+	FreePort      int // another one that is free, where the wanted one is not; 0: none known
 
 	StopsDone    bool   // every server that the plan stops is stopped, or gone
 	StopsProblem string // why one of them cannot be stopped now; empty when it can
@@ -170,15 +171,15 @@ func Judge(p Plan, w World) Standing {
 	}
 	if len(d.Stops) > 0 && !w.StopsDone && w.StopsProblem != "" {
 		block(StopsAction, Blocker{Kind: StopBlocked, Sentence: w.StopsProblem,
-			Fix: orWords(w.StopsFix, "Wait until it is idle, use another port, or stop it yourself; slipway leaves it alone."), Command: []string{"slipway", "neighbors"}})
+			Fix: orWords(w.StopsFix, "Wait until it is idle, use another port"+freeOne(w.FreePort)+", or stop it yourself; slipway leaves it alone."), Command: []string{"slipway", "neighbors"}})
 	}
 	leaves := !w.StopsDone && d.StopsHolderOf(d.Request.Port, 0)
 	if d.Request.Launch && !w.ServerRunning && w.PortTaken && !leaves {
 		block(LaunchAction, Blocker{Kind: PortBlocked,
 			Sentence: fmt.Sprintf("Port %d is in use by %s.", d.Request.Port, orWords(w.PortOwner, "another program")),
-			Fix:      orWords(w.PortWays, "Choose another port with --port, or stop that program yourself; slipway never moves to another port by itself.")})
+			Fix:      orWords(w.PortWays, "Choose another port"+freeOne(w.FreePort)+", or stop that program yourself; slipway never moves to another port by itself.")})
 	}
-	if d.Request.Launch && !w.ServerRunning && w.MonitorTaken {
+	if d.Request.Launch && !w.ServerRunning && w.MonitorTaken && !(!w.StopsDone && d.StopsHolderOf(d.Request.MonitorPort, 0)) {
 		block(LaunchAction, Blocker{Kind: PortBlocked,
 			Sentence: fmt.Sprintf("Port %d, the monitor's, is in use by %s.", d.Request.MonitorPort, orWords(w.MonitorOwner, "another program")),
 			Fix:      "Choose another port for the monitor with --monitor-port, or stop that program yourself; slipway never moves to another port by itself."})
@@ -218,4 +219,12 @@ func needBytes(p Plan, w World) int64 {
 		return 0
 	}
 	return need + marginBytes
+}
+
+// freeOne names the flag of another port, and one that is free where one is known.
+func freeOne(port int) string {
+	if port == 0 {
+		return " with --port"
+	}
+	return fmt.Sprintf(" (--port %d is free)", port)
 }

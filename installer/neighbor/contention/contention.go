@@ -34,12 +34,20 @@ type Neighbor struct {
 
 // Need is what the plan wants. Bytes of 0 mean that memory was not weighed.
 type Need struct {
-	Port           int    // of the API
-	MonitorPort    int    // 0: none
-	OtherPort      int    // a port that is free; 0: none known
-	BudgetBytes    int64  // by the sizing rule
-	AvailableBytes int64  // what the machine can give beside everything that runs now
-	SmallerProfile string // a profile that fits into AvailableBytes; empty: none
+	Port           int      // of the API
+	MonitorPort    int      // 0: none
+	OtherPort      int      // a port that is free; 0: none known
+	NeedsBytes     int64    // by the sizing rule, with every window full
+	AvailableBytes int64    // what the machine can give beside everything that runs now; below 0: they hold more than there is
+	Smaller        *Smaller // nil: nothing smaller fits into AvailableBytes
+}
+
+// Smaller is another choice, which fits beside everything that runs.
+type Smaller struct {
+	Model, Profile string
+	Memory         string // the budget, as a flag's value
+	WindowTokens   int
+	NeedsBytes     int64
 }
 
 // Resource is what both want.
@@ -71,7 +79,7 @@ type Conflict struct {
 // stop first, the largest first. A neighbour of which the size is not known cannot help there.
 func Weigh(neighbors []Neighbor, need Need) []Conflict {
 	var conflicts []Conflict
-	lacking := need.BudgetBytes - need.AvailableBytes
+	lacking := need.NeedsBytes - need.AvailableBytes
 	for _, n := range neighbors {
 		// A server whose models can only be unloaded keeps its port.
 		if n.Port == need.Port || need.MonitorPort > 0 && n.Port == need.MonitorPort {
@@ -81,7 +89,7 @@ func Weigh(neighbors []Neighbor, need Need) []Conflict {
 			}
 		}
 	}
-	if need.BudgetBytes > 0 && lacking > 0 {
+	if need.NeedsBytes > 0 && lacking > 0 {
 		for _, n := range bySize(neighbors) {
 			if lacking <= 0 {
 				break
@@ -127,7 +135,7 @@ func explain(c *Conflict, need Need) {
 	}
 	if slices.Contains(c.Resources, ResourceMemory) {
 		why = append(why, fmt.Sprintf("%s holds %s of the memory, and the plan needs %s where %s are available",
-			n.Title, gib(n.FootprintBytes), gib(need.BudgetBytes), gib(need.AvailableBytes)))
+			n.Title, gib(n.FootprintBytes), gib(need.NeedsBytes), gib(max(need.AvailableBytes, 0))))
 	}
 	c.Why = strings.Join(why, "; ")
 	if byPort && need.OtherPort > 0 {
@@ -137,9 +145,10 @@ func explain(c *Conflict, need Need) {
 		}
 		c.Ways = append(c.Ways, Way{ID: "other_port", Sentence: fmt.Sprintf("Leave it alone and use port %d.", need.OtherPort), Flags: []string{flag, fmt.Sprint(need.OtherPort)}})
 	}
-	if !byPort && need.SmallerProfile != "" {
-		c.Ways = append(c.Ways, Way{ID: "smaller_profile", Sentence: fmt.Sprintf("Leave it alone and take the profile %s, which fits beside it.", need.SmallerProfile),
-			Flags: []string{"--profile", need.SmallerProfile}})
+	if s := need.Smaller; !byPort && s != nil {
+		c.Ways = append(c.Ways, Way{ID: "smaller_profile", Flags: []string{"--model", s.Model, "--profile", s.Profile, "--memory", s.Memory},
+			Sentence: fmt.Sprintf("Leave it alone and take %s with profile %s and a window of %d tokens, which needs %s and fits beside it.",
+				s.Model, s.Profile, s.WindowTokens, gib(s.NeedsBytes))})
 	}
 	allow := []string{"--allow-stop", n.Kind}
 	switch {

@@ -23,16 +23,16 @@ func TestOnlyWhatIsNeededIsInTheWay(t *testing.T) {
 		need Need
 		want []int // pids, in order
 	}{
-		{"nothing is contended", Need{Port: 9000, BudgetBytes: 10 << 30, AvailableBytes: 20 << 30}, nil},
+		{"nothing is contended", Need{Port: 9000, NeedsBytes: 10 << 30, AvailableBytes: 20 << 30}, nil},
 		{"memory was not weighed", Need{Port: 9000}, nil},
 		{"the port", Need{Port: 8000}, []int{812}},
 		{"the monitor's port", Need{Port: 9000, MonitorPort: 8080}, []int{900}},
 		{"a port of a program that slipway does not know", Need{Port: 8008}, []int{903}},
-		{"memory: the largest idle one is enough, the busy one is not touched", Need{Port: 9000, BudgetBytes: 30 << 30, AvailableBytes: 15 << 30}, []int{812}},
-		{"memory: a second one is needed", Need{Port: 9000, BudgetBytes: 40 << 30, AvailableBytes: 15 << 30}, []int{812, 902}},
-		{"memory: only with the busy one there is enough", Need{Port: 9000, BudgetBytes: 60 << 30, AvailableBytes: 15 << 30}, []int{812, 902, 901, 900}},
-		{"the port's owner frees enough memory by itself", Need{Port: 8000, BudgetBytes: 30 << 30, AvailableBytes: 15 << 30}, []int{812}},
-		{"the port's owner only unloads: its port stays, its memory goes", Need{Port: 11434, BudgetBytes: 20 << 30, AvailableBytes: 12 << 30}, []int{902, 812}},
+		{"memory: the largest idle one is enough, the busy one is not touched", Need{Port: 9000, NeedsBytes: 30 << 30, AvailableBytes: 15 << 30}, []int{812}},
+		{"memory: a second one is needed", Need{Port: 9000, NeedsBytes: 40 << 30, AvailableBytes: 15 << 30}, []int{812, 902}},
+		{"memory: only with the busy one there is enough", Need{Port: 9000, NeedsBytes: 60 << 30, AvailableBytes: 15 << 30}, []int{812, 902, 901, 900}},
+		{"the port's owner frees enough memory by itself", Need{Port: 8000, NeedsBytes: 30 << 30, AvailableBytes: 15 << 30}, []int{812}},
+		{"the port's owner only unloads: its port stays, its memory goes", Need{Port: 11434, NeedsBytes: 20 << 30, AvailableBytes: 12 << 30}, []int{902, 812}},
 	} {
 		var got []int
 		for _, c := range Weigh(all, row.need) {
@@ -61,8 +61,8 @@ func TestGentlerWaysComeFirst(t *testing.T) {
 		want []string
 	}{
 		{"port", mtplx, Need{Port: 8000, OtherPort: 8009}, []string{"other_port", "stop"}},
-		{"memory", mtplx, Need{Port: 9000, BudgetBytes: 2, AvailableBytes: 1, SmallerProfile: "balanced"}, []string{"smaller_profile", "stop"}},
-		{"memory of a server that unloads", loads, Need{Port: 9000, BudgetBytes: 2, AvailableBytes: 1}, []string{"unload"}},
+		{"memory", mtplx, Need{Port: 9000, NeedsBytes: 2, AvailableBytes: 1, Smaller: &Smaller{Model: "m", Profile: "balanced"}}, []string{"smaller_profile", "stop"}},
+		{"memory of a server that unloads", loads, Need{Port: 9000, NeedsBytes: 2, AvailableBytes: 1}, []string{"unload"}},
 		{"port of a server that only unloads", loads, Need{Port: 11434}, []string{"by_hand"}},
 		{"busy", busy, Need{Port: 8080}, []string{"by_hand", "stop"}},
 		{"unknown", other, Need{Port: 8008, OtherPort: 8009}, []string{"other_port", "by_hand"}},
