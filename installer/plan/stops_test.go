@@ -71,3 +71,16 @@ func TestPortOfAServerThatIsStoppedIsNoBlockerUntilItIsStopped(t *testing.T) {
 		}
 	}
 }
+
+func TestMonitorsPortOfAServerThatIsStoppedIsNoBlocker(t *testing.T) {
+	d := withStops(Decisions{Home: "/h"})
+	d.Request.Port, d.Request.MonitorPort = 9000, 8000
+	w := World{HomeReady: true, ModelWhole: true, EngineWhole: true, SettingsWhole: true, MonitorTaken: true}
+	if got := Judge(Make(d), w).Blockers; len(got) != 0 {
+		t.Errorf("it is stopped before the launch: %+v", got)
+	}
+	d.Stops = nil
+	if got := Judge(Make(d), w).Blockers; len(got) != 1 || got[0].Kind != PortBlocked {
+		t.Errorf("nobody stops it: %+v", got)
+	}
+}
