@@ -92,7 +92,9 @@ func (s *Server) readStream(ctx context.Context, body *counted, reply *Reply) er
 			return nil
 		}
 		var c chunk
-		if err := json.Unmarshal([]byte(data), &c); err != nil {
+		if err := json.Unmarshal([]byte(data), &c); err != nil && json.Valid([]byte(data)) {
+			return &Fault{Kind: WrongShape, Why: "an event of the stream has not the shape of a chat completion's: " + s.scrub(err.Error()), Pieces: len(reply.Pieces)}
+		} else if err != nil {
 			return &Fault{Kind: NotJSON, Why: "an event of the stream is no JSON: " + s.scrub(head([]byte(data))), Pieces: len(reply.Pieces)}
 		}
 		if said, _ := s.errorIn([]byte(data)); said != "" || len(c.Error) > 0 && string(c.Error) != "null" {
@@ -174,7 +176,9 @@ func (s *Server) readPlain(response *http.Response, raw []byte, reply *Reply) er
 		return s.refused(response, raw)
 	}
 	var c chunk
-	if err := json.Unmarshal(raw, &c); err != nil {
+	if err := json.Unmarshal(raw, &c); err != nil && json.Valid(raw) {
+		return &Fault{Kind: WrongShape, Why: "the answer has not the shape of a chat completion: " + s.scrub(err.Error())}
+	} else if err != nil {
 		return s.notJSON(response, raw)
 	}
 	if said, _ := s.errorIn(raw); said != "" { // our server's own form of a failure after white space was sent

@@ -52,9 +52,8 @@ type Request struct {
 	Tools     []Tool
 	Choice    string // tool_choice; empty: left out
 	MaxTokens int
-	Thinking  bool // false asks the template for none, where the server has such a switch
-	Plain     bool // the reply in one piece instead of a stream
-	Seed      int64
+	Thinking  bool                              // false asks the template for none, where the server has such a switch
+	Plain     bool                              // the reply in one piece instead of a stream
 	OnPiece   func(text string, reasoning bool) // may be nil
 }
 
@@ -79,7 +78,6 @@ const (
 	templateSwitch = "chat_template_kwargs"
 	streamUsage    = "stream_options"
 	oldLimit       = "max_tokens" // newer OpenAI models have max_completion_tokens instead
-	seedMember     = "seed"
 )
 
 func (s *Server) body(r Request) []byte {
@@ -88,9 +86,6 @@ func (s *Server) body(r Request) []byte {
 		members["max_completion_tokens"] = r.MaxTokens
 	} else {
 		members[oldLimit] = r.MaxTokens
-	}
-	if r.Seed != 0 && !s.lacks[seedMember] {
-		members[seedMember] = r.Seed
 	}
 	if !s.lacks[templateSwitch] {
 		members[templateSwitch] = map[string]any{"enable_thinking": r.Thinking}
@@ -131,7 +126,7 @@ func (s *Server) Chat(ctx context.Context, r Request) (*Reply, error) {
 
 // droppable is the member that a refusal names, if it can be done without and was sent.
 func (s *Server) droppable(f *Fault) string {
-	for _, member := range []string{templateSwitch, streamUsage, oldLimit, seedMember} {
+	for _, member := range []string{templateSwitch, streamUsage, oldLimit} {
 		if !s.lacks[member] && (f.Param == member || strings.HasPrefix(f.Param, member+".") || f.Param == "" && strings.Contains(f.Why, member)) {
 			return member
 		}
@@ -142,7 +137,7 @@ func (s *Server) droppable(f *Fault) string {
 // Lacks are the members that this server has refused, in a fixed order.
 func (s *Server) Lacks() []string {
 	var names []string
-	for _, member := range []string{templateSwitch, streamUsage, oldLimit, seedMember} {
+	for _, member := range []string{templateSwitch, streamUsage, oldLimit} {
 		if s.lacks[member] {
 			names = append(names, member)
 		}

@@ -37,6 +37,9 @@ type Identity struct {
 	WindowTokens int    `json:"window_tokens"`
 	Product      string `json:"product"` // of /health: ours only
 	Version      string `json:"version"`
+
+	PrefillPolicy string `json:"prefill_policy"` // ours only: "exact", or the name of an approximation
+	KVFormat      string `json:"kv_format"`
 }
 
 // New takes an address as people write it: with or without /v1, with or without the path of an endpoint.
@@ -89,8 +92,9 @@ func (s *Server) Identify(ctx context.Context) error {
 			} `json:"meta"`
 		} `json:"data"`
 	}
-	if err := s.getJSON(ctx, s.Base+"/models", &list); err != nil {
-		return err
+	err := s.getJSON(ctx, s.Base+"/models", &list)
+	if f := new(Fault); err != nil && !(s.Model != "" && errors.As(err, &f) && f.Kind == Refused && f.Status == http.StatusNotFound) {
+		return err // a server without a list is good enough where the model was named
 	}
 	if s.Model == "" {
 		switch len(list.Data) {
@@ -116,6 +120,15 @@ func (s *Server) Identify(ctx context.Context) error {
 	var health struct{ Product, Version string }
 	if s.getJSON(ctx, s.root()+"/health", &health) == nil && health.Product != "" {
 		s.Details.Product, s.Details.Version = Printable(health.Product), Printable(health.Version)
+	}
+	var watching struct {
+		Server struct {
+			Policy   string `json:"prefill_policy"`
+			KVFormat string `json:"kv_format"`
+		}
+	}
+	if s.Details.Product == "slipway" && s.getJSON(ctx, s.root()+"/slipway/requests", &watching) == nil {
+		s.Details.PrefillPolicy, s.Details.KVFormat = Printable(watching.Server.Policy), Printable(watching.Server.KVFormat)
 	}
 	return nil
 }

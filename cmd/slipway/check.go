@@ -63,6 +63,9 @@ func (s *session) setupWith(c *cli.Context, check string, server *client.Server,
 			setup.Options["profile"] = set.Decisions.Profile.Name
 		}
 	}
+	if policy := server.Details.PrefillPolicy; policy != "" {
+		setup.Options["prefill_policy"], setup.Options["kv_format"] = policy, server.Details.KVFormat
+	}
 	return setup, nil
 }
 

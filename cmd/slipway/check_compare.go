@@ -134,6 +134,9 @@ func (s *session) askBoth(c *cli.Context, a, b string) (sides [2]side, err error
 		own := setup
 		own.URL, own.Model, own.Revision = server.Base, server.Model, server.Details.Revision
 		own.Options = map[string]string{"side": "ab"[i : i+1]}
+		if policy := server.Details.PrefillPolicy; policy != "" {
+			own.Options["prefill_policy"] = policy
+		}
 		report, err := s.runCheck(c, own, tasks, nil)
 		if err != nil {
 			return sides, err
@@ -220,9 +223,13 @@ func printCompare(w io.Writer, a compareAnswer) {
 	}
 }
 
+// profileWord tells what may differ between two runs of one server.
 func profileWord(setup record.Setup) string {
-	if p := setup.Options["profile"]; p != "" {
-		return ", profile " + p
+	text := ""
+	for _, name := range []string{"profile", "prefill_policy"} {
+		if value := setup.Options[name]; value != "" {
+			text += ", " + strings.ReplaceAll(name, "_", " ") + " " + launch.Printable(value)
+		}
 	}
-	return ""
+	return text
 }

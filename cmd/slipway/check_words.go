@@ -36,6 +36,9 @@ func belowLeast(c *cli.Context, report record.Report) bool {
 func printReport(w io.Writer, r record.Report) {
 	fmt.Fprintf(w, "%s of %s at %s%s\n", r.Setup.Check, launch.Printable(r.Setup.Model), r.Setup.URL, quickWord(r.Setup))
 	fmt.Fprintf(w, "  seed %d, %d samples, answers up to %d tokens, tokens counted %s\n", r.Setup.Seed, r.Setup.Samples, r.Setup.MaxTokens, orNone(r.Setup.Tokens))
+	if policy := r.Setup.Options["prefill_policy"]; policy != "" && policy != "exact" {
+		fmt.Fprintf(w, "  prefill policy %s: an approximation\n", launch.Printable(policy))
+	}
 	judgedNames := map[string]string{}
 	for _, f := range r.Findings {
 		judgedNames[f.ID] = ""

@@ -93,6 +93,9 @@ func serverWords(url string, d client.Identity) string {
 	if d.WindowTokens > 0 {
 		text += fmt.Sprintf(", window %s tokens", thousands(d.WindowTokens))
 	}
+	if d.PrefillPolicy != "" && d.PrefillPolicy != "exact" {
+		text += ", prefill policy " + d.PrefillPolicy + " (an approximation)"
+	}
 	return text
 }
 

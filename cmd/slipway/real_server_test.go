@@ -55,6 +55,13 @@ func TestSetupOfTheRealServerAnswers(t *testing.T) {
 	}
 	r.oneTruth(env)
 	r.watches(env)
+	if code, out, errOut := r.run(env, "measure", "--max-tokens", "4"); code != 0 || !strings.Contains(out, "prefill rate") {
+		t.Fatalf("%d\n%s%s", code, out, errOut)
+	}
+	code, out, errOut = r.run(env, "check", "needle", "--json", "--lengths", "600", "--samples", "1", "--max-tokens", "128")
+	if code != 0 || !strings.Contains(out, `"profile": "`) || !strings.Contains(out, filepath.Join(r.home, "checks", "needle-")) {
+		t.Fatalf("%d\n%s%s", code, out, errOut)
+	}
 	if code, out, errOut := r.run(env, "down"); code != 0 || !strings.Contains(out, "has stopped") {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
 	}

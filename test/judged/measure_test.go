@@ -3,6 +3,8 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,7 +152,17 @@ func TestMeasureNeverShowsAKey(t *testing.T) {
 	}
 }
 
-// The real server's own numbers are taken as its own.
+// watched is what the server tells of its requests to those who watch it, the latest first.
+type watched struct {
+	Requests []struct {
+		Prompt     int `json:"prompt_tokens"`
+		Cached     int `json:"cached_tokens"`
+		Computed   int `json:"computed_tokens"`
+		Completion int `json:"completion_tokens"`
+	}
+}
+
+// The real server's own numbers are taken as its own, and are those that it tells to the monitor.
 func TestMeasureOfTheRealServerAddsUp(t *testing.T) {
 	t.Parallel()
 	at := pocket(t)
@@ -158,7 +170,19 @@ func TestMeasureOfTheRealServerAddsUp(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d, %+v", code, m)
 	}
-	for _, r := range m.Result.Runs {
+	response, err := http.Get(strings.TrimSuffix(at, "/v1") + "/slipway/requests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var told watched
+	if err := json.NewDecoder(response.Body).Decode(&told); err != nil || len(told.Requests) != 2 {
+		t.Fatalf("%v, %+v", err, told)
+	}
+	for i, r := range m.Result.Runs {
+		if same := told.Requests[1-i]; *r.Prompt != same.Prompt || *r.Cached != same.Cached || *r.Computed != same.Computed || *r.Completion != same.Completion {
+			t.Errorf("measure says %d = %d + %d and %d, the monitor %+v", *r.Prompt, *r.Cached, *r.Computed, *r.Completion, same)
+		}
 		if r.Prompt == nil || *r.Prompt != *r.Cached+*r.Computed || *r.Computed < 500 || r.Prefill == nil || r.Whose["prefill_seconds"] != "server" || r.DecodeRate == nil || len(r.Doubts) > 0 {
 			t.Errorf("%+v", r)
 		}
