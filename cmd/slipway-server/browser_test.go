@@ -61,7 +61,7 @@ func browse(t *testing.T) *browser {
 	if err := chromedp.Listen(tab, b.watch); err != nil {
 		t.Fatalf("the browser does not start: %v", err)
 	}
-	late, cancel := context.WithTimeout(tab, 4*time.Minute) // of the tab, not of the browser
+	late, cancel := context.WithTimeout(tab, 8*time.Minute) // of the tab, not of the browser
 	t.Cleanup(cancel)
 	b.ctx = late
 	call(b, cdpnet.Enable, cdpnet.EnableParams{})

@@ -300,15 +300,17 @@ func (p *process) rests(t *testing.T) {
 
 func (p *process) ownBytes(t *testing.T) int64 {
 	t.Helper()
-	own := getJSON[struct {
+	m := getJSON[struct {
 		Machine struct {
-			Own *int64 `json:"own_bytes"`
+			Own       *int64 `json:"own_bytes"`
+			RAM       *int64 `json:"ram_bytes"`
+			Available *int64 `json:"available_bytes"`
 		}
-	}](t, p.url+"/slipway/system").Machine.Own
-	if own == nil {
-		t.Fatal("the server does not tell how much memory it holds")
+	}](t, p.url+"/slipway/system").Machine
+	if m.Own == nil || m.RAM == nil || m.Available == nil || *m.Own < 1<<20 || *m.Available <= 0 || *m.RAM < *m.Available {
+		t.Fatalf("of the machine's memory the server tells %+v", m)
 	}
-	return *own
+	return *m.Own
 }
 
 // files is how many the server has open; -1 where the system does not tell, which no more than itself is.

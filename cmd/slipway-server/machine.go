@@ -6,6 +6,9 @@ import "slipway/engine/api"
 func machineNow() api.Machine {
 	var m api.Machine
 	askMachine(&m)
+	if memory, err := readMemory(); err == nil && memory.TotalBytes > 0 { // what the server itself acts on
+		m.Pressure, m.RAMBytes, m.AvailableBytes = memory.Pressure.String(), known(memory.TotalBytes), known(memory.FreeBytes)
+	}
 	return m
 }
 

@@ -11,18 +11,9 @@ import (
 )
 
 func askMachine(m *api.Machine) {
-	if total, err := unix.SysctlUint64("hw.memsize"); err == nil {
-		m.RAMBytes = known(int64(total))
-	}
 	// struct xsw_usage of <sys/sysctl.h>: total, available and used, 8 bytes each.
 	if raw, err := unix.SysctlRaw("vm.swapusage"); err == nil && len(raw) >= 24 {
 		m.SwapUsedBytes = known(int64(binary.LittleEndian.Uint64(raw[16:])))
-	}
-	const pressure = "kern.memorystatus_vm_pressure_level"
-	if level, err := unix.SysctlUint32(pressure); err == nil {
-		if word, ok := map[uint32]string{1: "normal", 2: "warning", 4: "critical"}[level]; ok {
-			m.Pressure, m.PressureFrom = word, pressure
-		}
 	}
 	if footprint, ok := footprintBytes(); ok {
 		m.OwnBytes = known(footprint)

@@ -29,7 +29,7 @@ func askMachine(m *api.Machine) {
 		}
 	}
 	if raw, err := os.ReadFile("/proc/pressure/memory"); err == nil {
-		m.Pressure, m.PressureFrom = stalled(string(raw)), "/proc/pressure/memory"
+		m.Pressure = stalled(string(raw))
 	}
 }
 

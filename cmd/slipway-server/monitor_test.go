@@ -101,7 +101,7 @@ func TestMonitorShowsSomethingElseThanTheServerDoes(t *testing.T) {
 			}
 		}).observe(document.getElementById("active"), {subtree: true, childList: true, attributes: true, characterData: true}); true`)
 
-	endless := p.post(t, boat(1100, ""))   // 20,000 tokens to read, then until the window is full
+	endless := p.post(t, boat(300, ""))    // 7,000 tokens to read, then until the window is full
 	p.post(t, boat(3, `,"max_tokens":40`)) // waits behind it
 	b.until("decode", `phases.has("decode") && words.some((w) => w.startsWith("Decode ") && w.includes("(provisional)"))`)
 	for _, phase := range []string{"queue", "prefill", "decode"} {

@@ -43,8 +43,7 @@ type Machine struct {
 	AvailableBytes *int64 `json:"available_bytes"` // without swapping
 	SwapUsedBytes  *int64 `json:"swap_used_bytes"`
 	OwnBytes       *int64 `json:"own_bytes"` // of this process, Metal's memory included
-	Pressure       string `json:"pressure"`  // normal, warning or critical: of memory, as the system judges it
-	PressureFrom   string `json:"pressure_from"`
+	Pressure       string `json:"pressure"`  // of memory: normal, warning or critical
 }
 
 // Launch is what the installer decided and left behind for those who watch.

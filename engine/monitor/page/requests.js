@@ -125,7 +125,7 @@ function computedAgain(c) {
     if (c.snippet) lines.push(["After", c.snippet.before || "the start"], ["Was", c.snippet.old || "nothing"], ["Is now", c.snippet.new || "nothing"]);
     if (c.advice) lines.push(["Advice", c.advice]);
     facts(why, lines);
-    parts.push(element("details", {}, element("summary", {}, "Where the text differs"), why));
+    parts.push(element("details", {}, element("summary", {}, "Where it differs"), why));
   }
   return parts;
 }
