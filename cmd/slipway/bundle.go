@@ -136,10 +136,19 @@ func knownLock(home *os.Root, repo string, revision manifests.Revision) (manifes
 	return lock, err
 }
 
+// explainBundle words what only a bundle can have: it is the suspect, and running the same command on it cannot help.
 func explainBundle(err error) error {
-	var bad *store.BundleError
-	if errors.As(err, &bad) {
-		return &failure{code: exitDamage, what: sentence(bad.Error()), then: "What was whole is kept. Copy the bundle again and repeat."}
+	var (
+		bad      *store.BundleError
+		damage   *store.IntegrityError
+		conflict *store.LockConflictError
+	)
+	switch {
+	case errors.As(err, &bad), errors.As(err, &damage):
+		return &failure{code: exitDamage, what: sentence(err.Error()), then: "What was whole is kept. Copy the bundle again and repeat."}
+	case errors.As(err, &conflict):
+		return &failure{code: exitStale, what: sentence(err.Error()),
+			then: "Nothing was imported: the bundle contradicts the lock that is known here, and a revision never changes. Take the bundle from a source that you trust."}
 	}
 	return err
 }

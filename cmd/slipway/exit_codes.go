@@ -99,6 +99,7 @@ func explain(err error) *failure {
 		moved    *store.MovedError
 		filling  *store.PullInProgressError
 		address  *hub.AddressError
+		proxy    *hub.ProxyError
 		redirect *hub.RedirectError
 		unusable *pin.UnusableError
 		badLock  *manifests.LockError
@@ -156,14 +157,16 @@ func explain(err error) *failure {
 		return say(exitNoSpace, "There is no space left on the volume of the home: "+err.Error(), "What is whole is kept. Free some space and run the same command again.")
 	case errors.As(err, &access):
 		return say(accessCode(access.Kind), access.Error(), "What arrived is kept. Then run the same command again.")
-	case errors.As(err, &network), errors.As(err, &limited):
-		return say(exitNetwork, err.Error(), "What arrived is kept. Run the same command again to go on.")
 	case errors.As(err, &notAHub), errors.Is(err, hub.ErrOffline):
 		return say(exitNetwork, err.Error(), "Look at HF_ENDPOINT and HF_HUB_OFFLINE, then run the same command again.")
+	case errors.As(err, &network), errors.As(err, &limited):
+		return say(exitNetwork, err.Error(), "What arrived is kept. Run the same command again to go on.")
 	case errors.As(err, &upstream), errors.As(err, &conflict):
 		return say(exitStale, err.Error(), "A revision never changes, so one of them is wrong. Lock the model again and put the new lock in the place of the old one.", "models", "lock", "--replace")
 	case errors.As(err, &address):
 		return say(exitUsage, address.Error(), "Nothing was asked. Set it right or unset it.")
+	case errors.As(err, &proxy):
+		return say(exitUsage, proxy.Error(), "Nothing was asked. Set it right or unset it.")
 	case errors.As(err, &redirect):
 		return say(exitDamage, redirect.Error(), "Nothing was taken from there. Look at HF_ENDPOINT and the proxy settings, or try from another network.")
 	case errors.As(err, &unusable):

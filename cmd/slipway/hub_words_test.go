@@ -25,6 +25,8 @@ func TestFaultsOfOthersAreNotCalledOurs(t *testing.T) {
 	}{
 		"https left for http":         {&hub.RedirectError{From: "https://a", To: "http://b", Why: "it leaves https"}, exitDamage, "Nothing was taken from there"},
 		"HF_ENDPOINT is no address":   {&hub.AddressError{Setting: "HF_ENDPOINT", Address: "ftp://x"}, exitUsage, "HF_ENDPOINT"},
+		"proxy is no address":         {&hub.ProxyError{Setting: "HTTP_PROXY"}, exitUsage, "HTTP_PROXY"},
+		"told to stay offline":        {&hub.NetworkError{Err: hub.ErrOffline}, exitNetwork, "HF_HUB_OFFLINE"},
 		"token with a line break":     {&hub.AccessError{Kind: hub.TokenShape, Subject: "HF_TOKEN"}, exitAuth, "HF_TOKEN"},
 		"two files that are one":      {&pin.UnusableError{Err: &manifests.LockError{Field: "files[1].path", Why: "x"}}, exitDamage, "cannot be installed"},
 		"lock that does not hold":     {&manifests.LockError{Field: "files[1].path", Why: "x"}, exitDamage, "Lock the model again"},
@@ -37,6 +39,23 @@ func TestFaultsOfOthersAreNotCalledOurs(t *testing.T) {
 		f := explain(&apply.ActionError{Action: "model", Err: row.err})
 		if f.code != row.code || !strings.Contains(f.Error(), row.says) || strings.Contains(f.Error(), "fault of slipway") {
 			t.Errorf("%s: %d %s", name, f.code, f.Error())
+		}
+	}
+}
+
+// A bundle is the suspect, not the lock that is known here: nobody is told to replace the lock or to try the same again.
+func TestBadBundleIsTheSuspect(t *testing.T) {
+	for name, row := range map[string]struct {
+		err  error
+		code int
+		says string
+	}{
+		"flipped byte":           {&store.IntegrityError{Path: "model.safetensors"}, exitDamage, "Copy the bundle again"},
+		"another lock than ours": {&store.LockConflictError{Path: "config.json", Why: "x"}, exitStale, "contradicts the lock"},
+	} {
+		f := explain(explainBundle(row.err))
+		if f.code != row.code || !strings.Contains(f.Error(), row.says) || len(f.next) > 0 {
+			t.Errorf("%s: %d %s (%v)", name, f.code, f.Error(), f.next)
 		}
 	}
 }

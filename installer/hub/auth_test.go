@@ -175,6 +175,19 @@ func TestProxyIsUsed(t *testing.T) {
 	}
 }
 
+// A proxy that cannot be read is not passed by: the hub would be asked directly.
+func TestUnreadableProxyIsNotPassedBy(t *testing.T) {
+	for value, readable := range map[string]bool{"": true, "proxy:3128": true, "http://me:word@proxy:3128": true, "socks5://proxy": true, "::x": false, "ht tp://secretword": false} {
+		for _, name := range []string{"HTTP_PROXY", "https_proxy"} {
+			_, err := New(ConfigFromEnv(func(n string) string { return map[string]string{name: value, "HOME": t.TempDir()}[n] }))
+			var bad *ProxyError
+			if errors.As(err, &bad) == readable || (!readable && (bad.Setting != name || strings.Contains(err.Error(), "secretword"))) {
+				t.Errorf("%s=%q: %v", name, value, err)
+			}
+		}
+	}
+}
+
 func TestTokenComesFromWhereTheHubsToolsKeepIt(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, ".cache/huggingface"), 0o700); err != nil {

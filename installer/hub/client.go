@@ -34,8 +34,11 @@ func (e *AddressError) Error() string {
 }
 
 // New makes a client. An endpoint that is no http or https URL is an *AddressError, a token that no header can carry an
-// *AccessError.
+// *AccessError, and a setting that says nothing its own error.
 func New(config Config) (*Client, error) {
+	if config.Unreadable != nil {
+		return nil, config.Unreadable
+	}
 	c := &Client{config: config.withDefaults()}
 	c.tell.tell = config.Tell
 	if strings.ContainsFunc(c.config.Token, func(r rune) bool { return r <= 0x20 || r >= 0x7f }) {

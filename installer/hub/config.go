@@ -32,6 +32,9 @@ type Config struct {
 	// Tell is told of retries, waits and a refused token outside downloads; nil: nobody. One event at a time.
 	Tell  Progress
 	Proxy func(*http.Request) (*url.URL, error)
+	// Unreadable is a setting that says nothing, nil when there is none. New returns it: going past it would reach the
+	// hub by a way that the person closed.
+	Unreadable error
 
 	Connections      int           // at most this many requests at once; 8
 	SegmentBytes     int64         // unit of resuming; by file size when 0 (segmentBytes)
@@ -48,6 +51,11 @@ type Config struct {
 // HF_HOME, HF_HUB_DISABLE_IMPLICIT_TOKEN, HF_HUB_OFFLINE, the proxy variables; and SLIPWAY_MIRRORS, a list of endpoints.
 func ConfigFromEnv(getenv func(string) string) Config {
 	c := Config{Endpoint: getenv("HF_ENDPOINT"), Mirrors: strings.Fields(getenv("SLIPWAY_MIRRORS")), Offline: truth(getenv("HF_HUB_OFFLINE"))}
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
+		if value := getenv(name); c.Unreadable == nil && !proxyAddress(value) {
+			c.Unreadable = &ProxyError{Setting: name}
+		}
+	}
 	proxies := (&httpproxy.Config{
 		HTTPProxy: first(getenv("HTTP_PROXY"), getenv("http_proxy")), HTTPSProxy: first(getenv("HTTPS_PROXY"), getenv("https_proxy")),
 		NoProxy: first(getenv("NO_PROXY"), getenv("no_proxy")),
@@ -73,6 +81,25 @@ func ConfigFromEnv(getenv func(string) string) Config {
 		c.Token, c.TokenFrom = tokenIn(file), "the token file "+file
 	}
 	return c
+}
+
+// ProxyError: a proxy variable holds no address. Its value is not told, as it may hold a password.
+type ProxyError struct{ Setting string }
+
+func (e *ProxyError) Error() string {
+	return e.Setting + " holds no address of a proxy, and without one the hub would be asked directly"
+}
+
+// proxyAddress tells whether value is empty or one that httpproxy reads, which passes over any other in silence.
+func proxyAddress(value string) bool {
+	if value == "" {
+		return true
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		u, err = url.Parse("http://" + value)
+	}
+	return err == nil && u.Host != ""
 }
 
 // maxTokenBytes: a token has some 40 bytes.
