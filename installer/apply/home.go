@@ -55,6 +55,7 @@ type HomeView struct {
 	Marked bool // our marker is there
 	Old    bool // its layout is older than this program's: upgrade migrates it
 	Ours   bool // marker and all folders are there
+	Opens  bool // marker and state are there: what was set up can be read, stopped and removed, whatever else is missing
 	Err    *HomeError
 	// Closed says why nothing can be written there (or, where there is no home yet, why none can be made), "" when it can.
 	Closed string
@@ -197,16 +198,19 @@ func lookHome(path, userHome string) HomeView {
 		return refuse(fmt.Sprintf("was made by an older slipway (layout %d, this program works with %d): slipway upgrade brings it up to date",
 			marker.HomeVersion, HomeVersion))
 	}
-	view.Ours = true
+	view.Ours, view.Opens = true, true
 	for _, name := range plan.Folders {
 		info, err := root.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			view.Ours = false
+			if name == "state" {
+				view.Opens = false
+			}
 		case err != nil:
 			return refuse("cannot be read: " + reason(err))
 		case !info.IsDir():
-			view.Ours = false
+			view.Ours, view.Opens = false, false
 			kind := "a file"
 			if info.Mode()&fs.ModeSymlink != 0 {
 				kind = "a symbolic link"
@@ -254,10 +258,11 @@ func MakeHome(path, userHome string) (*Home, error) {
 	return OpenHome(path, userHome)
 }
 
-// OpenHome opens a home that is ours. Errors: ErrNoHome, *HomeError.
+// OpenHome opens a home that is ours. A folder in it, other than state, may be missing: somebody threw the logs away, and
+// the server still runs. MakeHome completes it. Errors: ErrNoHome, *HomeError.
 func OpenHome(path, userHome string) (*Home, error) {
 	view := LookHome(path, userHome)
-	return openLooked(view, view.Ours)
+	return openLooked(view, view.Opens)
 }
 
 // OpenMarkedHome opens a home that carries our marker, even if folders are missing: an uninstall that was killed leaves
