@@ -9,7 +9,7 @@ import (
 // The allow-list is that of the shared facts: PATH, HOME, LANG, VIRTUAL_ENV and four prefixes, and no value with a secret.
 func TestOnlyTheAllowListIsWrittenDown(t *testing.T) {
 	const secret = "very-secret-value"
-	written := []string{"PATH=/bin", "HOME=/home/я", "LANG=C.UTF-8", "VIRTUAL_ENV=/v", "HF_HOME=/hf", "HF_HUB_CACHE=/hf/hub", "MTPLX_DEPTH=2", "OLLAMA_HOST=127.0.0.1:1",
+	written := []string{"PATH=/bin", "HOME=/home/я", "LANG=C.UTF-8", "VIRTUAL_ENV=/v", "SLIPWAY_SERVER_LOG=/h/logs/server.log", "HF_HOME=/hf", "HF_HUB_CACHE=/hf/hub", "MTPLX_DEPTH=2", "OLLAMA_HOST=127.0.0.1:1",
 		"OMLX_PORT=1", "HF_ENDPOINT=https://hub.example/x?y=1", "MTPLX_ARGS=--max-tokens 5 --depth=2", "OLLAMA_EMPTY="}
 	names := []string{"PYTHONPATH=/x", "XDG_CACHE_HOME=/c", "VLLM_X=1", "LLAMA_ARG_CTX=1", "DS4_LOCK_FILE=/l", "RAPID_X=1", "SLIPWAY_HOME=/s", "LC_ALL=C", "USER=me", "TMPDIR=/t",
 		"HF_TOKEN=" + secret, "MTPLX_API_KEY=" + secret, "OLLAMA_BEARER=" + secret, "OMLX_CRED=" + secret, "HF_PWD=" + secret, "PATH_AUTH=" + secret,

@@ -171,7 +171,7 @@ func Judge(p Plan, w World) Standing {
 	}
 	if len(d.Stops) > 0 && !w.StopsDone && w.StopsProblem != "" {
 		block(StopsAction, Blocker{Kind: StopBlocked, Sentence: w.StopsProblem,
-			Fix: orWords(w.StopsFix, "Wait until it is idle, use another port"+freeOne(w.FreePort)+", or stop it yourself; slipway leaves it alone."), Command: []string{"slipway", "neighbors"}})
+			Fix: orWords(w.StopsFix, "Wait until it is idle, "+withoutIt(w.FreePort)+", or stop it yourself; slipway leaves it alone."), Command: []string{"slipway", "neighbors"}})
 	}
 	leaves := !w.StopsDone && d.StopsHolderOf(d.Request.Port, 0)
 	if d.Request.Launch && !w.ServerRunning && w.PortTaken && !leaves {
@@ -227,4 +227,12 @@ func freeOne(port int) string {
 		return " with --port"
 	}
 	return fmt.Sprintf(" (--port %d is free)", port)
+}
+
+// withoutIt is how to do without a stop: another port where the wanted one is contended, else not to ask for it.
+func withoutIt(port int) string {
+	if port == 0 {
+		return "leave out its --allow-stop"
+	}
+	return "use another port" + freeOne(port)
 }

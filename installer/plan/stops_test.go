@@ -84,3 +84,20 @@ func TestMonitorsPortOfAServerThatIsStoppedIsNoBlocker(t *testing.T) {
 		t.Errorf("nobody stops it: %+v", got)
 	}
 }
+
+// The file outside the home is part of what is agreed to: named where a person reads, and covered by the digest.
+func TestFileForARebootIsNamedInThePlan(t *testing.T) {
+	d := withStops(Decisions{Home: "/h", Target: "darwin/arm64"})
+	without := Make(d).Digest
+	d.RebootAgent = "/Users/a/Library/LaunchAgents/dev.slipway.restore.12345678.plist"
+	p := Make(d)
+	if p.Digest == without {
+		t.Error("the digest does not cover the file")
+	}
+	for _, a := range p.Actions {
+		if a.Kind == StopsAction && strings.Contains(a.Sentence, "Outside the home, "+d.RebootAgent+" is written") {
+			return
+		}
+	}
+	t.Errorf("no action names the file: %+v", p.Actions)
+}
