@@ -468,35 +468,61 @@ func TestCancelledReplyGoesOnWithAndWithoutItsPart(t *testing.T) {
 	}
 }
 
-func TestRetryOfALongPromptGoesOnWhereItsClientLeft(t *testing.T) {
+// leaveDuringPrefill asks and leaves once so many tokens of the prompt are dealt with. It returns how the request ended.
+func (k *kept) leaveDuringPrefill(messages []message, dealtWith int) serve.Record {
+	k.t.Helper()
+	_, before := k.engine.Ledger().Records(0)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.URL+"/v1/chat/completions", bytes.NewReader(body(messages, message{"stream": true, "max_tokens": 400, "logit_bias": k.noEnd()})))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if response, err := http.DefaultClient.Do(r); err == nil {
+			io.Copy(io.Discard, response.Body)
+			response.Body.Close()
+		}
+	}()
+	for left := false; ; time.Sleep(time.Millisecond) {
+		records, _ := k.engine.Ledger().Records(before)
+		if len(records) != 1 {
+			continue
+		}
+		last := records[0]
+		switch {
+		case last.Reason != "":
+			<-gone
+			return last
+		case !left && last.Usage.PromptTokens() >= dealtWith:
+			left = true
+			cancel()
+		}
+	}
+}
+
+func TestRetryOfALongPromptComputesWhatWasNotYetPrefilledAndOneChunk(t *testing.T) {
 	k := startKept(t, nil)
 	talk := []message{user(k.document(8, 7000) + "\nWhat is it about?")}
-	done, patience := 0, 120*time.Millisecond
-	for tries := 0; done < 7000 && tries < 60; tries++ {
-		k.leave(talk, 0, patience)
-		k.mu.Lock()
-		count := len(k.seen)
-		k.mu.Unlock()
-		if count == 0 {
-			continue
+	chunk, done := k.loaded.network.ChunkTokens(), 0
+	for _, more := range []int{1, chunk, 3 * chunk} {
+		left := k.leaveDuringPrefill(talk, done+more)
+		if left.Reason != serve.FinishCancelled || left.Usage.CompletionTokens > 0 {
+			t.Fatalf("the client did not leave during prefill: %+v", left)
 		}
-		reports := k.loaded.keeper.Reports()
-		if len(reports) == 0 {
-			continue
+		if again := left.Length - left.Usage.CachedTokens; again > left.Length-done+chunk {
+			t.Errorf("%d of %d tokens were dealt with, and a retry begins at %d", done, left.Length, left.Usage.CachedTokens)
 		}
-		last := reports[len(reports)-1].Cached
-		if last < done {
-			t.Fatalf("a retry began at %d, the one before at %d", last, done)
-		}
-		if last == done {
-			patience += patience / 4 // a busy machine: nothing was computed before the client left
-		}
-		done = last
+		done = left.Usage.PromptTokens()
 	}
 	a := k.ask(talk, nil)
-	if cached := a.prompt - a.computed; cached < 512 {
-		t.Errorf("after many tries %d of %d tokens are there", cached, a.prompt)
+	if done < 4*chunk || done >= a.prompt {
+		t.Fatalf("%d of %d tokens were dealt with before", done, a.prompt)
 	}
+	k.atMost(fmt.Sprintf("after %d tokens", done), a, a.prompt-done+chunk)
 }
 
 // letterByLetter cuts text otherwise than the tokenizer would: models do.
@@ -625,12 +651,8 @@ func TestFloodOfOneOffPromptsLeavesTheConversation(t *testing.T) {
 		budget = cacheBudget(n.Network, s.cacheMemory, l.extraPages)
 	})
 	talk := []message{user(k.document(12, 700) + "\nWhat is it about?")}
-	var first asked
-	for turn := range 2 {
+	for range 2 {
 		a := k.ask(talk, message{"max_tokens": 8})
-		if turn == 0 {
-			first = a
-		}
 		talk = append(talk, a.message(), user("Go on."))
 	}
 	flood := 500
@@ -644,7 +666,7 @@ func TestFloodOfOneOffPromptsLeavesTheConversation(t *testing.T) {
 		}
 	}
 	a := k.ask(talk, message{"max_tokens": 8})
-	k.atMost("after the flood", a, a.prompt-first.prompt+slack) // the document is restored, whichever point was left
+	k.atMost("after the flood", a, a.fresh+slack) // the newest turn is restored, not an older one
 }
 
 func TestFreshIdInTheSystemPromptIsExplained(t *testing.T) {

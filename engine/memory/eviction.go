@@ -7,7 +7,7 @@ import "cmp"
 // that may leave it would not fit, nothing leaves.
 //
 // What goes first is what would save the least recomputation per byte: see [Index.worth]. The only point of a conversation
-// that was restored at least once goes after all others, however old.
+// that was restored at least once goes after all others, however old; it is that of its newest turn.
 func (x *Index) Room(t Tier, cost Cost) (gone []Gone, ok bool) {
 	u := &x.usage[t]
 	if u.fits(cost) {
@@ -63,18 +63,27 @@ func (x *Index) leastWorth(t Tier, cost Cost) *Point {
 	return least
 }
 
-// rank orders what worth does not decide: points of another key, others, the last of a conversation.
+// rank orders what worth does not decide: points of another key, others, the last of a conversation. The last is the newest
+// turn's, while it is there: by worth alone an older one would stay, to which the newest adds little, and the turns between
+// would be computed again. Not the reply's end behind it, which does not serve where the reply comes back changed. It never
+// goes before the other points of its conversation, so that it competes with others' last points only once it is alone.
 func (x *Index) rank(p *Point, t Tier) int {
 	switch {
 	case p.key != x.key:
 		return 0
-	case x.last(p, t):
+	case x.last(p, t) || x.newestTurn(p, t):
 		return rankLast
 	}
 	return 1
 }
 
 const rankLast = 2
+
+// newestTurn tells whether p is where a conversation that was restored goes on, whatever its reply comes back as. In memory, a
+// copy on disk serves as well.
+func (x *Index) newestTurn(p *Point, t Tier) bool {
+	return p.conversation.restored && p.Kind == KindTurn && (t == OnDisk || !p.In(OnDisk)) && !p.conversation.passed(p)
+}
 
 // last tells whether p is the only point of a conversation that was restored. In memory, a copy on disk is another; on disk,
 // which has to outlive the process, only another file is.
