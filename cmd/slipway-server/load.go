@@ -159,6 +159,7 @@ func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*se
 	}
 	options.Memory = l.memory()
 	options.Keeper, options.Normalize = l.keeper, s.normalize
+	options.Profile = s.profile
 	options.Device, options.KVFormat, options.PrefillPolicy = l.key.Device, l.key.KVFormat, l.key.Policy.Name
 	options.ShowSnippets = s.addr.Addr().IsLoopback()
 	options.Engine, options.Metrics, options.Defaults = engine, metrics, l.defaults

@@ -32,6 +32,7 @@ type settings struct {
 	launchID   string
 	modelID    string
 	revision   string
+	profile    string
 	bodyBytes  int64
 
 	cacheMemory    int64  // bytes for restore points; 0: nothing is kept
@@ -87,6 +88,7 @@ func serveFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-cache-disk", Usage: "write no restore points to disk, whatever else is given"},
 		&cli.IntFlag{Name: "idle-unload", Usage: "minutes without a request after which the weights' memory is given back; 0 never; what is on disk is kept"},
 		&cli.StringFlag{Name: "normalize-file", Usage: "file of rules that make changing text in system messages stable: [{\"pattern\": \"...\", \"replacement\": \"...\"}]"},
+		&cli.StringFlag{Name: "profile-name", Usage: "name of the profile that these settings were made of, told by /slipway/requests"},
 		&cli.StringFlag{Name: "revision", Usage: "40 hex digits of the weights' revision, told by /v1/models"},
 	}
 }
@@ -153,6 +155,9 @@ func readSettings(c *cli.Context) (settings, error) {
 	}
 	if s.launchID != "" && !launchName.MatchString(s.launchID) {
 		return s, usage("--launch-id: it must be 1 to 64 letters, digits, dots, dashes or underscores")
+	}
+	if s.profile = c.String("profile-name"); s.profile != "" && !launchName.MatchString(s.profile) {
+		return s, usage("--profile-name: it must be 1 to 64 letters, digits, dots, dashes or underscores")
 	}
 	if s.revision != "" && !revisionHex.MatchString(s.revision) {
 		return s, usage("--revision %q: it must be 40 lower-case hex digits", s.revision)

@@ -66,6 +66,19 @@ func TestWatcherIsToldWhyAPromptMissedWithTheTextOnLoopbackAlone(t *testing.T) {
 	}
 }
 
+func TestWatcherIsToldTheProfile(t *testing.T) {
+	k := startKept(t, func(s *settings) { s.profile = "balanced" })
+	response, err := http.Get(k.URL + "/slipway/requests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var w struct{ Server struct{ Profile string } }
+	if err := json.NewDecoder(response.Body).Decode(&w); err != nil || w.Server.Profile != "balanced" {
+		t.Errorf("%+v, %v", w, err)
+	}
+}
+
 func TestReloadKeepsAnOldPoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	k := startKept(t, func(s *settings) { s.cacheDisk = dir })

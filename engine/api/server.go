@@ -41,6 +41,7 @@ type Options struct {
 	Revision string // 40 hex digits, or empty where unknown
 	Version  string
 	LaunchID string
+	Profile  string // that the server's settings were made of; empty where unknown
 	PID      int
 	Started  time.Time // of the process
 

@@ -37,6 +37,7 @@ type watching struct {
 type watchedServer struct {
 	Model         string `json:"model"`
 	Revision      string `json:"revision,omitempty"`
+	Profile       string `json:"profile,omitempty"` // that the settings were made of, where the server was told
 	Device        string `json:"device,omitempty"`
 	WindowTokens  int    `json:"window_tokens"`
 	PrefillPolicy string `json:"prefill_policy"` // "exact" unless an approximation was chosen
