@@ -35,8 +35,9 @@ type choice struct {
 	lock     *manifests.Lock
 	model    plan.Model
 	sized    plan.Profile
-	input    profiles.Input // that it was sized from
-	needs    int64          // bytes of the GPU's memory with every window full; 0: it does not want that memory
+	input    profiles.Input   // that it was sized from
+	needs    int64            // bytes of the GPU's memory with every window full; 0: it does not want that memory
+	result   *profiles.Result // that sized was made of; nil: nothing fits
 	notFit   string
 	problem  string // why the model cannot be brought
 }
@@ -146,6 +147,7 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 		c.notFit = err.Error()
 		return
 	}
+	c.result = &result
 	c.sized.WindowTokens, c.sized.KVFormat, c.sized.Draft = result.WindowTokens, string(result.KVFormat), string(result.Draft.Kind)
 	c.sized.Parallel, c.sized.Sentence = result.Sequences, result.Sentence
 	if device == "metal" {

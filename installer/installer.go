@@ -38,7 +38,12 @@ type Ask struct {
 	InPlace          bool   // use weights that are on this machine where they lie
 	ModelDir         string // folder with weights that are to be taken if their hashes are right
 	LimitBytesPerSec int64  // of downloads, over all connections; 0: none
-	KeepEngine       bool   // use the engine that is set up, whatever the source at hand is
+	DiskCacheBytes   int64  // most that restore points may take on disk; 0: choose, plan.DiskCacheOff: none
+	DiskCacheAuto    bool   // choose, whatever is set up
+	Normalize        string // rules, as plan.ReadNormalize gives them
+	NormalizeSaid    bool   // Normalize is what was asked for, also where it is empty; else what is set up stays
+
+	KeepEngine bool // use the engine that is set up, whatever the source at hand is
 }
 
 // The ports when nobody asked for others.
@@ -135,19 +140,21 @@ func decide(ctx context.Context, ask Ask, at Place, home string, k known, facts 
 	if err := choice.place(ctx, ask, home, k, places, facts); err != nil {
 		return decided{}, err
 	}
+	choice.keepConversations(ask, facts)
 	neighbors, err := lookNeighbors(ctx, ask, at, home, k, choice, facts)
 	if err != nil {
 		return decided{}, err
 	}
-	return decided{can: can, choice: choice, places: places, neighbors: neighbors, plan: plan.Make(plan.Decisions{
+	return decided{can: can, choice: choice, places: places, neighbors: neighbors, plan: planOf(plan.Decisions{
 		Home: home, Target: runtime.GOOS + "/" + runtime.GOARCH,
 		Request: plan.Request{Model: choice.manifest.ID, Profile: choice.profile.ID,
 			Port: orDefault(ask.Port, DefaultPort), MonitorPort: orDefault(ask.MonitorPort, DefaultMonitorPort),
 			Launch: ask.Launch, AcceptTold: ask.AcceptTold, InPlace: ask.InPlace, AllowStop: allowed(ask.AllowStop),
-			AcceptLoss: ask.AcceptLoss && len(ask.AllowStop) > 0, IdleForS: idleFor(ask), MemoryBytes: ask.MemoryBytes},
+			AcceptLoss: ask.AcceptLoss && len(ask.AllowStop) > 0, IdleForS: idleFor(ask), MemoryBytes: ask.MemoryBytes,
+			DiskCacheBytes: choice.diskCache(ask), Normalize: ask.Normalize},
 		Model: choice.model, Profile: choice.sized, Engine: engine.engine,
 		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
-	})}, nil
+	}, ask, choice.result, k.journal)}, nil
 }
 
 // known is the home as far as it exists.

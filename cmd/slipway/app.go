@@ -23,7 +23,7 @@ func newApp(s *session) *cli.App {
 			setupVerb(s), planVerb(s), applyVerb(s), doctorVerb(s), upVerb(s), downVerb(s), statusVerb(s), logsVerb(s),
 			waitVerb(s), askVerb(s), verifyVerb(s), upgradeVerb(s), uninstallVerb(s), connectVerb(s), modelsVerb(s),
 			agentVerb(s), schemaVerb(s), versionVerb(s), neighborsVerb(s), restoreVerb(s), restoreExecVerb(s), watchRestoreVerb(s),
-			gcVerb(s), bundleVerb(s), measureVerb(s), checkVerb(s),
+			gcVerb(s), keptVerb(s), bundleVerb(s), measureVerb(s), checkVerb(s),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err.Error()) },
@@ -133,8 +133,17 @@ func choiceFlags() []cli.Flag {
 		modelDirFlag(),
 		&cli.BoolFlag{Name: "in-place", Usage: "use weights that are on this machine where they lie, and copy nothing; the folder must stay as it is"},
 		&cli.StringFlag{Name: "limit-rate", Usage: "most bytes a second of downloads: 500kB, 20MB; left out: no limit"},
+		diskCacheFlag(), normalizeFlag(),
 		&cli.BoolFlag{Name: "accept-told", Usage: "also install files whose hashes only the hub vouches for"},
 	}
+}
+
+func diskCacheFlag() cli.Flag {
+	return &cli.StringFlag{Name: "disk-cache", Usage: "most bytes of conversations kept on disk, so that they go on after a restart: 20GB, auto, or off; left out: as it is set up, else auto"}
+}
+
+func normalizeFlag() cli.Flag {
+	return &cli.StringFlag{Name: "normalize-file", Usage: "file of rules that make changing text in system messages stable; it is copied; a file of [] ends them"}
 }
 
 func eventsFlag() cli.Flag {

@@ -108,7 +108,7 @@ func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
 	}
 	prepared, err := installer.Prepare(s.ctx, installer.Ask{Home: c.String("home"), Model: request.Model, Profile: request.Profile,
 		Port: request.Port, MonitorPort: request.MonitorPort, Launch: request.Launch, AcceptTold: request.AcceptTold, AllowStop: stopKinds(request.AllowStop), InPlace: request.InPlace,
-		AcceptLoss: request.AcceptLoss, IdleForS: request.IdleForS, MemoryBytes: request.MemoryBytes,
+		AcceptLoss: request.AcceptLoss, IdleForS: request.IdleForS, MemoryBytes: request.MemoryBytes, DiskCacheBytes: request.DiskCacheBytes, Normalize: request.Normalize,
 		Source: c.String("source"), ModelDir: modelDir}, s.place)
 	var choice *installer.ChoiceError
 	if errors.As(err, &choice) {
@@ -126,8 +126,10 @@ func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
 	return prepared, nil
 }
 
-// readPlanFile reads one byte more than a plan may have, of a plain file only: a device or a pipe has no end.
-func readPlanFile(name string) ([]byte, error) {
+func readPlanFile(name string) ([]byte, error) { return readBounded(name, plan.MaxFileBytes) }
+
+// readBounded reads one byte more than a file may have, of a plain file only: a device or a pipe has no end.
+func readBounded(name string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for its writer
 	if err != nil {
 		return nil, err
@@ -140,7 +142,7 @@ func readPlanFile(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%q is no plain file", name)
 	}
-	return io.ReadAll(io.LimitReader(f, plan.MaxFileBytes+1))
+	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
 // whatChanged says, for the person, which part of the decisions is another one now. The file is only compared.
@@ -158,6 +160,7 @@ func whatChanged(file []byte, now plan.Plan) string {
 		{"the platform", then.Decisions.Target, now.Decisions.Target},
 		{"the model or its lock", then.Decisions.Model, now.Decisions.Model},
 		{"the profile's numbers", then.Decisions.Profile, now.Decisions.Profile},
+		{"the disk cache or the normalize rules", [2]any{then.Decisions.Request.DiskCacheBytes, then.Decisions.Request.Normalize}, [2]any{now.Decisions.Request.DiskCacheBytes, now.Decisions.Request.Normalize}},
 		{"the server's source or Go", then.Decisions.Engine, now.Decisions.Engine},
 	} {
 		if !reflect.DeepEqual(part.then, part.now) {

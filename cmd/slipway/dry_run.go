@@ -187,6 +187,12 @@ func (s *session) settingsInto(ask *installer.Ask) {
 	// Consent to files that only the hub vouches for is asked for again where such a file is still to be installed.
 	ask.AcceptTold = ask.AcceptTold || ask.Model == r.Model && r.AcceptTold
 	ask.InPlace = ask.InPlace || ask.Model == r.Model && r.InPlace
+	if ask.DiskCacheBytes == 0 && !ask.DiskCacheAuto && (ask.Model == r.Model || r.DiskCacheBytes == plan.DiskCacheOff) {
+		ask.DiskCacheBytes = r.DiskCacheBytes
+	}
+	if !ask.NormalizeSaid {
+		ask.Normalize = r.Normalize
+	}
 	if ask.Port == 0 {
 		ask.Port = r.Port
 	}

@@ -79,6 +79,7 @@ func explain(err error) *failure {
 		crash    *launch.CrashError
 		slow     *launch.SlowError
 		unfit    *launch.UnfitError
+		cache    *launch.CacheError
 		failed   *build.FailedError
 		oldGo    *build.OldGoError
 		prebuilt *apply.PrebuiltError
@@ -205,6 +206,8 @@ func explain(err error) *failure {
 		return say(exitLocked, err.Error(), "Nothing was stopped or removed. A server that is being started is known in a moment: try again. If it stays so, look who has that file open, end it yourself, and run the same command again.", "status")
 	case errors.As(err, &unfit):
 		return say(exitNotReady, unfit.Why, "Choose another profile or model.", "models", "list")
+	case errors.As(err, &cache) && cache.Refused:
+		return say(exitStale, cache.Why, "Nothing was deleted. Look what is in the cache folder of the home, and move away what slipway did not put there.")
 	case errors.As(err, &refused):
 		return say(refused.code(), refused.Error(), refused.then())
 	case errors.Is(err, apply.ErrNoHome):

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 
 	"slipway/installer"
 	"slipway/installer/launch"
+	"slipway/installer/plan"
 	"slipway/profiles"
 )
 
@@ -62,7 +64,26 @@ func TestSetupOfTheRealServerAnswers(t *testing.T) {
 	if code != 0 || !strings.Contains(out, `"profile": "`) || !strings.Contains(out, filepath.Join(r.home, "checks", "needle-")) {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
 	}
+	if code, out, _ := r.run(env, "cache", "clear", "--yes"); code != exitLocked {
+		t.Errorf("what a running server uses is cleared: %d\n%s", code, out)
+	}
 	if code, out, errOut := r.run(env, "down"); code != 0 || !strings.Contains(out, "has stopped") {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
+	}
+	if code, out, errOut := r.run(env, "cache", "show"); code != 0 || !strings.Contains(out, "restore points, ") {
+		t.Errorf("nothing is kept for after a restart: %d\n%s%s", code, out, errOut)
+	}
+	kept, err := os.Stat(filepath.Join(r.home, plan.CachePath))
+	if err != nil || kept.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", kept, err)
+	}
+	if code, out, errOut := r.run(env, "cache", "clear", "--yes"); code != 0 || !strings.Contains(out, "Deleted ") {
+		t.Errorf("%d\n%s%s", code, out, errOut)
+	}
+	if code, out, errOut := r.run(env, "uninstall", "--yes"); code != 0 || strings.Contains(out, `Left: "cache`) {
+		t.Errorf("%d\n%s%s", code, out, errOut)
+	}
+	if _, err := os.Stat(filepath.Join(r.home, plan.CachePath)); !os.IsNotExist(err) {
+		t.Errorf("the cache stays: %v", err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer"
+	"slipway/installer/plan"
+	"slipway/profiles"
 )
 
 // askOf reads the flags of choiceFlags.
@@ -39,6 +41,9 @@ func askOf(c *cli.Context) (installer.Ask, error) {
 	if ask.MemoryBytes, ok = parseRate(c.String("memory")); !ok {
 		return ask, usage(fmt.Sprintf("--memory is %q, and memory is a number of bytes such as 12GB", c.String("memory")))
 	}
+	if err := conversationsInto(c, &ask); err != nil {
+		return ask, err
+	}
 	if ask.ModelDir, err = modelDirOf(c); err != nil {
 		return ask, err
 	}
@@ -46,6 +51,42 @@ func askOf(c *cli.Context) (installer.Ask, error) {
 		return ask, usage(fmt.Sprintf("--port and --monitor-port are both %d", ask.Port))
 	}
 	return ask, nil
+}
+
+// conversationsInto reads --disk-cache and --normalize-file.
+func conversationsInto(c *cli.Context, ask *installer.Ask) error {
+	switch text := c.String("disk-cache"); text {
+	case "":
+		if c.IsSet("disk-cache") {
+			return usage("--disk-cache is empty; it is a size such as 20GB, auto, or off")
+		}
+	case "auto":
+		ask.DiskCacheAuto, ask.DiskCacheBytes = true, 0
+	case "off":
+		ask.DiskCacheBytes = plan.DiskCacheOff
+	default:
+		bytes, ok := parseRate(text)
+		if !ok || bytes < profiles.LeastDiskCacheBytes || strings.HasSuffix(text, "/s") {
+			return usage(fmt.Sprintf("--disk-cache is %q; it is a size of at least %s such as 20GB, auto, or off", text, plan.Bytes(profiles.LeastDiskCacheBytes)))
+		}
+		ask.DiskCacheBytes = bytes
+	}
+	if !c.IsSet("normalize-file") {
+		return nil
+	}
+	file := c.String("normalize-file")
+	data, err := readBounded(file, plan.MaxNormalizeBytes)
+	if err != nil {
+		return usage(fmt.Sprintf("--normalize-file %q cannot be read: %s", file, reasonOf(err)))
+	}
+	if len(data) > plan.MaxNormalizeBytes {
+		return usage(fmt.Sprintf("--normalize-file %q has more than %s", file, plan.Bytes(plan.MaxNormalizeBytes)))
+	}
+	if ask.Normalize, err = plan.ReadNormalize(data); err != nil {
+		return usage(fmt.Sprintf("--normalize-file %q: %v", file, err))
+	}
+	ask.NormalizeSaid = true
+	return nil
 }
 
 // modelDirOf reads --model-dir: a folder that is there, absolute.
@@ -90,7 +131,7 @@ func choiceArgs(c *cli.Context) []string { return slices.Concat(givenFlags(c)...
 // givenFlags are the flags that say what is meant, as they were given, each with its value.
 func givenFlags(c *cli.Context) [][]string {
 	var given [][]string
-	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "memory"} {
+	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "memory", "disk-cache", "normalize-file"} {
 		if c.IsSet(name) {
 			given = append(given, []string{"--" + name, c.String(name)})
 		}

@@ -21,7 +21,7 @@ var answers = map[string]any{
 	"setup": setupAnswer{}, "setup --dry-run": dryRunAnswer{}, "doctor": dryRunAnswer{}, "plan": planAnswer{}, "apply": setupAnswer{},
 	"apply --detach": jobAnswer{}, "wait": jobAnswer{}, "up": setupAnswer{}, "down": downAnswer{}, "status": statusAnswer{},
 	"logs": logsAnswer{}, "ask": askAnswer{}, "verify": verifyAnswer{}, "upgrade": setupAnswer{}, "uninstall": apply.Removal{},
-	"connect": connectAnswer{}, "models list": modelsAnswer{}, "models lock": lockAnswer{}, "gc": gcAnswer{}, "bundle export": bundleAnswer{}, "bundle import": bundleAnswer{}, "agent prompt": agentAnswer{}, "neighbors": neighborsAnswer{}, "restore": restoreAnswer{}, "measure": measureAnswer{}, "check needle": record.Report{}, "check ruler": record.Report{}, "check cache": record.Report{}, "check tools": record.Report{}, "check compare": compareAnswer{}, "check all": cardAnswer{}, "version": versionAnswer{}, "schema": schemaAnswer{},
+	"connect": connectAnswer{}, "models list": modelsAnswer{}, "models lock": lockAnswer{}, "gc": gcAnswer{}, "cache show": cacheAnswer{}, "cache clear": cacheAnswer{}, "bundle export": bundleAnswer{}, "bundle import": bundleAnswer{}, "agent prompt": agentAnswer{}, "neighbors": neighborsAnswer{}, "restore": restoreAnswer{}, "measure": measureAnswer{}, "check needle": record.Report{}, "check ruler": record.Report{}, "check cache": record.Report{}, "check tools": record.Report{}, "check compare": compareAnswer{}, "check all": cardAnswer{}, "version": versionAnswer{}, "schema": schemaAnswer{},
 }
 
 // schemaAnswer is the data of schema.

@@ -26,7 +26,7 @@ func upVerb(s *session) *cli.Command {
 			&cli.StringFlag{Name: "profile", Usage: "run with another profile from now on"},
 			&cli.IntFlag{Name: "port", Usage: "use another port from now on"},
 			&cli.IntFlag{Name: "monitor-port", Usage: "use another port for the monitor from now on"},
-			allowStopFlag(), acceptLossFlag(), idleForFlag(),
+			allowStopFlag(), acceptLossFlag(), idleForFlag(), diskCacheFlag(), normalizeFlag(),
 			&cli.BoolFlag{Name: "attach", Usage: "stay, show the log, and stop the server at Ctrl-C"},
 			eventsFlag()},
 		Action: func(c *cli.Context) error { return up(s, c) },
@@ -82,7 +82,11 @@ func (s *session) upRequest(c *cli.Context) (installer.Ask, error) {
 	}
 	r := set.Decisions.Request
 	ask := installer.Ask{Home: c.String("home"), Model: r.Model, Profile: r.Profile, Port: r.Port, MonitorPort: r.MonitorPort,
-		Launch: true, AcceptTold: r.AcceptTold, InPlace: r.InPlace, AllowStop: c.StringSlice("allow-stop"), AcceptLoss: c.Bool("accept-loss"), KeepEngine: true, MemoryBytes: r.MemoryBytes}
+		Launch: true, AcceptTold: r.AcceptTold, InPlace: r.InPlace, AllowStop: c.StringSlice("allow-stop"), AcceptLoss: c.Bool("accept-loss"), KeepEngine: true, MemoryBytes: r.MemoryBytes,
+		DiskCacheBytes: r.DiskCacheBytes, Normalize: r.Normalize}
+	if err := conversationsInto(c, &ask); err != nil {
+		return ask, err
+	}
 	if ask.IdleForS, err = idleForOf(c); err != nil {
 		return ask, err
 	}

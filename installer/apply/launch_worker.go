@@ -27,14 +27,19 @@ func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
 	if err != nil {
 		return launch.Settings{}, err
 	}
-	return launch.Settings{
+	set := launch.Settings{
 		Program: plan.EnginePath(d.Engine.ID), ProgramSHA256: string(engine.SHA256),
 		ModelFolder: folder, ModelID: d.Model.ID, Revision: string(d.Model.Revision),
 		Device: serverDevice(d), Host: "127.0.0.1", Port: d.Request.Port, MonitorPort: d.Request.MonitorPort,
 		WindowTokens: d.Profile.WindowTokens, Parallel: d.Profile.Parallel,
 		KVFormat: d.Profile.KVFormat, PrefillPolicy: d.Profile.PrefillPolicy, Draft: d.Profile.Draft,
 		BudgetBytes: d.Profile.BudgetBytes, ModelBytes: d.Model.Bytes,
-	}, nil
+		Profile: d.Profile.Name, CacheMemoryBytes: d.Profile.CacheMemoryBytes, NormalizeFile: plan.NormalizePath(d.Request.Normalize),
+	}
+	if d.Profile.CacheDiskBytes > 0 {
+		set.CacheDisk, set.CacheDiskBytes, set.CacheDiskDailyBytes = plan.CachePath, d.Profile.CacheDiskBytes, d.Profile.CacheDiskDailyBytes
+	}
+	return set, nil
 }
 
 // ModelFolder is where a server reads the model: below the home, or absolute where it is used in place, with every
@@ -122,7 +127,11 @@ func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (O
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Items: []Item{{Kind: ProcessItem, Path: want.Program, PID: started.Process.PID}}, Notes: notes}, nil
+	out := Outcome{Items: []Item{{Kind: ProcessItem, Path: want.Program, PID: started.Process.PID}}, Notes: notes}
+	if want.CacheDisk != "" {
+		out.Items = append(out.Items, Item{Kind: FolderItem, Path: want.CacheDisk})
+	}
+	return out, nil
 }
 
 // Notes of a launch on Metal.

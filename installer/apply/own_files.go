@@ -25,17 +25,21 @@ const (
 	nonce      = `[0-9a-f]{12}` // of the model store's temporary names
 	neighborID = `[a-z0-9_-]+-[0-9]+-[0-9]+-[0-9]+`
 	revision   = `[0-9a-f]{40}`
+
+	normalizeName = `normalize-[0-9a-f]{16}\.json`
 )
 
 var ownFolders = []ownFolder{
 	own(`\.`, `\.`+regexp.QuoteMeta(plan.MarkerPath)+`\.new`),
 	own(`state`, `lock`, `lock-holder\.json`, `\.lock-holder\.json\.new`, `journal\.ndjson`, `journal\.damaged-[0-9]+`,
-		`\.settings\.json\.new`, `settings\.json\.damaged-[0-9]+`),
+		`\.settings\.json\.new`, `settings\.json\.damaged-[0-9]+`, normalizeName, `\.`+normalizeName+`\.new`),
 	own(ReceiptsDir, `\.?[0-9a-f]{16}\.json\.new`, `[0-9a-f]{16}\.json`),
 	own(JobsDir, `[0-9a-f]{12}(\.end)?\.json`, `\.[0-9a-f]{12}(\.end)?\.json\.new`),
 	own(`run`, `server\.json`, `\.server\.json\.new`, `server\.json\.damaged-[0-9]+`, `server\.lock`, `\.?launch\.json(\.new)?`),
 	own(`state/neighbors`, `hold-[0-9]+-[0-9]+`, `(lock|watch)-`+neighborID, `slipway`, `\.slipway-[0-9]+`,
 		`\.(hold-[0-9]+-[0-9]+|`+neighborID+`\.json)\.[0-9]+`),
+	own(plan.CachePath, `CACHEDIR\.TAG`, `lock`, `(replies|written-today)(\.new)?`),
+	own(plan.CachePath+`/(points|pages)`, `(writing-)?`+sha),
 	own(`logs`, logNames(), `apply-[0-9a-f]{12}\.log`, `restored-`+neighborID+`\.log`),
 	own(`engines/\.partial-[0-9a-f]{16}`, regexp.QuoteMeta(plan.EngineBinary), `engine\.json`, `\.engine\.json\.new`),
 	models(`models/\.partial`, sha+`\.lock`, sha+`(\.`+nonce+`)?\.part(\.json(\.old|\.`+nonce+`\.new)?)?`),

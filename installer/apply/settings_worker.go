@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"path"
 
 	"slipway/installer/plan"
 )
@@ -21,7 +22,7 @@ type SettingsError struct{ Why string }
 
 func (e *SettingsError) Error() string { return plan.SettingsPath + " " + e.Why }
 
-// maxSettingsBytes bounds what is read; settings have about 3 KB.
+// maxSettingsBytes bounds what is read; settings have about 3 KB, and up to 64 KB of normalize rules, escaped.
 const maxSettingsBytes = 1 << 20
 
 // ReadSettings reads the settings of a home. Errors: fs.ErrNotExist when nothing was set up, *SettingsError.
@@ -85,19 +86,59 @@ func (w settingsWorker) Check(_ context.Context, home *Home) (Condition, error) 
 	if err != nil {
 		return Condition{}, err
 	}
-	return Condition{Done: bytes.Equal(data, w.bytes())}, nil
+	return Condition{Done: bytes.Equal(data, w.bytes()) && w.rulesKept(home)}, nil
 }
 
 func (w settingsWorker) Do(_ context.Context, home *Home, _ func(Event)) (Outcome, error) {
 	out := Outcome{Items: []Item{{Kind: FileItem, Path: plan.SettingsPath}}}
-	if data, err := home.Root.ReadFile(plan.SettingsPath); err == nil && bytes.Equal(data, w.bytes()) {
+	if name := plan.NormalizePath(w.decisions.Request.Normalize); name != "" {
+		out.Items = append(out.Items, Item{Kind: FileItem, Path: name})
+	}
+	if data, err := home.Root.ReadFile(plan.SettingsPath); err == nil && bytes.Equal(data, w.bytes()) && w.rulesKept(home) {
 		return out, nil
 	}
 	if err := setAsideSettings(home); err != nil {
 		return out, err
 	}
-	return out, WriteFile(home.Root, plan.SettingsPath, w.bytes(), 0o600)
+	return out, w.write(home)
 }
+
+// rulesKept tells whether the copy of the normalize rules is what was decided.
+func (w settingsWorker) rulesKept(home *Home) bool {
+	rules := w.decisions.Request.Normalize
+	if rules == "" {
+		return true
+	}
+	data, err := home.Root.ReadFile(plan.NormalizePath(rules))
+	return err == nil && string(data) == rules
+}
+
+// write puts the rules beside the settings, then the settings, and removes rules that are no longer in force.
+func (w settingsWorker) write(home *Home) error {
+	rules := plan.NormalizePath(w.decisions.Request.Normalize)
+	if rules != "" {
+		if err := WriteFile(home.Root, rules, []byte(w.decisions.Request.Normalize), 0o600); err != nil {
+			return err
+		}
+	}
+	if err := WriteFile(home.Root, plan.SettingsPath, w.bytes(), 0o600); err != nil {
+		return err
+	}
+	names, err := readNames(home.Root, path.Dir(plan.SettingsPath))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if old := path.Join(path.Dir(plan.SettingsPath), name); ruleCopy.MatchString(name) && old != rules {
+			if err := home.Root.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var ruleCopy = whole(normalizeName)
 
 // setAsideSettings moves damaged settings out of the way; good ones stay.
 func setAsideSettings(home *Home) error {
@@ -111,5 +152,5 @@ func setAsideSettings(home *Home) error {
 
 // WriteSettings writes settings as they were. The caller holds the lock.
 func WriteSettings(home *Home, s Settings) error {
-	return WriteFile(home.Root, plan.SettingsPath, settingsWorker{s.Decisions}.bytes(), 0o600)
+	return settingsWorker{s.Decisions}.write(home)
 }

@@ -40,7 +40,7 @@ func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, err
 	}
 	r := Removal{Files: []string{}, Folders: []string{}, Left: []Left{}}
 	folders := slices.Clone(plan.Folders)
-	folders = append(folders, ReceiptsDir, JobsDir, "state/neighbors")
+	folders = append(folders, ReceiptsDir, JobsDir, "state/neighbors", plan.CachePath, plan.CachePath+"/points", plan.CachePath+"/pages")
 	for _, item := range items {
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
@@ -170,6 +170,10 @@ func (r *Removal) addLocks(home *Home) []string {
 
 // addWorkingFiles adds the working files in our folders, and what the model store keeps beside models that are removed.
 func (r *Removal) addWorkingFiles(home *Home, folders []string, keepModels bool) {
+	listed := map[string]bool{} // a cache has thousands of files
+	for _, name := range r.Files {
+		listed[name] = true
+	}
 	beside := map[string]bool{}
 	for _, folder := range folders {
 		if strings.HasPrefix(folder, "models/") {
@@ -194,8 +198,9 @@ func (r *Removal) addWorkingFiles(home *Home, folders []string, keepModels bool)
 			if !ours {
 				continue
 			}
-			if info, err := home.Root.Lstat(full); err == nil && info.Mode().IsRegular() {
-				r.Files = appendOnce(r.Files, full)
+			if info, err := home.Root.Lstat(full); err == nil && info.Mode().IsRegular() && !listed[full] {
+				listed[full] = true
+				r.Files = append(r.Files, full)
 			}
 		}
 	}
@@ -290,8 +295,14 @@ func Uninstall(ctx context.Context, home *Home, keepModels bool) (Removal, error
 	if err != nil {
 		return r, err
 	}
+	listed := map[string]bool{}
+	for _, name := range r.Files {
+		listed[name] = true
+	}
 	for _, name := range before.Files { // what stopping the server has removed counts, as it did in the dry run
-		r.Files = appendOnce(r.Files, name)
+		if !listed[name] {
+			r.Files = append(r.Files, name)
+		}
 	}
 	late := func(name string) bool {
 		return strings.HasPrefix(name, "state/")

@@ -40,6 +40,13 @@ type Settings struct {
 	Draft         string `json:"draft"`
 	BudgetBytes   int64  `json:"budget_bytes"` // what the plan counted on; 0 when it counted on nothing
 	ModelBytes    int64  `json:"model_bytes"`  // bounds the time that loading may take
+	Profile       string `json:"profile"`
+
+	CacheMemoryBytes    int64  `json:"cache_memory_bytes"`
+	CacheDisk           string `json:"cache_disk"` // below the home, slashes; empty: none, and the two below are 0
+	CacheDiskBytes      int64  `json:"cache_disk_bytes"`
+	CacheDiskDailyBytes int64  `json:"cache_disk_daily_bytes"`
+	NormalizeFile       string `json:"normalize_file"` // below the home, slashes, named for its content; empty: none
 }
 
 // Digest names the settings.

@@ -218,10 +218,18 @@ func arguments(s Settings, homePath, launchID string) []string {
 		"--model", s.modelPath(homePath),
 		"--device", s.Device, "--host", s.Host, "--port", strconv.Itoa(s.Port),
 		"--window", strconv.Itoa(s.WindowTokens), "--parallel", strconv.Itoa(s.Parallel),
-		"--launch-id", launchID, "--model-id", s.ModelID, "--revision", s.Revision,
+		"--launch-id", launchID, "--model-id", s.ModelID, "--revision", s.Revision, "--profile-name", s.Profile,
+		"--cache-memory", strconv.FormatInt(s.CacheMemoryBytes, 10),
 	}
 	if s.MonitorPort != 0 {
 		args = append(args, "--monitor-port", strconv.Itoa(s.MonitorPort), "--launch-file", filepath.Join(homePath, filepath.FromSlash(ToldPath)))
+	}
+	if s.CacheDisk != "" {
+		args = append(args, "--cache-disk", filepath.Join(homePath, filepath.FromSlash(s.CacheDisk)),
+			"--cache-disk-bytes", strconv.FormatInt(s.CacheDiskBytes, 10), "--cache-disk-daily-bytes", strconv.FormatInt(s.CacheDiskDailyBytes, 10))
+	}
+	if s.NormalizeFile != "" {
+		args = append(args, "--normalize-file", filepath.Join(homePath, filepath.FromSlash(s.NormalizeFile)))
 	}
 	return args
 }

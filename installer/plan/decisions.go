@@ -26,7 +26,14 @@ type Request struct {
 	IdleForS int `json:"idle_for_s,omitempty"`
 	// MemoryBytes is the most that sizing may count on; 0: what the machine gives.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// DiskCacheBytes is the most that restore points may take on disk; DiskCacheOff: none are kept there.
+	DiskCacheBytes int64 `json:"disk_cache_bytes,omitempty"`
+	// Normalize is the rules that make changing text of system messages stable, as ReadNormalize gives them; empty: none.
+	Normalize string `json:"normalize,omitempty"`
 }
+
+// DiskCacheOff asks for no restore points on disk.
+const DiskCacheOff = -1
 
 // Decisions is everything that a plan rests on and its digest covers.
 type Decisions struct {
@@ -71,6 +78,11 @@ type Profile struct {
 	Device        string `json:"device"`
 	BudgetBytes   int64  `json:"budget_bytes"` // what sizing counted on; 0 when it counted on nothing
 	Sentence      string `json:"sentence"`     // which limit binds and what was given up
+
+	// What is kept of conversations; 0: nothing is kept there.
+	CacheMemoryBytes    int64 `json:"cache_memory_bytes"`
+	CacheDiskBytes      int64 `json:"cache_disk_bytes"`
+	CacheDiskDailyBytes int64 `json:"cache_disk_daily_bytes"`
 }
 
 // Engine is the server program: built from source, or the prebuilt one that this installer was compiled to trust.

@@ -14,6 +14,7 @@ const (
 	SettingsPath = "state/settings.json"
 	ServerLog    = "logs/server.log"
 	EngineBinary = "slipway-server"
+	CachePath    = "cache" // of restore points; the server makes it
 )
 
 // EnginePath is the server program of an engine, below the home.
@@ -112,7 +113,7 @@ func engineAction(d Decisions) Action {
 }
 
 func settingsAction(d Decisions) Action {
-	return Action{
+	a := Action{
 		ID: "settings", Kind: SettingsAction, Consent: []Class{Write},
 		Sentence: fmt.Sprintf("Keep the settings: model %s, profile %s, window %s tokens, KV %s, port %d.",
 			d.Model.ID, d.Profile.Name, Count(d.Profile.WindowTokens), d.Profile.KVFormat, d.Request.Port),
@@ -120,10 +121,15 @@ func settingsAction(d Decisions) Action {
 		Precondition: "the file is absent or written by slipway",
 		Undo:         "remove the file",
 	}
+	if name := NormalizePath(d.Request.Normalize); name != "" {
+		a.Sentence += fmt.Sprintf(" Keep a copy of the normalize rules in %s.", name)
+		a.Touches.Paths = append(a.Touches.Paths, name)
+	}
+	return a
 }
 
 func launchAction(d Decisions) Action {
-	return Action{
+	a := Action{
 		ID: "launch", Kind: LaunchAction, Consent: []Class{Launch},
 		Sentence: fmt.Sprintf("Start our server on 127.0.0.1:%d, its monitor on port %d, with %s (a server of ours with other settings is replaced); it keeps running in the background.",
 			d.Request.Port, d.Request.MonitorPort, d.Model.ID),
@@ -132,6 +138,15 @@ func launchAction(d Decisions) Action {
 		Precondition: "the ports are free or held by our own server",
 		Undo:         "stop the server: slipway down",
 	}
+	switch p := d.Profile; {
+	case p.CacheDiskBytes > 0:
+		a.Sentence += fmt.Sprintf(" So that conversations go on, also after a restart, it keeps restore points: up to %s in memory and up to %s on disk in %s, of which at most %s are written in a day. Your prompts and replies can be read from these files: they are for you alone (mode 0600), stay out of backups, and slipway cache clear deletes them; --disk-cache off writes none.",
+			Bytes(p.CacheMemoryBytes), Bytes(p.CacheDiskBytes), CachePath, Bytes(p.CacheDiskDailyBytes))
+		a.Touches.Paths = append(a.Touches.Paths, CachePath)
+	case p.CacheMemoryBytes > 0:
+		a.Sentence += fmt.Sprintf(" So that conversations go on until it stops, it keeps restore points: up to %s in memory, none on disk.", Bytes(p.CacheMemoryBytes))
+	}
+	return a
 }
 
 func short(digest string) string {

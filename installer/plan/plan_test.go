@@ -29,6 +29,9 @@ func TestDigestChangesWithEveryDecision(t *testing.T) {
 		"lock":     func(d *Decisions) { d.Model.LockDigest = "sha256:bb" },
 		"window":   func(d *Decisions) { d.Profile.WindowTokens = 4096 },
 		"kv":       func(d *Decisions) { d.Profile.KVFormat = "q8" },
+		"disk":     func(d *Decisions) { d.Request.DiskCacheBytes = DiskCacheOff },
+		"cache":    func(d *Decisions) { d.Profile.CacheMemoryBytes = 1 << 30 },
+		"rules":    func(d *Decisions) { d.Request.Normalize = `[{"pattern":"a","replacement":"b"}]` },
 		"engine":   func(d *Decisions) { d.Engine.ID = "fedcba9876543210" },
 	} {
 		d := someDecisions()

@@ -1,6 +1,6 @@
 // A test double of slipway-server that speaks its contract: serve with /health and a canned streamed reply, probe.
 // A file named fault in the home chooses a fault: "crash", or "slow" (not ready while the file is there); a file named
-// probe.json there is what probe says.
+// probe.json there is what probe says. Its cache holds one point.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -23,6 +24,10 @@ func main() {
 			return
 		}
 		fmt.Println(`{"schema_version":1,"version":"double","os":"any","arch":"any","device":"cpu","devices":["cpu"],"recommended_max_working_set":null,"max_buffer_length":0,"capabilities":{"kv_formats":["f32"],"prefill_policies":["exact"],"drafts":["none"],"devices":["cpu"]}}`)
+		return
+	}
+	if len(os.Args) == 5 && os.Args[1] == "cache" {
+		cacheVerb(os.Args[2], os.Args[4])
 		return
 	}
 	if len(os.Args) < 2 || os.Args[1] != "serve" {
@@ -41,6 +46,12 @@ func main() {
 	f.String("revision", "", "")
 	f.Int("monitor-port", 0, "")
 	f.String("launch-file", "", "")
+	f.String("profile-name", "", "")
+	f.Int64("cache-memory", 0, "")
+	cache := f.String("cache-disk", "", "")
+	f.Int64("cache-disk-bytes", 0, "")
+	f.Int64("cache-disk-daily-bytes", 0, "")
+	normalize := f.String("normalize-file", "", "")
 	f.Parse(os.Args[2:])
 	faultFile := filepath.Join(*model, "..", "..", "..", "fault")
 	fault, _ := os.ReadFile(faultFile)
@@ -52,6 +63,15 @@ func main() {
 	if _, err := os.Stat(filepath.Join(*model, "config.json")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if *cache != "" {
+		keep(*cache)
+	}
+	if *normalize != "" {
+		if _, err := os.ReadFile(*normalize); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
 	}
 	started := time.Now()
 	slow := string(fault) == "slow\n"
@@ -81,4 +101,30 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+const tag = "CACHEDIR.TAG"
+
+// keep makes a cache folder as the server does, with one point.
+func keep(dir string) {
+	for _, sub := range []string{"points", "pages"} {
+		os.MkdirAll(filepath.Join(dir, sub), 0o700)
+	}
+	os.WriteFile(filepath.Join(dir, tag), []byte("a cache\n"), 0o600)
+	os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600)
+	os.WriteFile(filepath.Join(dir, "points", strings.Repeat("ab", 32)), []byte("a point"), 0o600)
+}
+
+func cacheVerb(verb, dir string) {
+	if _, err := os.Stat(filepath.Join(dir, tag)); err != nil {
+		fmt.Fprintln(os.Stderr, "this is no cache folder of slipway")
+		os.Exit(2)
+	}
+	if verb == "clear" {
+		os.RemoveAll(filepath.Join(dir, "points"))
+		return
+	}
+	points, _ := os.ReadDir(filepath.Join(dir, "points"))
+	json.NewEncoder(os.Stdout).Encode(map[string]any{"points": len(points), "point_bytes": 7 * len(points), "pages": 0, "page_bytes": 0, "reply_bytes": 0,
+		"oldest": time.Now(), "newest": time.Now(), "in_use": false})
 }
