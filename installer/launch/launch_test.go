@@ -133,6 +133,24 @@ func TestLastLinesOfALargeLogWithoutEscapes(t *testing.T) {
 	}
 }
 
+// The cause of a fault stands before hundreds of lines of stacks.
+func TestCauseOfAFaultIsAmongTheLinesOfACrash(t *testing.T) {
+	root, dir := openRoot(t)
+	text := strings.Repeat("filler\n", 50) + "fatal error: out of memory\n" + strings.Repeat("goroutine 1 [running]:\n", 200)
+	if err := os.WriteFile(filepath.Join(dir, LogPath), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := crashLines(root, 0, 3); len(got) != 3 || got[0] != "fatal error: out of memory" {
+		t.Errorf("%q", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, LogPath), []byte("one\ntwo\nthe weights are damaged\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := crashLines(root, 0, 2); len(got) != 2 || got[1] != "the weights are damaged" {
+		t.Errorf("%q", got)
+	}
+}
+
 // record notes a process as our server.
 func record(t *testing.T, root *os.Root, id process.Identity) {
 	t.Helper()

@@ -116,3 +116,15 @@ func Printable(s string) string {
 		return c
 	}, s)
 }
+
+// crashLines are the n lines that say why a server ended: those from Go's own report of a fault on, whose cause comes
+// before the stacks, else the last ones.
+func crashLines(root *os.Root, offset int64, n int) []string {
+	lines := LastLines(root, offset, 1000)
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.HasPrefix(lines[i], "panic: ") || strings.HasPrefix(lines[i], "fatal error: ") {
+			return lines[i:min(i+n, len(lines))]
+		}
+	}
+	return lines[max(0, len(lines)-n):]
+}

@@ -137,7 +137,7 @@ func awaitOwn(ctx context.Context, root *os.Root, homePath string, record Record
 		select {
 		case <-ended:
 			removeRecord(root)
-			return Record{}, &CrashError{Exit: cmd.ProcessState.String(), Lines: LastLines(root, logOffset, 10)}
+			return Record{}, &CrashError{Exit: cmd.ProcessState.String(), Lines: crashLines(root, logOffset, 10)}
 		case <-ctx.Done():
 			stopQuietly(root, homePath)
 			return Record{}, context.Cause(ctx)
@@ -181,7 +181,7 @@ func awaitOther(ctx context.Context, root *os.Root, homePath string, want Settin
 			answered = time.Now()
 		default:
 			removeRecord(root)
-			return Record{}, &CrashError{Exit: "while another run waited for it", Lines: LastLines(root, 0, 10)}
+			return Record{}, &CrashError{Exit: "while another run waited for it", Lines: crashLines(root, 0, 10)}
 		}
 		select {
 		case <-ctx.Done():

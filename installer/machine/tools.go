@@ -72,6 +72,12 @@ func toolVersion(ctx context.Context, src Sources, name, where, argument string)
 	case bytes.HasPrefix(head, []byte("#!")):
 		return unknown[string]("a script may do anything, so it is not run")
 	}
+	if name == "go" { // running it would leave its telemetry's folder in the person's own
+		root, _ := src.Head(path.Join(path.Dir(path.Dir(where)), "VERSION"), 32)
+		if version := versionForm.Find(root); version != nil && bytes.HasPrefix(root, []byte("go")) {
+			return told(string(version), "GOROOT/VERSION")
+		}
+	}
 	out, err := src.Run(ctx, where, argument)
 	if err != nil {
 		return unknown[string](err.Error())
