@@ -12,15 +12,17 @@ import (
 // decodeRows is the most rows of a segment that walk along split keys instead of tiles.
 const decodeRows = 8
 
-// A split is at least minSplitTokens, one page, and there are at most maxSplits: more would only merge longer.
+// A split is at least minSplitTokens, one page, and there are at most maxSplits: more would only merge longer. With the four key heads of
+// the 27B they make 512 threadgroups, several for every core of the largest chip.
 const (
 	minSplitTokens = device.PageTokens
-	maxSplits      = 64
+	maxSplits      = 128
 )
 
 var (
-	decodeNames = map[int]string{64: "attention_decode_d64", 128: "attention_decode_d128", 256: "attention_decode_d256"}
-	flashNames  = map[int]string{64: "attention_flash_d64", 128: "attention_flash_d128", 256: "attention_flash_d256"}
+	decodeNames   = map[int]string{64: "attention_decode_d64", 128: "attention_decode_d128", 256: "attention_decode_d256"}
+	decodeQ8Names = map[int]string{64: "attention_decode_q8_d64", 128: "attention_decode_q8_d128", 256: "attention_decode_q8_d256"}
+	flashNames    = map[int]string{64: "attention_flash_d64", 128: "attention_flash_d128", 256: "attention_flash_d256"}
 )
 
 // decodeParams are what attention_decode and attention_combine get for a segment.
@@ -40,10 +42,36 @@ func partialFloats(q *kernels.AttentionDecodeParams) int {
 	return int(q.Rows) * int(q.Heads) * int(q.Splits) * (int(q.Dim) + 2)
 }
 
+// decodeVariant is what walks along split keys of the pages of k, for query heads of which group share a key head, and how many of these a
+// threadgroup takes.
+func (d *Device) decodeVariant(k *kv, group int) (v variant, heads int) {
+	v = variant{library: "attention_decode", name: decodeNames[k.g.HeadDim], constants: [6]uint32{k.q8(), u32(divisor(group, 6))}, count: 2, threads: 128}
+	if k.g.Format == device.KVQ8 {
+		heads = divisor(group, 8)
+		v = d.either(variant{library: "attention_decode_q8", name: decodeQ8Names[k.g.HeadDim], constants: [6]uint32{u32(heads)}, count: 1, threads: 128}, v)
+	}
+	if v.library == "attention_decode" {
+		heads = int(v.constants[1])
+	}
+	return v, heads
+}
+
+// divisor is the largest divisor of n up to most.
+func divisor(n, most int) int {
+	for n%most != 0 {
+		most--
+	}
+	return most
+}
+
+// combine is attention_decode's second kernel, which needs constants and uses none.
+func (k *kv) combine() variant {
+	return variant{library: "attention_decode", name: "attention_combine", constants: [6]uint32{k.q8(), 1}, count: 2, threads: k.g.HeadDim}
+}
+
 // decodes tells whether a segment's rows go by attention_decode.
 func (p *pass) decodes(o *op, g *device.Segment) bool {
-	name := decodeNames[o.headDim]
-	return name != "" && g.N <= decodeRows && p.dev.either(variant{library: "attention_decode", name: name, threads: 128}, variant{}).name != ""
+	return decodeNames[o.headDim] != "" && g.N <= decodeRows && p.dev.either(o.kv.combine(), variant{}).name != ""
 }
 
 // encodeAttention runs the segments side by side; those that decode meet again in attention_combine.
@@ -61,9 +89,9 @@ func (p *pass) encodeAttention(e *encoder, o *op) error {
 			continue
 		}
 		q := o.decodeParams(g)
-		v := variant{library: "attention_decode", name: decodeNames[o.headDim], threads: 128}
-		err := e.run(v, unsafe.Pointer(&q), int(unsafe.Sizeof(q)), [3]int{int(q.Splits), int(q.Heads), g.N}, [3]int{128, 1, 1}, p.attentionBytes(o, g)*float64(g.N), 0,
-			use{p.meta.partial, 4 * at, 1, write}, o.a.use(2, read), use{o.kv.keys[o.layer], 0, 4, read}, use{o.kv.values[o.layer], 0, 5, read}, p.integers(p.meta.pages[i], 6))
+		v, heads := p.dev.decodeVariant(o.kv, o.dst.cols/o.headDim/o.kv.g.Heads)
+		err := e.run(v, unsafe.Pointer(&q), int(unsafe.Sizeof(q)), [3]int{int(q.Splits), int(q.Heads) / heads, g.N}, [3]int{128, 1, 1}, p.attentionBytes(o, g)*float64(g.N)/float64(heads), 0,
+			use{p.meta.partial, 4 * at, 1, write}, o.a.use(2, read), use{o.kv.keys[o.layer], 0, 3, read}, use{o.kv.values[o.layer], 0, 4, read}, p.integers(p.meta.pages[i], 5))
 		if err != nil {
 			return err
 		}
@@ -77,7 +105,7 @@ func (p *pass) encodeAttention(e *encoder, o *op) error {
 			continue
 		}
 		q := o.decodeParams(g)
-		err := e.run(variant{library: "attention_decode", name: "attention_combine", threads: o.headDim}, unsafe.Pointer(&q), int(unsafe.Sizeof(q)),
+		err := e.run(o.kv.combine(), unsafe.Pointer(&q), int(unsafe.Sizeof(q)),
 			[3]int{int(q.Heads), g.N, 1}, [3]int{o.headDim, 1, 1}, float64(4*partialFloats(&q)), 0,
 			o.dst.use(1, write), use{p.meta.partial, 4 * at, 2, read}, o.b.use(3, read))
 		if err != nil {
@@ -115,9 +143,10 @@ func (p *pass) encodeTilesFrom(e *encoder, o *op, segment, at, n int) error {
 	g := p.segments[segment]
 	g.Row, g.Start, g.N = g.Row+at, g.Start+at, n
 	params := o.attentionParams(&g)
-	v := variant{library: "attention_plain", name: "attention_plain", threads: 128}
+	constants := [6]uint32{o.kv.q8()}
+	v := variant{library: "attention_plain", name: "attention_plain", constants: constants, count: 1, threads: 128}
 	if name := flashNames[o.headDim]; name != "" {
-		v = p.dev.either(variant{library: "attention_flash", name: name, threads: 128}, v)
+		v = p.dev.either(variant{library: "attention_flash", name: name, constants: constants, count: 1, threads: 128}, v)
 	}
 	grid, group := groups(int(params.Heads), g.N, plane), plane
 	if v.library == "attention_flash" {

@@ -4,7 +4,7 @@ package metal_test
 
 import (
 	"fmt"
-	"strings"
+	"regexp"
 	"testing"
 
 	"slipway/engine/device"
@@ -14,7 +14,14 @@ import (
 	"slipway/metal/selftest"
 )
 
-const barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+var anyBarrier = regexp.MustCompile(`(threadgroup|simdgroup)_barrier\(mem_flags::mem_threadgroup\);`)
+
+// needed are the barriers whose removal nothing here can show, by file and place, each with the reason why it must be there.
+var needed = map[string]string{
+	// The tile is filled again at the head of the loop, behind the reads of this step. What stands between the two is a simd_or, for which
+	// the CPU runner lets all lanes meet; Metal promises of it that values are exchanged, not that memory is ordered.
+	"attention_decode_q8 5": "before the tile of values is filled with the next keys",
+}
 
 // Every barrier of every kernel, removed alone: some order of threads must show it.
 func TestKernelBarrierThatNothingNeeds(t *testing.T) {
@@ -22,20 +29,13 @@ func TestKernelBarrierThatNothingNeeds(t *testing.T) {
 	found := 0
 	for _, file := range kernels.Names() {
 		text := kernels.Source(file)
-		for i := range strings.Count(text, barrier) {
+		for i, at := range anyBarrier.FindAllStringIndex(text, -1) {
 			found++
+			if needed[fmt.Sprint(file, " ", i+1)] != "" {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s without barrier %d", file, i+1), func(t *testing.T) {
-				at := 0
-				for range i + 1 {
-					at += strings.Index(text[at:], barrier) + len(barrier)
-				}
-				mutated := text[:at-len(barrier)] + text[at:]
-				d := open(t, fake.Configuration{}, metal.Options{Source: func(name string) string {
-					if name == file {
-						return mutated
-					}
-					return kernels.Source(name)
-				}})
+				d := open(t, fake.Configuration{}, metal.Options{Source: with(file, text[:at[0]]+text[at[1]:])})
 				for seed := range uint64(20) {
 					for j, o := range about(file) {
 						fake.Configure(fake.Configuration{Seed: seed})
@@ -48,7 +48,7 @@ func TestKernelBarrierThatNothingNeeds(t *testing.T) {
 			})
 		}
 	}
-	if found < 10 {
+	if found < 25 {
 		t.Errorf("only %d barriers were found", found)
 	}
 }

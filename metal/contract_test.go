@@ -11,10 +11,11 @@ import (
 	"slipway/metal/fake"
 )
 
-// Share: prefill's operands are rounded to 11 bits, here from weights that lie far from zero; 2.1e-3 was seen.
+// Share: prefill multiplies operands of 11 bits. One shape here, 150 rows by weights whose biases lie far from zero, is off by 2.1e-3 of its
+// row's largest value (seed of the suite); all others, and every shape of the self-test, keep within 2e-3.
 func TestContract(t *testing.T) {
 	for kind, d := range metals(t, fake.Configuration{Seed: 6, Threads: 2, DelayMicros: 100}) {
-		t.Run(kind, func(t *testing.T) { devicetest.Run(t, d, devicetest.Options{Share: 3e-3}) })
+		t.Run(kind, func(t *testing.T) { devicetest.Run(t, d, devicetest.Options{Share: 2.2e-3}) })
 	}
 }
 

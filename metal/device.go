@@ -50,7 +50,9 @@ type Device struct {
 
 	gpuSeconds float64
 
-	pace float64 // seconds a byte that passes have taken; see encoder.cost
+	// Of the pass that runs: there is one at a time.
+	arguments arguments
+	pace      float64 // seconds a byte that passes have taken; see encoder.cost
 }
 
 // MemoryError is a wish beyond what Metal recommends to hold on this machine.

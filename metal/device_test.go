@@ -30,7 +30,7 @@ func with(file, text string) func(string) string {
 }
 
 func TestKernelFileWithAnErrorThatStopsTheServer(t *testing.T) {
-	for _, file := range []string{"rms_norm", "linear_gemv", "linear_gemm", "delta_step", "gated_norm", "attention_input", "attention_flash", "attention_decode"} {
+	for _, file := range []string{"rms_norm", "linear_gemv", "linear_gemm", "delta_step", "delta_chunk", "gated_norm", "attention_input", "attention_flash", "attention_decode", "attention_decode_q8"} {
 		t.Run(file, func(t *testing.T) {
 			d := open(t, fake.Configuration{Seed: 2}, metal.Options{Source: with(file, kernels.Source(file)+"\nthis is no kernel\n")})
 			list := d.Degraded()

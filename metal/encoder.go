@@ -34,6 +34,9 @@ type encoder struct {
 	err     error
 	stop    context.Context // ends the pass between two command buffers; nil: nothing does
 
+	bindings mtl.Bindings  // of the dispatch that is being encoded
+	pipeline *mtl.Pipeline // of the last dispatch of the open command buffer
+
 	reads, writes []*mtl.Buffer // since the last barrier
 	// Dispatches of one phase run together by design, on different parts of a buffer: only what stood before it can conflict.
 	readsBefore, writesBefore int
@@ -59,8 +62,10 @@ const (
 	write // also read and written
 )
 
+// begin starts over. The GPU is idle.
 func (e *encoder) begin(d *Device) {
 	*e = encoder{dev: d, flight: e.flight[:0], reads: e.reads[:0], writes: e.writes[:0]}
+	d.arguments.used = 0
 }
 
 // phase begins dispatches that may run together.
@@ -72,9 +77,13 @@ func (e *encoder) forget() {
 	e.phase()
 }
 
-// run encodes one dispatch of v with its parameters at index 0. bytes and flops are what it moves and computes.
+// run encodes one dispatch of v: its parameters at index 0, and every buffer in one message. bytes and flops are what it moves and computes.
 func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, group [3]int, bytes, flops float64, uses ...use) error {
 	p, err := e.dev.pipeline(v)
+	if err != nil {
+		return err
+	}
+	arguments, at, err := e.dev.arguments.write(e.dev, params, paramBytes)
 	if err != nil {
 		return err
 	}
@@ -90,6 +99,7 @@ func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, gr
 	}
 	if !e.open {
 		e.current, e.open, e.cost = e.dev.queue.Commands(), true, 0
+		e.pipeline = nil
 		e.forget() // Metal orders command buffers by the buffers that they share
 	}
 	e.cost += cost
@@ -97,10 +107,14 @@ func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, gr
 		e.current.Barrier()
 		e.forget()
 	}
-	e.current.SetPipeline(p)
-	e.current.SetBytes(params, paramBytes, 0)
+	if e.pipeline != p {
+		e.current.SetPipeline(p)
+		e.pipeline = p
+	}
+	e.bindings.Clear()
+	e.bindings.Set(arguments, at, 0)
 	for _, u := range uses {
-		e.current.SetBuffer(u.b, u.offset, u.index)
+		e.bindings.Set(u.b, u.offset, u.index)
 		switch u.access {
 		case read:
 			e.reads = append(e.reads, u.b)
@@ -108,6 +122,7 @@ func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, gr
 			e.writes = append(e.writes, u.b)
 		}
 	}
+	e.current.Bind(&e.bindings)
 	e.current.Dispatch(grid, group)
 	return nil
 }

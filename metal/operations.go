@@ -12,13 +12,28 @@ import (
 
 // encode writes every operation's dispatches.
 func (p *pass) encode(e *encoder) error {
-	for i := range p.ops {
+	for i := 0; i < len(p.ops); {
 		e.phase()
-		if err := p.encodeOne(e, &p.ops[i]); err != nil {
+		n, err := p.encodeNext(e, p.ops[i:])
+		if err != nil {
 			return err
 		}
+		i += n
 	}
 	return nil
+}
+
+// encodeNext writes the first operation, with the second where one kernel does both, and returns how many it took.
+func (p *pass) encodeNext(e *encoder, ops []op) (int, error) {
+	if len(ops) > 1 {
+		if v, ok := p.gated(&ops[0], &ops[1]); ok {
+			return 2, p.encodeGated(e, &ops[0], v)
+		}
+		if conv, delta := &ops[0], &ops[1]; conv.kind == opConv && delta.kind == opDelta && conv.dst == delta.a && conv.layer == delta.layer {
+			return 2, p.encodeDelta(e, delta, conv)
+		}
+	}
+	return 1, p.encodeOne(e, &ops[0])
 }
 
 func (p *pass) encodeOne(e *encoder, o *op) error {
@@ -34,9 +49,9 @@ func (p *pass) encodeOne(e *encoder, o *op) error {
 	case opGather:
 		return p.encodeGather(e, o)
 	case opConv:
-		return p.encodeConv(e, o)
+		return p.encodeDeltaInput(e, o, nil)
 	case opDelta:
-		return p.encodeDelta(e, o)
+		return p.encodeDelta(e, o, nil)
 	case opGatedNorm:
 		return p.encodeGatedNorm(e, o)
 	case opRotation:
@@ -45,6 +60,8 @@ func (p *pass) encodeOne(e *encoder, o *op) error {
 		return p.encodeAttentionInput(e, o)
 	case opAttention:
 		return p.encodeAttention(e, o)
+	case opTopK:
+		return p.encodeTopK(e, o)
 	}
 	panic("metal: an operation of no kind")
 }
@@ -80,11 +97,11 @@ func (p *pass) integers(at, index int) use { return use{p.meta.b, 4 * at, index,
 func (p *pass) status(index int) use { return use{p.meta.b, 0, index, constant} }
 
 // weightConstants are the function constants of kernels that read a matrix.
-func (m *matrix) weightConstants() [4]uint32 {
+func (m *matrix) weightConstants() [6]uint32 {
 	if m.format == device.FormatAffine {
-		return [4]uint32{u32(m.bits), u32(m.group), u32(int(m.scaleFormat)), 1}
+		return [6]uint32{u32(m.bits), u32(m.group), u32(int(m.scaleFormat)), 1}
 	}
-	return [4]uint32{8, 32, u32(int(m.format)), 1}
+	return [6]uint32{8, 32, u32(int(m.format)), 1}
 }
 
 var (
@@ -137,72 +154,6 @@ func (p *pass) encodeRotation(e *encoder, o *op) error {
 		float64(8*o.rows*n), 0, o.dst.use(1, write), p.integers(p.meta.positions, 2), p.integers(o.at, 3))
 }
 
-func (p *pass) encodeConv(e *encoder, o *op) error {
-	n := o.a.cols
-	for i := range p.segments {
-		g := &p.segments[i]
-		s := g.State.(*state)
-		params := kernels.ConvParams{Rows: u32(g.N), Channels: u32(n)}
-		err := e.run(variant{library: "conv", name: "conv", threads: 64}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(n, 1, flat), flat, float64(8*g.N*n), 0,
-			o.dst.from(g.Row, 1, write), o.a.from(g.Row, 2, read), o.b.use(3, constant), use{s.b, 4 * s.tailAt(o.layer), 4, write})
-		if err == nil {
-			err = s.recordConv(e, o.layer, g.N, o.a.from(g.Row, 2, read))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fastKeyDims are the key sizes that delta_step has an instance for.
-var fastKeyDims = map[int]string{32: "delta_step_dk32", 64: "delta_step_dk64", 128: "delta_step_dk128"}
-
-func (p *pass) encodeDelta(e *encoder, o *op) error {
-	geometry := p.segments[0].State.Geometry()
-	gates := kernels.DeltaGatesParams{Count: u32(o.rows * geometry.ValueHeads), Heads: u32(geometry.ValueHeads)}
-	err := e.run(variant{library: "delta_gates", name: "delta_gates", threads: 64}, unsafe.Pointer(&gates), int(unsafe.Sizeof(gates)),
-		groups(int(gates.Count), 1, flat), flat, float64(16*gates.Count), 0,
-		o.b.use(1, write), o.c.use(2, write), o.d.use(3, constant), o.e.use(4, constant))
-	if err != nil {
-		return err
-	}
-	e.phase()
-	for i := range p.segments {
-		if err := p.encodeDeltaSegment(e, o, &p.segments[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *pass) encodeDeltaSegment(e *encoder, o *op, g *device.Segment) error {
-	s := g.State.(*state)
-	qkv, alpha, beta := o.a.from(g.Row, 2, read), o.b.from(g.Row, 3, read), o.c.from(g.Row, 4, read)
-	if err := s.recordDelta(e, o.layer, g.N, qkv, alpha, beta); err != nil {
-		return err
-	}
-	return s.deltaStep(e, o.layer, g.N, o.dst.from(g.Row, 1, write), qkv, alpha, beta)
-}
-
-// deltaStep advances a layer by n rows: dst, qkv, alpha and beta at indices 1 to 4.
-func (s *state) deltaStep(e *encoder, layer, n int, dst, qkv, alpha, beta use) error {
-	params := kernels.DeltaStepParams{Rows: u32(n), KeyHeads: u32(s.g.KeyHeads), ValueHeads: u32(s.g.ValueHeads), KeyDim: u32(s.g.KeyDim), ValueDim: u32(s.g.ValueDim)}
-	v := variant{library: "delta_step_plain", name: "delta_step_plain", threads: 32}
-	if name := fastKeyDims[s.g.KeyDim]; name != "" {
-		v = s.dev.either(variant{library: "delta_step", name: name, threads: 128}, v)
-	}
-	group := [3]int{32, 1, 1}
-	grid := groups(s.g.ValueDim, s.g.ValueHeads, group)
-	if v.threads == 128 {
-		group = [3]int{128, 1, 1}
-		grid = [3]int{divide(s.g.ValueDim, 4), s.g.ValueHeads, 1}
-	}
-	flops := 8 * float64(n*s.matrixFloats())
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(8*s.matrixFloats()), flops*8, // a chain of dependent steps
-		dst, qkv, alpha, beta, use{s.b, 4 * s.matrixAt(layer), 5, write})
-}
-
 func (p *pass) encodeGatedNorm(e *encoder, o *op) error {
 	n := o.rows * (o.dst.cols / o.headDim)
 	params := kernels.GatedNormParams{Heads: u32(n), Dim: u32(o.headDim), Eps: o.eps}
@@ -219,7 +170,9 @@ func (p *pass) encodeAttentionInput(e *encoder, o *op) error {
 	d := o.headDim
 	heads := o.dst.cols / d
 	params := kernels.AttentionInputParams{Rows: u32(o.rows), Heads: u32(heads), KVHeads: u32(o.kv.g.Heads), Dim: u32(d), Pairs: u32(o.f.cols / 2), Eps: o.eps}
-	v := p.dev.either(variant{library: "attention_input", name: "attention_input", threads: 32}, variant{library: "attention_input_plain", name: "attention_input_plain", threads: 128})
+	constants := [6]uint32{o.kv.q8()}
+	v := p.dev.either(variant{library: "attention_input", name: "attention_input", constants: constants, count: 1, threads: 32},
+		variant{library: "attention_input_plain", name: "attention_input_plain", constants: constants, count: 1, threads: 128})
 	all := heads + 2*o.kv.g.Heads
 	grid, group := [3]int{all, o.rows, 1}, [3]int{32, 1, 1}
 	if v.threads == 128 {

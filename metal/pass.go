@@ -54,6 +54,7 @@ const (
 	opRotation
 	opAttentionInput
 	opAttention
+	opTopK
 )
 
 func (p *pass) Begin(segments []device.Segment) {

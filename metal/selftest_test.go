@@ -19,13 +19,15 @@ import (
 // wrong are mistakes as a compiler of another GPU might make them: the file compiles and answers, not rightly.
 var wrong = []struct{ file, from, to string }{
 	{"rms_norm", "float(p.cols) + p.eps", "float(p.cols + 1) + p.eps"},
-	{"linear_gemv", "+ bias[o] * values", "- bias[o] * values"},
+	{"linear_gemv", "+ now.bias[o] * values", "- now.bias[o] * values"},
+	{"delta_chunk", "betas[i] * sum", "betas[i] * sum * 1.01f"},
+	{"attention_decode_q8", "total = total * scaled + (w0 + w1)", "total = total + (w0 + w1)"},
 	{"linear_gemm", "high = BITS == 8 ? w[1] : low >> 16", "high = BITS == 8 ? w[0] : low >> 16"},
 	{"delta_step", "s[i] += delta * (kv[i] * norm)", "s[i] += delta * kv[i]"},
 	{"gated_norm", "* silu(z[at + i])", "* sigmoid(z[at + i])"},
 	{"attention_input", "normed[i + p.pairs] * table[p.pairs + i]", "normed[i + p.pairs] * table[i]"},
 	{"attention_flash", "total = total * factor + sum", "total = total + sum"},
-	{"attention_decode", "total *= factor", "total *= 1.0f"},
+	{"attention_decode", "total[h] = total[h] * factor", "total[h] = total[h] * 1.0f"},
 }
 
 func TestWrongFastKernelThatTheSelfTestTrusts(t *testing.T) {

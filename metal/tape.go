@@ -4,10 +4,8 @@ package metal
 
 import (
 	"fmt"
-	"unsafe"
 
 	"slipway/engine/device"
-	"slipway/metal/kernels"
 	"slipway/metal/mtl"
 )
 
@@ -182,30 +180,6 @@ func (s *state) replay(t *tape, from, to int) error {
 		}
 	}
 	return nil
-}
-
-// recordConv keeps a segment's rows before the convolution, beside it.
-func (s *state) recordConv(e *encoder, layer, n int, x use) error {
-	if s.rec == nil || s.rec.at < 0 {
-		return nil
-	}
-	t := s.rec.tape
-	params := kernels.TapeParams{QKVCount: u32(n * s.g.ConvChannels)}
-	return e.run(variant{library: "tape", name: "tape_conv", threads: 64}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(int(params.QKVCount), 1, flat), flat,
-		float64(8*params.QKVCount), 0, use{t.b, 4 * t.inputsAt(layer, s.rec.at), 1, write}, x)
-}
-
-// recordDelta keeps what the recurrence is about to read, beside it.
-func (s *state) recordDelta(e *encoder, layer, n int, qkv, alpha, beta use) error {
-	if s.rec == nil || s.rec.at < 0 {
-		return nil
-	}
-	t, at := s.rec.tape, s.rec.at
-	params := kernels.TapeParams{QKVCount: u32(n * s.g.ConvChannels), GateCount: u32(n * s.g.ValueHeads)}
-	qkv.index, alpha.index, beta.index = 2, 4, 6
-	return e.run(variant{library: "tape", name: "tape_delta", threads: 64}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(int(params.QKVCount), 1, flat), flat,
-		float64(8*params.QKVCount), 0, use{t.b, 4 * t.outputsAt(layer, at), 1, write}, qkv,
-		use{t.b, 4 * t.alphaAt(layer, at), 3, write}, alpha, use{t.b, 4 * t.betaAt(layer, at), 5, write}, beta)
 }
 
 // Rewind has no error to return: where the GPU fails, the next pass over the state does.

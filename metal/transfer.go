@@ -2,11 +2,13 @@
 
 package metal
 
-import "slipway/engine/device"
+import "slipway/metal/mtl"
 
 // Pages and states leave and come back as they lie in the GPU's memory, which the host shares.
 
-func (k *kv) PageBytes(tokens int) int { return 4 * k.g.Layers * k.g.Heads * k.g.HeadDim * tokens }
+func (k *kv) PageBytes(tokens int) int {
+	return 2 * k.g.Layers * k.g.Heads * (k.rowBytes() + k.wordBytes()) * tokens
+}
 
 func (k *kv) ReadPage(dst []byte, page int32, tokens int) {
 	k.pageRuns(page, tokens, func(run []byte) { dst = dst[copy(dst, run):] })
@@ -16,14 +18,14 @@ func (k *kv) WritePage(page int32, src []byte, tokens int) {
 	k.pageRuns(page, tokens, func(run []byte) { src = src[copy(run, src):] })
 }
 
-// pageRuns visits the first tokens positions of a page: layer by layer, head by head, keys then values.
+// pageRuns visits the first tokens positions of a page: layer by layer, head by head, keys then values, each with its words behind it.
 func (k *kv) pageRuns(page int32, tokens int, visit func([]byte)) {
-	row := 2 * k.g.HeadDim
 	for l := range k.g.Layers {
 		for h := range k.g.Heads {
-			at := (int(page)*k.g.Heads + h) * device.PageTokens * row
-			visit(k.keys[l].Bytes[at : at+tokens*row])
-			visit(k.values[l].Bytes[at : at+tokens*row])
+			for _, b := range []*mtl.Buffer{k.keys[l], k.values[l]} {
+				visit(b.Bytes[k.rowsAt(page, h, 0):][:tokens*k.rowBytes()])
+				visit(b.Bytes[k.wordsAt(page, h, 0):][:tokens*k.wordBytes()])
+			}
 		}
 	}
 }

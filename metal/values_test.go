@@ -4,6 +4,7 @@ package metal_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 
@@ -112,12 +113,13 @@ func spoiltLinear(w *selftest.World, n, row int, spoil bool, v float32) (device.
 // Value and key rows with a NaN: rows before it in the same tile do not see it, other segments never.
 func TestNaNKeyThatEarlierRowsFeel(t *testing.T) {
 	const n, spoilt, dim = 20, 9, 64
-	attend := func(w *selftest.World, spoil bool) [][]float32 {
-		kv, err := w.Device.KV(device.KVGeometry{Layers: 1, Heads: 1, HeadDim: dim, Pages: 2})
+	attend := func(w *selftest.World, format device.KVFormat, spoil bool) [][]float32 {
+		kv, err := w.Device.KV(device.KVGeometry{Layers: 1, Heads: 1, HeadDim: dim, Pages: 2, Format: format})
 		if err != nil {
 			t.Fatal(err)
 		}
 		qGate, k, v, table := w.Buffer(2*n, 4*dim), w.Buffer(2*n, dim), w.Buffer(2*n, dim), w.Output(2*n, 8)
+		v2 := w.Buffer(1, dim)
 		q, dst, qNorm, kNorm := w.Output(2*n, 2*dim), w.Output(2*n, 2*dim), w.Vector(dim), w.Vector(dim)
 		spoilRow(v, spoilt, spoil, float32(math.NaN()))
 		segments := []device.Segment{{N: n, Pages: []int32{0}}, {Row: n, N: n, Pages: []int32{1}}}
@@ -129,21 +131,83 @@ func TestNaNKeyThatEarlierRowsFeel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return selftest.Rows(dst)
+		out := selftest.Rows(dst)
+		// A reply's next tokens, three of the spoilt sequence and three of the other, go by another kernel than the prompt.
+		for row, n := range []int{n, n} {
+			for i := range 3 {
+				one := []device.Segment{{N: 1, Start: n + i, Pages: []int32{int32(row)}}}
+				err = w.Pass(one, func(p device.Pass) {
+					p.Rotation(table, []float64{1, 0.1, 0.01, 0.001})
+					p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: v2, V: v2, QNorm: qNorm, KNorm: kNorm, Rotation: table, KV: kv, Eps: 1e-6})
+					p.Attention(device.Attention{Dst: dst, Q: q, QGate: qGate, KV: kv})
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, selftest.Rows(dst)[0])
+			}
+		}
+		return out
 	}
 	for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
-		t.Run(kind, func(t *testing.T) {
-			clean, dirty := attend(newWorld(t, d, 1), false), attend(newWorld(t, d, 1), true)
-			for i := range clean {
-				sees := i >= spoilt && i < n
-				if !sees && differ(dirty[i:i+1], clean[i:i+1], 0) != "" {
-					t.Errorf("row %d is not what it was", i)
+		for _, format := range []device.KVFormat{device.KVNative, device.KVQ8} {
+			t.Run(fmt.Sprint(kind, ", pages of format ", format), func(t *testing.T) {
+				clean, dirty := attend(newWorld(t, d, 1), format, false), attend(newWorld(t, d, 1), format, true)
+				for i := range clean {
+					sees := i >= spoilt && i < n || i >= 2*n && i < 2*n+3
+					if !sees && differ(dirty[i:i+1], clean[i:i+1], 0) != "" {
+						t.Errorf("row %d is not what it was", i)
+					}
+					if sees && !math.IsNaN(float64(dirty[i][1])) {
+						t.Errorf("row %d sees the key and hides it", i)
+					}
 				}
-				if sees && !math.IsNaN(float64(dirty[i][1])) {
-					t.Errorf("row %d sees the key and hides it", i)
-				}
-			}
+			})
+		}
+	}
+}
+
+// A NaN in one token of a prompt shows in that token's outputs and in later ones, in every head that reads it: nowhere else.
+func TestNaNTokenThatEarlierTokensOfItsChunkFeel(t *testing.T) {
+	const n, spoilt = 45, 21 // the second chunk of 16
+	g := selftest.StateOf(1, 2, 32, 16)
+	advance := func(w *selftest.World, column int) [][]float32 {
+		segments, total := w.SegmentsOf(g, n, 20)
+		qkv, a, b, aLog := w.Buffer(total, g.ConvChannels), w.Buffer(total, 2), w.Buffer(total, 2), w.Vector(2)
+		dst := w.Output(total, 32)
+		if column >= 0 {
+			qkv.Floats()[spoilt*g.ConvChannels+column] = float32(math.NaN())
+		}
+		w.Run(segments, func(p device.Pass) {
+			p.DeltaRule(device.DeltaRule{Dst: dst, QKV: qkv, A: a, B: b, ALog: aLog, DTBias: aLog, Layer: 1})
 		})
+		return selftest.States(selftest.Rows(dst), segments, 1)
+	}
+	for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
+		for name, column := range map[string]int{"query": 3, "key": 35, "value": 64 + 16 + 5} {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				clean, dirty := advance(newWorld(t, d, 1), -1), advance(newWorld(t, d, 1), column)
+				for i := range n + 20 {
+					feels := i == spoilt || i > spoilt && i < n && name != "query"
+					if !feels && differ(dirty[i:i+1], clean[i:i+1], 0) != "" {
+						t.Errorf("row %d is not what it was", i)
+					}
+					at := 5 // of the first value head, or of the second
+					if name == "value" {
+						at = 16 + 5
+					}
+					if feels && !math.IsNaN(float64(dirty[i][at])) {
+						t.Errorf("row %d hides it: %v", i, dirty[i][at])
+					}
+				}
+				if got := math.IsNaN(float64(dirty[n+20][(16+5)*32])); got != (name != "query") {
+					t.Errorf("the state holds a NaN: %v", got)
+				}
+				if what := differ(dirty[n+22:], clean[n+22:], 0); what != "" {
+					t.Errorf("the other sequence's state: %s", what)
+				}
+			})
+		}
 	}
 }
 

@@ -11,14 +11,14 @@ import (
 // variant is a kernel with its function constants: what a pipeline is made of.
 type variant struct {
 	library, name string
-	constants     [4]uint32
+	constants     [6]uint32
 	count         int // of constants
 	threads       int // of a threadgroup, at most
 }
 
 // plainOf maps the kernel files that may fail to the files that stand in for them. The others have no other variant.
 var plainOf = map[string]string{
-	"rms_norm": "rms_norm_plain", "linear_gemv": "linear_plain", "linear_gemm": "linear_plain", "delta_step": "delta_step_plain",
+	"rms_norm": "rms_norm_plain", "linear_gemv": "linear_plain", "linear_gemm": "linear_plain", "delta_step": "delta_step_plain", "delta_chunk": "delta_step", "attention_decode_q8": "attention_decode",
 	"gated_norm": "gated_norm_plain", "attention_input": "attention_input_plain", "attention_flash": "attention_plain", "attention_decode": "attention_plain",
 }
 

@@ -70,8 +70,26 @@ type Buffer interface {
 	Release()
 }
 
+// KVFormat is how keys and values are kept.
+type KVFormat int
+
+const (
+	// KVNative is the device's own: f32 on the CPU, f16 on Metal.
+	KVNative KVFormat = iota
+	// KVQ8 keeps 8 bits a value, for head sizes that are a multiple of KVGroup: per KVGroup values along the head a bf16 scale s and a
+	// bf16 bias b. b is the least value rounded down, s a 255th of the largest value less b, rounded up, 0 below 1e-37; code
+	// q = round((x-b)/s) in [0, 255], 0 where s is; the value is s·q + b. A group with a value that is not finite is NaN.
+	KVQ8
+)
+
+// KVGroup is how many values of KVQ8 share a scale and a bias.
+const KVGroup = 64
+
 // KVGeometry sizes a pool: Layers attention layers, each with Heads key and value heads of HeadDim, Pages pages.
-type KVGeometry struct{ Layers, Heads, HeadDim, Pages int }
+type KVGeometry struct {
+	Layers, Heads, HeadDim, Pages int
+	Format                        KVFormat
+}
 
 // KV is a pool of pages. One page holds PageTokens positions of the keys (after norm and rotation) and values of all layers.
 // How they lie in it is the device's affair.
@@ -152,6 +170,15 @@ type Pass interface {
 	// Run executes what was recorded. A context that is already cancelled stops it before anything has happened (its error is
 	// returned); a pass that has begun runs to its end. After any other error the states of all segments are lost.
 	Run(ctx context.Context) error
+}
+
+// SelectingPass is a Pass that can also choose, so that the host need not read whole rows of logits.
+type SelectingPass interface {
+	Pass
+	// TopK writes the k largest values of each row of src, rows [0, rows), into values [rows, k], largest first and of equal ones the
+	// leftmost first, and their columns, as numbers, into ids [rows, k]. k = 1 is argmax. A NaN is never chosen; where nothing else is
+	// left the value is NaN and the id -1.
+	TopK(values, ids, src Buffer, rows int)
 }
 
 // Product is one product of Linear: Dst[i] = W·x[i], or Dst[i] += W·x[i] with Add (the residual stream).

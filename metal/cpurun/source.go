@@ -191,7 +191,15 @@ var (
 )
 
 func (k Kernel) wrapper(b *strings.Builder) error {
-	fmt.Fprintf(b, "extern \"C\" void mslk_%s(void **a, msl_tid *t) { (void)a; (void)t; %s(", k.Name, k.call)
+	fmt.Fprintf(b, "extern \"C\" void mslk_%s(void **a, msl_tid *t) { (void)a; (void)t; ", k.Name)
+	err := k.writeCall(b)
+	b.WriteString(" }\n")
+	return err
+}
+
+// writeCall writes the call of the kernel with its arguments from a, pointers by buffer index, and t, what the thread knows of itself.
+func (k Kernel) writeCall(b *strings.Builder) error {
+	b.WriteString(k.call + "(")
 	for i, p := range k.args {
 		if i > 0 {
 			b.WriteString(", ")
@@ -222,6 +230,6 @@ func (k Kernel) wrapper(b *strings.Builder) error {
 			return fmt.Errorf("kernel %s: the attribute of %q is not known here", k.Name, p.decl+" [["+p.attribute+"]]")
 		}
 	}
-	b.WriteString("); }\n")
+	b.WriteString(");")
 	return nil
 }

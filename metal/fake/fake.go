@@ -29,6 +29,7 @@ type Configuration struct {
 	MaxBufferBytes  int64 // 0: 8 GiB
 	NoResidencySets bool  // as before macOS 15
 	Family          int   // of Apple's GPUs; 0: 9
+	NoWork          bool  // kernels do nothing
 }
 
 // Counters count since Configure.
@@ -41,6 +42,7 @@ type configuration struct {
 	workingSet, maxBuffer   uint64
 	residency, dispatch     uint32
 	family                  uint32
+	idle                    uint32
 }
 
 var (
@@ -50,20 +52,44 @@ var (
 )
 
 var load = sync.OnceValues(func() (mtl.Libraries, error) {
-	path, err := cpurun.Shared("fake.cpp", code)
+	path, err := Build()
 	if err != nil {
 		return mtl.Libraries{}, err
 	}
-	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	_, err = loadFrom(path)
 	if err != nil {
 		return mtl.Libraries{}, err
+	}
+	setCompiler(purego.NewCallback(compile))
+	return mtl.Libraries{Metal: path, ObjC: path}, nil
+})
+
+// Build compiles the fake and returns the path of its shared object, in the user's cache.
+func Build() (string, error) { return cpurun.Shared("fake.cpp", code) }
+
+func loadFrom(path string) (uintptr, error) {
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return 0, err
 	}
 	purego.RegisterLibFunc(&configure, handle, "fake_configure")
 	purego.RegisterLibFunc(&counters, handle, "fake_counters")
 	purego.RegisterLibFunc(&setCompiler, handle, "fake_set_compiler")
-	setCompiler(purego.NewCallback(compile))
+	return handle, nil
+}
+
+// OpenOver loads a fake that was built before and lets a backend run its kernels: what fake_set_backend of fake.cpp takes.
+func OpenOver(path string, backend uintptr, c Configuration) (mtl.Libraries, error) {
+	handle, err := loadFrom(path)
+	if err != nil {
+		return mtl.Libraries{}, err
+	}
+	var set func(uintptr)
+	purego.RegisterLibFunc(&set, handle, "fake_set_backend")
+	set(backend)
+	Configure(c)
 	return mtl.Libraries{Metal: path, ObjC: path}, nil
-})
+}
 
 // Open builds and loads the fake, once a process, and configures it.
 func Open(c Configuration) (mtl.Libraries, error) {
@@ -89,6 +115,9 @@ func Configure(c Configuration) {
 	}
 	if c.NoResidencySets {
 		r.residency = 0
+	}
+	if c.NoWork {
+		r.idle = 1
 	}
 	configure(&r)
 }

@@ -10,7 +10,7 @@
 // A weight of zero times a value that is no number would spoil a row that does not see it: such values enter as zero, and the rows
 // that do see them become NaN at the end.
 // Threadgroup memory at D 256: q 8,448, keys or values 16,896, scores 2,304, weights 1,280, rest 512: 29,440 B of 32,768.
-// q·scale, keys, values and weights f16; scores, softmax and sums f32; masked scores are finite.
+// q·scale, keys, values (q8: scale·code + bias, rounded) and weights f16; scores, softmax and sums f32; masked scores are finite.
 // Reference: device/cpu Attention; tolerance 2e-3 of the row's largest value: q and the weights are rounded to 11 bits.
 
 struct AttentionParams {
@@ -26,6 +26,7 @@ struct AttentionParams {
   float scale;      // 1/√D
 };
 
+constant uint Q8 [[function_constant(0)]];  // 1: pages are q8
 constant constexpr uint PAGE = 256;
 constant constexpr uint QUERIES = 16;
 constant constexpr uint KEYS = 32;
@@ -35,13 +36,25 @@ constant constexpr uint SCORES = 36;   // stride of a row of scores
 constant constexpr uint WEIGHTS = 40;  // and of weights
 constant constexpr float LOWEST = -1e30f;
 
+// four reads 4 values of a head, in a page whose words for the first position of the tile begin at words.
+template <uint D>
+inline half4 four(device const uchar *page, ulong place, ulong words, uint i) {
+  if (Q8 == 0) return *(device const half4 *)(page + (place + i) * 2);
+  const uint codes = *(device const uint *)(page + place + i);
+  const uint word = *(device const uint *)(page + words + i / KV_GROUP * 4);
+  const float scale = kv_scale(word);
+  const float bias = kv_bias(word);
+  return half4(half(scale * float(codes & 255u) + bias), half(scale * float(codes >> 8 & 255u) + bias),
+               half(scale * float(codes >> 16 & 255u) + bias), half(scale * float(codes >> 24) + bias));
+}
+
 template <uint D>
 kernel void attention_flash(constant AttentionParams &p [[buffer(0)]],
                             device float *dst [[buffer(1)]],
                             device const float *q [[buffer(2)]],
                             device const float *q_gate [[buffer(3)]],
-                            device const half *keys [[buffer(4)]],
-                            device const half *values [[buffer(5)]],
+                            device const uchar *keys [[buffer(4)]],
+                            device const uchar *values [[buffer(5)]],
                             device const int *pages [[buffer(6)]],
                             uint2 tile [[threadgroup_position_in_grid]],
                             uint thread_index [[thread_index_in_threadgroup]],
@@ -76,10 +89,12 @@ kernel void attention_flash(constant AttentionParams &p [[buffer(0)]],
   bool bad = false;
   for (uint from = 0; from < end; from += KEYS) {
     if (p.window > 0 && end <= p.dense_from && from >= p.sink && from + KEYS + p.window <= low + 1) continue;
-    const ulong place = ((ulong(pages[from / PAGE]) * p.kv_heads + kv_head) * PAGE + from % PAGE) * D;
+    const ulong page = ulong(pages[from / PAGE]) * kv_page_bytes(p.kv_heads, D, Q8 != 0);
+    const ulong place = (ulong(kv_head) * PAGE + from % PAGE) * D;
+    const ulong words = kv_words(p.kv_heads, D, kv_head, from % PAGE);
     for (uint i = thread_index * 4; i < KEYS * D; i += THREADS * 4) {
       const bool there = from + i / D < end;
-      *(threadgroup half4 *)(kv + i / D * S + i % D) = there ? *(device const half4 *)(keys + place + i) : half4(half(0.0f));
+      *(threadgroup half4 *)(kv + i / D * S + i % D) = there ? four<D>(keys + page, place, words, i) : half4(half(0.0f));
     }
     if (thread_index < KEYS) spoilt[thread_index] = 0;
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -118,7 +133,7 @@ kernel void attention_flash(constant AttentionParams &p [[buffer(0)]],
     top = new_top;
     if (thread_index % 8 == 0) factors[r] = factor;
     for (uint i = thread_index * 4; i < KEYS * D; i += THREADS * 4) {
-      half4 v = from + i / D < end ? *(device const half4 *)(values + place + i) : half4(half(0.0f));
+      half4 v = from + i / D < end ? four<D>(values + page, place, words, i) : half4(half(0.0f));
       if (!(isfinite(float(v.x)) && isfinite(float(v.y)) && isfinite(float(v.z)) && isfinite(float(v.w)))) {
         v = half4(half(0.0f));
         spoilt[i / D] = 1;
@@ -165,16 +180,16 @@ kernel void attention_flash(constant AttentionParams &p [[buffer(0)]],
 
 template [[host_name("attention_flash_d64")]] kernel void attention_flash<64>(
     constant AttentionParams &p [[buffer(0)]], device float *dst [[buffer(1)]], device const float *q [[buffer(2)]],
-    device const float *q_gate [[buffer(3)]], device const half *keys [[buffer(4)]], device const half *values [[buffer(5)]],
+    device const float *q_gate [[buffer(3)]], device const uchar *keys [[buffer(4)]], device const uchar *values [[buffer(5)]],
     device const int *pages [[buffer(6)]], uint2 tile [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]);
 template [[host_name("attention_flash_d128")]] kernel void attention_flash<128>(
     constant AttentionParams &p [[buffer(0)]], device float *dst [[buffer(1)]], device const float *q [[buffer(2)]],
-    device const float *q_gate [[buffer(3)]], device const half *keys [[buffer(4)]], device const half *values [[buffer(5)]],
+    device const float *q_gate [[buffer(3)]], device const uchar *keys [[buffer(4)]], device const uchar *values [[buffer(5)]],
     device const int *pages [[buffer(6)]], uint2 tile [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]);
 template [[host_name("attention_flash_d256")]] kernel void attention_flash<256>(
     constant AttentionParams &p [[buffer(0)]], device float *dst [[buffer(1)]], device const float *q [[buffer(2)]],
-    device const float *q_gate [[buffer(3)]], device const half *keys [[buffer(4)]], device const half *values [[buffer(5)]],
+    device const float *q_gate [[buffer(3)]], device const uchar *keys [[buffer(4)]], device const uchar *values [[buffer(5)]],
     device const int *pages [[buffer(6)]], uint2 tile [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]]);

@@ -10,6 +10,32 @@ struct AttentionInputParams {
 };
 
 constant constexpr uint PAGE = 256;  // positions
+constant uint Q8 [[function_constant(0)]];  // 1: pages are q8, D a multiple of 64
+
+// keep stores a head. Returns whether a value is beyond f16.
+inline bool keep(thread const float *y, device uchar *page, uint heads, uint d, uint head, uint position) {
+  const ulong place = (ulong(head) * PAGE + position) * d;
+  bool beyond = false;
+  for (uint i = 0; i < d; i++) {
+    beyond = beyond || beyond_half(y[i]);
+    if (Q8 == 0) ((device half *)page)[place + i] = half(y[i]);
+  }
+  if (Q8 == 0) return beyond;
+  device uint *words = (device uint *)(page + kv_words(heads, d, head, position));
+  for (uint g = 0; g < d / KV_GROUP; g++) {
+    float low = y[g * KV_GROUP];
+    float high = low;
+    bool finite = true;
+    for (uint i = g * KV_GROUP; i < (g + 1) * KV_GROUP; i++) {
+      low = min(low, y[i]);
+      high = max(high, y[i]);
+      finite = finite && isfinite(y[i]);
+    }
+    words[g] = kv_word(low, high, finite);
+    for (uint i = g * KV_GROUP; i < (g + 1) * KV_GROUP; i++) page[place + i] = kv_code(y[i], words[g]);
+  }
+  return beyond;
+}
 
 kernel void attention_input_plain(constant AttentionInputParams &p [[buffer(0)]],
                                   device float *q [[buffer(1)]],
@@ -20,8 +46,8 @@ kernel void attention_input_plain(constant AttentionInputParams &p [[buffer(0)]]
                                   device const float *k_norm [[buffer(6)]],
                                   device const float *table [[buffer(7)]],
                                   device const int *slots [[buffer(8)]],
-                                  device half *keys [[buffer(9)]],
-                                  device half *values [[buffer(10)]],
+                                  device uchar *keys [[buffer(9)]],
+                                  device uchar *values [[buffer(10)]],
                                   device atomic_uint *status [[buffer(11)]],
                                   uint2 at [[thread_position_in_grid]]) {
   const uint row = at.y;
@@ -30,15 +56,12 @@ kernel void attention_input_plain(constant AttentionInputParams &p [[buffer(0)]]
   const bool query = at.x < p.heads;
   const uint head = query ? at.x : (at.x - p.heads) % p.kv_heads;
   const uint slot = uint(slots[row]);
-  const ulong place = ((ulong(slot / PAGE) * p.kv_heads + head) * PAGE + slot % PAGE) * d;
-  bool beyond = false;
+  device uchar *page = (at.x >= p.heads + p.kv_heads ? values : keys) + ulong(slot / PAGE) * kv_page_bytes(p.kv_heads, d, Q8 != 0);
+  const uint position = slot % PAGE;
+  float y[PAGE];
   if (at.x >= p.heads + p.kv_heads) {
-    v += (ulong(row) * p.kv_heads + head) * d;
-    for (uint i = 0; i < d; i++) {
-      values[place + i] = half(v[i]);
-      beyond = beyond || beyond_half(v[i]);
-    }
-    if (beyond) atomic_fetch_or_explicit(status, STATUS_RANGE, memory_order_relaxed);
+    for (uint i = 0; i < d; i++) y[i] = v[(ulong(row) * p.kv_heads + head) * d + i];
+    if (keep(y, page, p.kv_heads, d, head, position)) atomic_fetch_or_explicit(status, STATUS_RANGE, memory_order_relaxed);
     return;
   }
   device const float *x = query ? q_gate + (ulong(row) * p.heads + head) * 2 * d : k + (ulong(row) * p.kv_heads + head) * d;
@@ -48,15 +71,11 @@ kernel void attention_input_plain(constant AttentionInputParams &p [[buffer(0)]]
   for (uint i = 0; i < d; i++) sum += x[i] * x[i];
   const float scale = precise::rsqrt(sum / float(d) + p.eps);
   for (uint i = 0; i < d; i++) {
-    float y = x[i] * scale * weight[i];
-    if (i < p.pairs) y = y * table[i] - x[i + p.pairs] * scale * weight[i + p.pairs] * table[p.pairs + i];
-    else if (i < 2 * p.pairs) y = y * table[i - p.pairs] + x[i - p.pairs] * scale * weight[i - p.pairs] * table[i];
-    if (query) {
-      q[(ulong(row) * p.heads + head) * d + i] = y;
-    } else {
-      keys[place + i] = half(y);
-      beyond = beyond || beyond_half(y);
-    }
+    y[i] = x[i] * scale * weight[i];
+    if (i < p.pairs) y[i] = y[i] * table[i] - x[i + p.pairs] * scale * weight[i + p.pairs] * table[p.pairs + i];
+    else if (i < 2 * p.pairs) y[i] = y[i] * table[i - p.pairs] + x[i - p.pairs] * scale * weight[i - p.pairs] * table[i];
+    if (query) q[(ulong(row) * p.heads + head) * d + i] = y[i];
   }
-  if (beyond) atomic_fetch_or_explicit(status, STATUS_RANGE, memory_order_relaxed);
+  if (query) return;
+  if (keep(y, page, p.kv_heads, d, head, position)) atomic_fetch_or_explicit(status, STATUS_RANGE, memory_order_relaxed);
 }

@@ -1,9 +1,9 @@
 // Attention, plain: dst = softmax(q·kᵀ·scale)·v ⊙ sigmoid(gate), causal, under the segment's policy. The variant behind
 // attention_flash and attention_decode, and the one for head sizes that they do not take.
 //
-// dst, q f32 [rows, H·D]; q_gate f32 [rows, H·2·D]; keys, values f16 [pages, Hkv, 256, D] of one layer; pages i32, the segment's table.
+// dst, q f32 [rows, H·D]; q_gate f32 [rows, H·2·D]; keys, values: pages of one layer (prelude.metal); pages i32, the segment's table.
 // A thread owns a head of a row, D at most 256; x the heads, y the segment's rows. No barriers. Accumulation f32.
-// Reference: device/cpu Attention over the same f16 pages; tolerance 1e-4 of the row's largest value.
+// Reference: device/cpu Attention over the same pages; tolerance 1e-4 of the row's largest value.
 
 struct AttentionParams {
   uint rows;      // of the segment
@@ -18,6 +18,7 @@ struct AttentionParams {
   float scale;      // 1/√D
 };
 
+constant uint Q8 [[function_constant(0)]];  // 1: pages are q8
 constant constexpr uint PAGE = 256;
 constant constexpr float LOWEST = -1e30f;  // finite: the difference of two is a number
 
@@ -30,8 +31,8 @@ kernel void attention_plain(constant AttentionParams &p [[buffer(0)]],
                             device float *dst [[buffer(1)]],
                             device const float *q [[buffer(2)]],
                             device const float *q_gate [[buffer(3)]],
-                            device const half *keys [[buffer(4)]],
-                            device const half *values [[buffer(5)]],
+                            device const uchar *keys [[buffer(4)]],
+                            device const uchar *values [[buffer(5)]],
                             device const int *pages [[buffer(6)]],
                             uint2 at [[thread_position_in_grid]]) {
   if (at.x >= p.heads || at.y >= p.rows) return;
@@ -46,14 +47,14 @@ kernel void attention_plain(constant AttentionParams &p [[buffer(0)]],
   float sum = 0.0f;
   for (uint key = 0; key <= t; key++) {
     if (!visible(key, t, p)) continue;
-    const ulong place = ((ulong(pages[key / PAGE]) * p.kv_heads + kv_head) * PAGE + key % PAGE) * d;
+    const ulong place = ulong(pages[key / PAGE]) * kv_page_bytes(p.kv_heads, d, Q8 != 0);
     float score = 0.0f;
-    for (uint i = 0; i < d; i++) score += q[i] * float(keys[place + i]);
+    for (uint i = 0; i < d; i++) score += q[i] * kv_value(keys + place, p.kv_heads, d, kv_head, key % PAGE, i, Q8 != 0);
     score *= p.scale;
     const float new_top = max(top, score);
     const float factor = precise::exp(top - new_top);
     const float weight = precise::exp(score - new_top);
-    for (uint i = 0; i < d; i++) acc[i] = acc[i] * factor + weight * float(values[place + i]);
+    for (uint i = 0; i < d; i++) acc[i] = acc[i] * factor + weight * kv_value(values + place, p.kv_heads, d, kv_head, key % PAGE, i, Q8 != 0);
     sum = sum * factor + weight;
     top = new_top;
   }

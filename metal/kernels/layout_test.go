@@ -11,7 +11,7 @@ import (
 
 var params = map[string]any{
 	"EmbedParams": kernels.EmbedParams{}, "RMSNormParams": kernels.RMSNormParams{}, "LinearParams": kernels.LinearParams{}, "SwiGLUParams": kernels.SwiGLUParams{},
-	"GatherParams": kernels.GatherParams{}, "TapeParams": kernels.TapeParams{}, "RotationParams": kernels.RotationParams{}, "ConvParams": kernels.ConvParams{}, "DeltaGatesParams": kernels.DeltaGatesParams{},
+	"GatherParams": kernels.GatherParams{}, "RotationParams": kernels.RotationParams{}, "LinearGemvParams": kernels.LinearGemvParams{}, "TopKParams": kernels.TopKParams{}, "DeltaInputParams": kernels.DeltaInputParams{},
 	"DeltaStepParams": kernels.DeltaStepParams{}, "GatedNormParams": kernels.GatedNormParams{}, "AttentionInputParams": kernels.AttentionInputParams{},
 	"AttentionParams": kernels.AttentionParams{}, "AttentionDecodeParams": kernels.AttentionDecodeParams{},
 }

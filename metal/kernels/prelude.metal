@@ -24,6 +24,9 @@ inline uint load_code(device const uint *row, uint i, uint bits) {
   return v & ((1u << bits) - 1u);
 }
 
+// number is c as a float, c below 2^23: without the conversion, which GPUs do at a fraction of their other rates.
+inline float number(uint c) { return as_type<float>(0x4b000000u | c) - 8388608.0f; }
+
 inline float sigmoid(float x) { return 1.0f / (1.0f + precise::exp(-x)); }
 inline float silu(float x) { return x * sigmoid(x); }
 
@@ -32,3 +35,63 @@ constant constexpr uint STATUS_RANGE = 1;
 constant constexpr float HALF_MAX = 65504.0f;
 
 inline bool beyond_half(float x) { return isfinite(x) && fabs(x) > HALF_MAX; }
+
+// Pages of the keys, or the values, of one layer. f16: half [pages, heads, 256, D]. q8: a page is codes uchar [heads, 256, D], then a word
+// [heads, 256, D/64] for every 64 of them, bf16 scale in its lower half and bf16 bias in its upper: value = scale·code + bias.
+constant constexpr uint KV_POSITIONS = 256;
+constant constexpr uint KV_GROUP = 64;
+
+inline ulong kv_page_bytes(uint heads, uint d, bool q8) { return ulong(heads) * KV_POSITIONS * (q8 ? d + d / 16 : 2 * d); }
+inline float kv_scale(uint word) { return as_type<float>(word << 16); }
+inline float kv_bias(uint word) { return as_type<float>(word & 0xffff0000u); }
+
+// kv_words is where the words of a position of a head begin in a q8 page, in bytes.
+inline ulong kv_words(uint heads, uint d, uint head, uint at) {
+  return ulong(heads) * KV_POSITIONS * d + (ulong(head) * KV_POSITIONS + at) * (d / KV_GROUP) * 4;
+}
+
+// kv_value reads one value of a page.
+inline float kv_value(device const uchar *page, uint heads, uint d, uint head, uint at, uint i, bool q8) {
+  const ulong place = (ulong(head) * KV_POSITIONS + at) * d + i;
+  if (!q8) return float(((device const half *)page)[place]);
+  const uint word = ((device const uint *)(page + kv_words(heads, d, head, at)))[i / KV_GROUP];
+  return kv_scale(word) * float(page[place]) + kv_bias(word);
+}
+
+// kv_shorter rounds to bf16: away from zero, or towards it.
+inline float kv_shorter(float x, bool away) { return as_type<float>((as_type<uint>(x) + (away ? 0xffffu : 0u)) & 0xffff0000u); }
+
+// kv_word packs scale and bias of a group with these extremes; no number when a value was not finite.
+inline uint kv_word(float low, float high, bool finite) {
+  const float bias = kv_shorter(low, low < 0.0f);
+  const float scale = kv_shorter((high - bias) / 255.0f, true);
+  return finite ? as_type<uint>(bias) | as_type<uint>(scale < 1e-37f ? 0.0f : scale) >> 16 : 0x7fc07fc0u;
+}
+
+// kv_code is the code of x under a word.
+inline uchar kv_code(float x, uint word) {
+  const float scale = kv_scale(word);
+  return scale > 0.0f ? uchar(uint(min(255.0f, (x - kv_bias(word)) / scale) + 0.5f)) : uchar(0);
+}
+
+// kv_load reads E neighbouring values of a q8 page that share a word. A word of 0 makes zeros.
+template <uint E>
+inline void kv_load(thread float (&to)[E], device const uchar *from, uint word) {
+  if (E == 2) {
+    const uint c = *(device const ushort *)from;
+    to[0] = number(c & 255u);
+    to[1 % E] = number(c >> 8);
+  }
+  if (E == 4) {
+    const uint c = *(device const uint *)from;
+    for (uint i = 0; i < 4; i++) to[i % E] = number(c >> (8 * i) & 255u);
+  }
+  if (E == 8) {
+    const uint2 c = *(device const uint2 *)from;
+    for (uint i = 0; i < 4; i++) {
+      to[i % E] = number(c.x >> (8 * i) & 255u);
+      to[(4 + i) % E] = number(c.y >> (8 * i) & 255u);
+    }
+  }
+  for (uint i = 0; i < E; i++) to[i] = kv_scale(word) * to[i] + kv_bias(word);
+}

@@ -32,20 +32,38 @@ func (q *Queue) Commands() Commands {
 
 func (c Commands) SetPipeline(p *Pipeline) { c.r.message(c.encoder, selSetPipeline, p.id) }
 
-// SetBuffer binds b from offset, in bytes, to index.
-func (c Commands) SetBuffer(b *Buffer, offset, index int) {
-	if offset < 0 || offset >= b.Length || offset%4 != 0 || index < 0 || index > 30 {
-		panic(fmt.Sprintf("mtl: buffer of %d bytes from %d at index %d", b.Length, offset, index))
-	}
-	c.r.message(c.encoder, selSetBuffer, b.id, uintptr(offset), uintptr(index))
+// Bindings are the buffers of one dispatch, by index. The zero value is empty; it is used again after Clear.
+type Bindings struct {
+	ids, offsets [31]uintptr
+	n            int
 }
 
-// SetBytes copies n bytes, at most 4 KiB, to index.
-func (c Commands) SetBytes(at unsafe.Pointer, n, index int) {
-	if n <= 0 || n > 4096 || index < 0 || index > 30 {
-		panic(fmt.Sprintf("mtl: %d bytes at index %d", n, index))
+// Clear forgets all buffers.
+func (l *Bindings) Clear() {
+	clear(l.ids[:l.n])
+	l.n = 0
+}
+
+// Set puts b from offset, in bytes, at index.
+func (l *Bindings) Set(b *Buffer, offset, index int) {
+	if offset < 0 || offset >= b.Length || offset%4 != 0 || index < 0 || index >= len(l.ids) {
+		panic(fmt.Sprintf("mtl: buffer of %d bytes from %d at index %d", b.Length, offset, index))
 	}
-	c.r.message(c.encoder, selSetBytes, uintptr(at), uintptr(n), uintptr(index))
+	l.ids[index], l.offsets[index] = b.id, uintptr(offset)
+	l.n = max(l.n, index+1)
+}
+
+// Bind binds all of l in one message. An index that was left out gets the buffer of index 0, which must be there.
+func (c Commands) Bind(l *Bindings) {
+	if l.ids[0] == 0 {
+		panic("mtl: nothing at index 0")
+	}
+	for i := range l.n {
+		if l.ids[i] == 0 {
+			l.ids[i], l.offsets[i] = l.ids[0], l.offsets[0]
+		}
+	}
+	c.r.ranged(c.encoder, selSetBuffers, uintptr(unsafe.Pointer(&l.ids[0])), uintptr(unsafe.Pointer(&l.offsets[0])), nsRange{0, uintptr(l.n)})
 }
 
 // Dispatch runs grid threadgroups of group threads. Without a Barrier it may run together with those before.

@@ -33,8 +33,7 @@ const (
 	selCommandBuffer
 	selEncoder
 	selSetPipeline
-	selSetBuffer
-	selSetBytes
+	selSetBuffers
 	selDispatch
 	selBarrier
 	selEndEncoding
@@ -86,8 +85,7 @@ var selectorTable = [selectorCount]struct{ name, result, arguments string }{
 	selCommandBuffer:        {"commandBufferWithUnretainedReferences", "id", ""},
 	selEncoder:              {"computeCommandEncoderWithDispatchType:", "id", "NSUInteger"},
 	selSetPipeline:          {"setComputePipelineState:", "void", "id"},
-	selSetBuffer:            {"setBuffer:offset:atIndex:", "void", "id NSUInteger NSUInteger"},
-	selSetBytes:             {"setBytes:length:atIndex:", "void", "void* NSUInteger NSUInteger"},
+	selSetBuffers:           {"setBuffers:offsets:withRange:", "void", "id* NSUInteger* NSRange"},
 	selDispatch:             {"dispatchThreadgroups:threadsPerThreadgroup:", "void", "MTLSize MTLSize"},
 	selBarrier:              {"memoryBarrierWithScope:", "void", "NSUInteger"},
 	selEndEncoding:          {"endEncoding", "void", ""},

@@ -2,8 +2,10 @@ package selftest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
+	"sort"
 
 	"slipway/engine/device"
 )
@@ -18,6 +20,8 @@ const (
 const (
 	ordered = 1e-4
 	halved  = 2e-3
+	// coded: a key half way between two codes may fall to either side of a rounding; a code is a 255th of the span, twice the largest value.
+	coded = 8e-3
 )
 
 // Stateless is a pass of n rows of which nothing is remembered.
@@ -60,6 +64,31 @@ func linear(n int, s Shape) Operation {
 	}}
 }
 
+// gating is gate, up and their SwiGLU as the model records them, beside products of other shapes and forms.
+func gating(n int, s Shape) Operation {
+	return Operation{fmt.Sprintf("gate and up, %d rows of %v", n, s), []string{"linear_gemv", "linear_gemm"}, halved, func(w *World) [][]float32 {
+		other, last := s, s
+		other.out, last.out = s.out+9, 1
+		x, a, b := w.Buffer(n, s.in), w.Matrix(s), w.Matrix(s)
+		gate, up := w.Output(n, s.out), w.Output(n, s.out)
+		products := []device.Product{{W: w.Matrix(other), Dst: w.Output(n, other.out)}, {W: w.Matrix(Shape{out: 5, in: s.in, format: f16}), Dst: w.Output(n, 5)}}
+		for range 4 { // more than go in one dispatch
+			products = append(products, device.Product{W: w.Matrix(last), Dst: w.Output(n, 1)})
+		}
+		products = append(products, device.Product{W: a, Dst: w.Buffer(n, s.out), Add: true})
+		w.Run(Stateless(n), func(p device.Pass) {
+			p.Linear(x, []device.Product{{W: a, Dst: gate}, {W: b, Dst: up}}, n)
+			p.SwiGLU(gate, gate, up, n)
+			p.Linear(x, products, n)
+		})
+		out := append(Rows(gate), Rows(up)...)
+		for _, p := range products {
+			out = append(out, Rows(p.Dst)...)
+		}
+		return out
+	}}
+}
+
 func swiglu(n, cols int) Operation {
 	return Operation{fmt.Sprintf("swiglu [%d,%d]", n, cols), []string{"swiglu"}, ordered, func(w *World) [][]float32 {
 		gate, up := w.Buffer(n, cols), w.Buffer(n, cols)
@@ -77,6 +106,30 @@ func gathering(n, cols int) Operation {
 		}
 		w.Run(Stateless(9), func(p device.Pass) { p.Gather(dst, src, indices) })
 		return Rows(dst)
+	}}
+}
+
+// selecting chooses on a device that can, and on the host for the one that cannot.
+func selecting(n, cols, k int) Operation {
+	return Operation{fmt.Sprintf("the largest %d of [%d,%d]", k, n, cols), []string{"top_k"}, 0, func(w *World) [][]float32 {
+		src, values, ids := w.Buffer(n, cols), w.Output(n, k), w.Output(n, k)
+		if p, ok := w.Device.NewPass().(device.SelectingPass); ok {
+			p.Begin(Stateless(n))
+			p.TopK(values, ids, src, n)
+			w.must(p.Run(context.Background()))
+			return append(Rows(values), Rows(ids)...)
+		}
+		for r, row := range Rows(src) {
+			order := make([]int, cols)
+			for i := range order {
+				order[i] = i
+			}
+			sort.SliceStable(order, func(i, j int) bool { return row[order[i]] > row[order[j]] })
+			for i, id := range order[:k] {
+				values.Floats()[r*k+i], ids.Floats()[r*k+i] = row[id], float32(id)
+			}
+		}
+		return append(Rows(values), Rows(ids)...)
 	}}
 }
 
@@ -123,7 +176,7 @@ func StateOf(keyHeads, valueHeads, dk, dv int) device.StateGeometry {
 
 // convolving runs two passes, so that the second begins from the tails of the first.
 func convolving(channels int, lengths ...int) Operation {
-	return Operation{fmt.Sprintf("conv of %d channels over %v", channels, lengths), []string{"conv"}, ordered, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("conv of %d channels over %v", channels, lengths), []string{"delta_input"}, ordered, func(w *World) [][]float32 {
 		g := StateOf(1, 1, 1, channels-2)
 		segments, n := w.SegmentsOf(g, lengths...)
 		x, dst, weight := w.Buffer(n, channels), w.Output(n, channels), w.Vector(4*channels)
@@ -137,7 +190,7 @@ func convolving(channels int, lengths ...int) Operation {
 }
 
 func delta(g device.StateGeometry, lengths ...int) Operation {
-	return Operation{fmt.Sprintf("delta rule %d/%d heads, %d×%d, over %v", g.KeyHeads, g.ValueHeads, g.ValueDim, g.KeyDim, lengths), []string{"delta_step"}, ordered, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("delta rule %d/%d heads, %d×%d, over %v", g.KeyHeads, g.ValueHeads, g.ValueDim, g.KeyDim, lengths), []string{"delta_chunk", "delta_step"}, ordered, func(w *World) [][]float32 {
 		segments, n := w.SegmentsOf(g, lengths...)
 		aLog, dtBias := w.Vector(g.ValueHeads), w.Vector(g.ValueHeads)
 		dst := w.Output(n, g.ValueHeads*g.ValueDim)
@@ -179,13 +232,22 @@ func (p place) String() string {
 // attending fills the pages of every segment from position 0, in chunks, and compares queries, attention and the last keys and values of
 // the last chunk. Pages are given out in an order of their own.
 func attending(heads, kvHeads, dim, pairs int, places ...place) Operation {
-	return Operation{fmt.Sprintf("attention %d/%d heads of %d at %v", heads, kvHeads, dim, places), []string{"attention_flash", "attention_decode", "attention_input"}, halved, func(w *World) [][]float32 {
+	return attendingIn(device.KVNative, heads, kvHeads, dim, pairs, places...)
+}
+
+// attendingIn does so with pages of a format.
+func attendingIn(format device.KVFormat, heads, kvHeads, dim, pairs int, places ...place) Operation {
+	tolerance, files := halved, []string{"attention_flash", "attention_decode", "attention_input"}
+	if format == device.KVQ8 {
+		tolerance, files = coded, append([]string{"attention_decode_q8"}, files...)
+	}
+	return Operation{fmt.Sprintf("attention %d/%d heads of %d at %v, pages of format %d", heads, kvHeads, dim, places, format), files, tolerance, func(w *World) [][]float32 {
 		total, pages := 0, 0
 		for _, s := range places {
 			total += s.n
 			pages += (s.start+s.n)/device.PageTokens + 1
 		}
-		kv, err := w.Device.KV(device.KVGeometry{Layers: 2, Heads: kvHeads, HeadDim: dim, Pages: pages + 1})
+		kv, err := w.Device.KV(device.KVGeometry{Layers: 2, Heads: kvHeads, HeadDim: dim, Pages: pages + 1, Format: format})
 		w.must(err)
 		if pool, ok := kv.(device.PageTransfer); ok { // NaN where nothing was written: it must not be seen
 			unwritten := bytes.Repeat([]byte{0xFF}, pool.PageBytes(device.PageTokens))
@@ -241,66 +303,4 @@ func attending(heads, kvHeads, dim, pairs int, places ...place) Operation {
 		}
 		return out
 	}}
-}
-
-var near = device.AttentionPolicy{Sink: 40, Window: 70, DenseFrom: 1 << 20}
-
-// TileShapes stand on both sides of every block edge of the kernels: 32 lanes, 16-column and 512-column steps of linear_gemv, tiles of 32
-// of linear_gemm, 16 rows and 32 keys of attention_flash, 8 rows of decode, pages and splits of 256.
-func TileShapes() (all []Operation) {
-	for _, bits := range []int{2, 3, 4, 5, 6, 8} {
-		for i, group := range []int{32, 64, 128} {
-			all = append(all, embedding(Affine(5, 256, bits, group, []device.Format{f16, bf16, f32}[i])), linear(3, Affine(9, 256, bits, group, []device.Format{bf16, f32, f16}[i])),
-				linear(10, Affine(9, 256, bits, group, f16)))
-		}
-	}
-	for _, f := range []device.Format{f32, f16, bf16} {
-		all = append(all, embedding(Shape{out: 3, in: 33, format: f}))
-		for _, in := range []int{1, 3, 4, 5, 31, 32, 33, 124, 128, 132} {
-			all = append(all, linear(1, Shape{out: 5, in: in, format: f}), linear(9, Shape{out: 5, in: in, format: f}))
-		}
-	}
-	for _, cols := range []int{1, 31, 32, 33, 255, 256, 257, 320} {
-		all = append(all, norm(3, cols, 0, false), norm(2, cols, 5, false), norm(2, cols, 0, true), swiglu(3, cols), gathering(4, cols))
-	}
-	for _, n := range []int{1, 2, 7, 8, 9, 31, 32, 33, 65} {
-		for _, out := range []int{1, 7, 8, 9, 31, 32, 33} {
-			all = append(all, linear(n, Affine(out, 64, 4, 32, f16)))
-		}
-		all = append(all, linear(n, Affine(40, 544, 8, 32, bf16)), linear(n, Affine(12, 512, 4, 64, bf16)), gatedNorm(n, 3, 32))
-	}
-	for _, dim := range []int{1, 31, 33, 128} {
-		all = append(all, gatedNorm(2, 5, dim))
-	}
-	all = append(all, rotating(0, 5, 1), rotating(262140, 4, 32), rotating(100, 33, 33))
-	for _, n := range []int{1, 2, 3, 4, 5, 70} {
-		all = append(all, convolving(67, n), convolving(64, n, 1, 3), delta(StateOf(2, 6, 32, 33), n, 2), delta(StateOf(1, 2, 64, 4), n), delta(StateOf(2, 4, 8, 16), n, 1))
-	}
-	all = append(all, delta(StateOf(1, 3, 128, 128), 9))
-	for _, n := range []int{1, 2, 8, 9, 15, 16, 17, 33} {
-		all = append(all, attending(2, 1, 64, 8, place{start: 0, n: n}), attending(3, 3, 32, 4, place{start: 30, n: n}))
-	}
-	for _, start := range []int{31, 32, 255, 256, 700} {
-		all = append(all, attending(2, 1, 64, 8, place{start: start, n: 1}, place{start: start, n: 17, policy: near}, place{start: 3, n: 2, policy: near}),
-			attending(2, 2, 64, 32, place{start: start, n: 20, policy: device.AttentionPolicy{Sink: 40, Window: 70, DenseFrom: start + 9}}))
-	}
-	return append(all, attending(2, 1, 128, 16, place{start: 40, n: 18}, place{start: 270, n: 3}), attending(6, 1, 256, 32, place{start: 40, n: 18}, place{start: 270, n: 3}))
-}
-
-// Largest27B are the 27B's widest rows, in slices of its matrices.
-func Largest27B() []Operation {
-	return []Operation{
-		norm(1, 5120, 0, false), linear(1, Affine(24, 17408, 4, 64, bf16)), linear(9, Affine(33, 17408, 4, 64, bf16)), linear(1, Affine(17, 5120, 8, 64, bf16)),
-		swiglu(1, 17408), convolving(10240, 2), delta(StateOf(16, 48, 128, 128), 2), gatedNorm(1, 48, 128), attending(24, 4, 256, 32, place{start: 300, n: 2}),
-	}
-}
-
-// Few is one operation of every kernel file, at a shape with ragged edges.
-func Few() []Operation {
-	return []Operation{
-		embedding(Affine(5, 64, 4, 32, f16)), norm(3, 257, 0, true), linear(3, Affine(33, 544, 4, 32, bf16)), linear(33, Affine(33, 96, 8, 32, f16)),
-		linear(3, Affine(33, 64, 5, 32, f16)), linear(2, Shape{out: 9, in: 132, format: bf16}), linear(34, Shape{out: 33, in: 64, format: f16}),
-		swiglu(3, 100), gathering(4, 33), rotating(200, 3, 8), convolving(67, 5, 2), delta(StateOf(2, 6, 32, 33), 5, 2), delta(StateOf(1, 2, 128, 7), 3), gatedNorm(3, 3, 33),
-		attending(2, 1, 64, 8, place{start: 31, n: 3}, place{start: 250, n: 17}), attending(2, 1, 256, 8, place{start: 3, n: 17, policy: near}),
-	}
 }

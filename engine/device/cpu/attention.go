@@ -71,8 +71,13 @@ func (p *pass) attentionInput(o *op, lo, hi int) {
 			kernels.RMSNorm(head, head, o.e.f, o.eps)
 			rotate(head, table)
 			block := o.kv.block(o.layer, page, h)
+			value := block.Values[offset*d : (offset+1)*d]
+			copy(value, v[h*d:(h+1)*d])
+			if o.kv.g.Format == device.KVQ8 {
+				roundTrip(head)
+				roundTrip(value)
+			}
 			kernels.StoreKey(block.Keys, offset, head)
-			copy(block.Values[offset*d:(offset+1)*d], v[h*d:(h+1)*d])
 		}
 	}
 }

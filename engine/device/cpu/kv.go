@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"fmt"
+
 	"slipway/engine/device"
 	"slipway/engine/device/cpu/kernels"
 )
@@ -13,6 +15,9 @@ type kv struct {
 }
 
 func (d *Device) KV(g device.KVGeometry) (device.KV, error) {
+	if g.Format == device.KVQ8 && g.HeadDim%device.KVGroup != 0 {
+		return nil, fmt.Errorf("attention heads of %d dimensions: the 8-bit format takes multiples of %d", g.HeadDim, device.KVGroup)
+	}
 	k := &kv{g: g}
 	for range g.Layers {
 		k.keys = append(k.keys, make([]float32, g.Pages*k.pageFloats()))

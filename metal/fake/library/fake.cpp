@@ -34,11 +34,21 @@ namespace {
 }
 
 struct Size { unsigned long w, h, d; };
-struct Configuration { uint64_t seed; long skip_barrier, fail_commit; unsigned threads, delay_us; uint64_t working_set, max_buffer; unsigned residency, dispatch_us, family; };
+struct Configuration { uint64_t seed; long skip_barrier, fail_commit; unsigned threads, delay_us; uint64_t working_set, max_buffer; unsigned residency, dispatch_us, family, idle; };
 struct Counters { uint64_t calls, dispatches, barriers, commits, buffers, bytes, nocopy_bytes, resident_bytes, most_in_flight; };
 Configuration config;
 Counters counters;
 const char *(*compiler)(const char *source, char *error, long error_bytes);
+// What runs kernels elsewhere than on the CPU, when set: memory that it sees, libraries and functions of its own.
+struct Backend {
+  void *(*allocate)(unsigned long bytes);
+  void (*adopt)(void *, unsigned long bytes);
+  void (*release)(void *, int adopted);
+  void *(*library)(const char *source, char *error, long error_bytes);
+  void *(*function)(void *library, const char *name, const unsigned *values, unsigned mask);
+  int (*run)(void *function, void **arguments, const unsigned *grid, const unsigned *group);
+};
+const Backend *backend;
 
 enum Kind { FREED, CLASS, STRING, ERROR, DEVICE, OPTIONS, VALUES, LIBRARY, FUNCTION, PIPELINE, BUFFER, QUEUE, COMMANDS, ENCODER, POOL, RESIDENCY_DESCRIPTOR, RESIDENCY };
 const char *kind_names[] = {"freed object", "class", "NSString", "NSError", "MTLDevice", "MTLCompileOptions", "MTLFunctionConstantValues", "MTLLibrary", "MTLFunction",
@@ -46,7 +56,7 @@ const char *kind_names[] = {"freed object", "class", "NSString", "NSError", "MTL
                             "MTLResidencySetDescriptor", "MTLResidencySet"};
 
 struct Object;
-struct Binding { Object *buffer; unsigned long offset; std::vector<char> bytes; };
+struct Binding { Object *buffer; unsigned long offset; };
 struct Dispatch { Object *pipeline; std::map<unsigned, Binding> bindings; unsigned grid[3], group[3]; unsigned phase; };
 
 struct Object {
@@ -56,6 +66,7 @@ struct Object {
   std::map<unsigned, uint32_t> values; // VALUES, FUNCTION, PIPELINE
   void *library = nullptr, *kernel = nullptr;
   char *mapping = nullptr, *data = nullptr;  // BUFFER
+  bool adopted = false;
   unsigned long mapped = 0, length = 0;
   unsigned long language = 0;
   bool fast_math = true;
@@ -97,7 +108,8 @@ void release(Object *o) {
     if (o->committed && o->status < 4) fail("a command buffer was released before it was done");
   }
   if (o->kind == RESIDENCY && (o->owner || o->length)) fail("a residency set was released while it holds memory");
-  if (o->kind == BUFFER && o->mapping) mprotect(o->mapping, o->mapped, PROT_NONE);
+  if (o->kind == BUFFER && backend) backend->release(o->data, o->adopted);
+  else if (o->kind == BUFFER && o->mapping) mprotect(o->mapping, o->mapped, PROT_NONE);
   o->kind = FREED;
   o->work.clear();
   o->bindings.clear();
@@ -131,10 +143,11 @@ const char *execute(Dispatch &d) {
   void *arguments[31] = {};
   for (auto &b : d.bindings) {
     Binding &x = b.second;
-    if (!x.buffer) arguments[b.first] = x.bytes.data();
-    else if (x.buffer->kind != BUFFER) fail("a buffer at index %u was released before its command buffer ran", b.first);
+    if (x.buffer->kind != BUFFER) fail("a buffer at index %u was released before its command buffer ran", b.first);
     else arguments[b.first] = x.buffer->data + x.offset;
   }
+  if (config.idle) return nullptr;
+  if (backend) return backend->run(d.pipeline->kernel, arguments, d.grid, d.group) ? "the backend refused a dispatch" : nullptr;
   set_values(d.pipeline->library, d.pipeline->values);
   Run run = (Run)dlsym(d.pipeline->library, "msl_run");
   int code = run(d.pipeline->kernel, arguments, d.grid, d.group, config.seed + draw(1u << 30), config.threads ? config.threads : 1);
@@ -182,6 +195,13 @@ Object *new_buffer(unsigned long n) {
   if (n == 0 || n > config.max_buffer) return nullptr;
   unsigned long page = (unsigned long)getpagesize(), inner = (n + 15) & ~15ul, pages = (inner + page - 1) / page * page;
   Object *o = make(BUFFER);
+  if (backend) {
+    o->data = (char *)backend->allocate(inner);
+    o->length = n;
+    memset(o->data, 0xFF, inner);
+    counters.buffers++, counters.bytes += n;
+    return o;
+  }
   o->mapped = pages + 2 * page;
   o->mapping = (char *)mmap(0, o->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (o->mapping == MAP_FAILED) return nullptr;
@@ -206,7 +226,7 @@ Object *new_buffer(unsigned long n) {
   X(newNoCopy, "newBufferWithBytesNoCopy:length:options:deallocator:") X(contents, "contents")                    \
   X(newQueue, "newCommandQueue") X(commandBuffer, "commandBufferWithUnretainedReferences") X(retain, "retain")    \
   X(encoder, "computeCommandEncoderWithDispatchType:") X(setPipeline, "setComputePipelineState:")                 \
-  X(setBuffer, "setBuffer:offset:atIndex:") X(setBytes, "setBytes:length:atIndex:")                               \
+  X(setBuffers, "setBuffers:offsets:withRange:")                                                                  \
   X(dispatch, "dispatchThreadgroups:threadsPerThreadgroup:") X(barrier, "memoryBarrierWithScope:")                \
   X(endEncoding, "endEncoding") X(commit, "commit") X(wait, "waitUntilCompleted") X(status, "status")             \
   X(error, "error") X(gpuStart, "GPUStartTime") X(gpuEnd, "GPUEndTime")                                           \
@@ -234,6 +254,16 @@ Object *error_object(const std::string &text, uintptr_t at) {
 
 Object *function(Object *library, Object *name, Object *values, uintptr_t error) {
   if (name->kind != STRING) fail("a function name that is no string");
+  if (backend) {
+    unsigned list[16] = {}, mask = 0;
+    if (values)
+      for (auto &v : values->values) list[v.first & 15] = v.second, mask |= 1u << (v.first & 15);
+    void *kernel = backend->function(library->library, name->text.c_str(), list, mask);
+    if (!kernel) return error_object("there is no function " + name->text, error);
+    Object *f = make(FUNCTION);
+    f->text = name->text, f->library = library->library, f->kernel = kernel;
+    return f;
+  }
   std::string symbol = "mslk_" + name->text;
   void *kernel = dlsym(library->library, symbol.c_str());
   if (!kernel) return error_object("there is no function " + name->text, error);
@@ -254,6 +284,13 @@ Object *library(const char *source, Object *options, uintptr_t error) {
   if (options->language != (3ul << 16) + 1) return error_object("language version is not 3.1", error);
   if (options->fast_math) return error_object("fast math is on", error);
   static char message[16 << 10];
+  if (backend) {
+    void *handle = backend->library(source, message, sizeof message);
+    if (!handle) return error_object(message, error);
+    Object *l = make(LIBRARY);
+    l->library = handle;
+    return l;
+  }
   const char *path = compiler ? compiler(source, message, sizeof message) : nullptr;
   if (!path) return error_object(compiler ? message : "the fake has no compiler", error);
   void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -356,6 +393,8 @@ Result message(Object *o, Sel *s, uintptr_t a, uintptr_t b, uintptr_t c, uintptr
       if (b > config.max_buffer) return answer(0ul);
       Object *x = make(BUFFER);
       x->data = (char *)a, x->length = b;
+      x->adopted = true;
+      if (backend) backend->adopt(x->data, b);
       counters.nocopy_bytes += b;
       return answer(x);
     }
@@ -374,19 +413,18 @@ Result message(Object *o, Sel *s, uintptr_t a, uintptr_t b, uintptr_t c, uintptr
       if (!a || ((Object *)a)->kind != PIPELINE) fail("setComputePipelineState: of something else");
       o->pipeline = (Object *)a;
       return answer(0ul);
-    case S_setBuffer: {
+    case S_setBuffers: {
       need(o, ENCODER, s);
-      Object *x = (Object *)a;
-      if (!x || x->kind != BUFFER) fail("setBuffer: of something else at index %lu", c);
-      if (c > 30 || b >= x->length || b % 4) fail("setBuffer: offset %lu of %lu bytes at index %lu", b, x->length, c);
-      o->bindings[(unsigned)c] = Binding{x, b, {}};
+      if (d == 0 || c + d > 31) fail("setBuffers: %lu from index %lu", d, c);
+      for (unsigned long i = 0; i < d; i++) {
+        Object *x = ((Object **)a)[i];
+        unsigned long offset = ((unsigned long *)b)[i];
+        if (!x || x->kind != BUFFER) fail("setBuffers: something else for index %lu", c + i);
+        if (offset >= x->length || offset % 4) fail("setBuffers: offset %lu of %lu bytes for index %lu", offset, x->length, c + i);
+        o->bindings[(unsigned)(c + i)] = Binding{x, offset};
+      }
       return answer(0ul);
     }
-    case S_setBytes:
-      need(o, ENCODER, s);
-      if (b == 0 || b > 4096 || c > 30) fail("setBytes: %lu bytes at index %lu", b, c);
-      o->bindings[(unsigned)c] = Binding{nullptr, 0, std::vector<char>((char *)a, (char *)a + b)};
-      return answer(0ul);
     case S_barrier:
       need(o, ENCODER, s);
       if ((long)counters.barriers++ != config.skip_barrier) o->phase++;
@@ -462,7 +500,6 @@ Result message(Object *o, Sel *s, uintptr_t a, uintptr_t b, uintptr_t c, uintptr
       ((Object *)a)->owner = nullptr;
       return answer(0ul);
   }
-  (void)d;
   fail("-[%s %s]: unrecognised selector", kind_names[o->kind], s->text.c_str());
 }
 }  // namespace
@@ -528,5 +565,6 @@ void fake_configure(const Configuration *c) {
   counters = Counters{};
 }
 void fake_counters(Counters *c) { *c = counters; }
+void fake_set_backend(const void *b) { backend = (const Backend *)b; }
 void fake_set_compiler(const char *(*f)(const char *, char *, long)) { compiler = f; }
 }
