@@ -34,7 +34,7 @@ func TestMetalThatIsUsedAlthoughItIsWrong(t *testing.T) {
 		{"a fast kernel that does not compile", "linear_gemm", "kernel void", "kernel int", "linear_gemm cannot be used here", ""},
 		{"a fast kernel that answers wrongly", "rms_norm", "+ p.eps", "+ 2 * p.eps + 0.1f", "rms_norm cannot be used here (in the self-test", ""},
 		{"a kernel without another variant that answers wrongly", "swiglu", "silu(gate[i])", "gate[i]", "", "the self-test of Metal failed in swiglu"},
-		{"a kernel without another variant that does not compile", "conv", "kernel void", "kernel int", "", "kernel conv"},
+		{"a kernel without another variant that does not compile", "delta_input", "kernel void", "kernel int", "", "kernel delta_input"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := openMetal(with(t, c.file, c.from, c.to))
@@ -55,7 +55,7 @@ func TestMetalThatIsUsedAlthoughItIsWrong(t *testing.T) {
 
 // auto gives a small model to the CPU where Metal is refused; a large one is told what that would mean.
 func TestRefusedMetalThatLeavesTheUserAlone(t *testing.T) {
-	opt := with(t, "conv", "kernel void", "kernel int")
+	opt := with(t, "delta_input", "kernel void", "kernel int")
 	options, byItself := metalOptions, metalByItself
 	metalOptions, metalByItself = func() (metal.Options, error) { return opt, nil }, true
 	defer func() { metalOptions, metalByItself = options, byItself }()
@@ -66,7 +66,7 @@ func TestRefusedMetalThatLeavesTheUserAlone(t *testing.T) {
 	defer syscall.Munmap(pages)
 	small, large := [][]byte{make([]byte, 1<<20)}, [][]byte{pages}
 	o, err := openDevice("auto", small)
-	if err != nil || o.device.Name() != "cpu" || len(o.notes) != 1 || !strings.Contains(o.notes[0], "kernel conv") || !strings.Contains(o.notes[0], "CPU answers instead") {
+	if err != nil || o.device.Name() != "cpu" || len(o.notes) != 1 || !strings.Contains(o.notes[0], "kernel delta_input") || !strings.Contains(o.notes[0], "CPU answers instead") {
 		t.Errorf("%v, notes %q", err, o.notes)
 	}
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestRefusedMetalThatLeavesTheUserAlone(t *testing.T) {
 		weights [][]byte
 		says    string
 	}{{"metal", small, "--device cpu works without Metal, more slowly"}, {"auto", large, "5.4 GB of the weights for every token"}, {"metal", large, "s a token"}} {
-		if _, err := openDevice(c.name, c.weights); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "kernel conv") {
+		if _, err := openDevice(c.name, c.weights); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "kernel delta_input") {
 			t.Errorf("--device %s: %v, wanted %q", c.name, err, c.says)
 		}
 	}
