@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Change is the piece of text that differs between a prompt and what was known, widened to whole words.
@@ -24,14 +25,20 @@ const (
 // wordEnds are the characters at which a value ends: white space and what JSON, XML and prose put around one.
 const wordEnds = " \t\r\n\"'`<>{}[](),;|"
 
-// ChangeAt cuts the change out of the texts around a parting: before is shared, old and new begin at the first difference.
+// ChangeAt cuts the change out of the texts around a parting: before is shared, old and new begin with the first ids that
+// differ. Their text can still begin alike (" 7" is two tokens, " a" is one), and can differ in a word's end alone.
 func ChangeAt(before, old, new string) Change {
+	alike := sharedChars(old, new)
+	before, old, new = before+old[:alike], old[alike:], new[alike:]
 	at := strings.LastIndexAny(before, wordEnds) + 1
 	head := before[at:]
 	if len(head) > valueChars {
 		at, head = len(before), "" // no value is that long: it is text without white space
 	}
 	oldWord, newWord := word(old), word(new)
+	if oldWord == newWord {
+		oldWord, newWord = clip(old), clip(new)
+	}
 	return Change{Place: last(before[:at], placeChars), Old: head + oldWord, New: head + newWord, Rejoins: rejoins(old[len(oldWord):], new[len(newWord):])}
 }
 
@@ -47,7 +54,21 @@ func word(s string) string {
 	if at := strings.IndexAny(s, wordEnds); at >= 0 {
 		s = s[:at]
 	}
-	return s[:min(len(s), valueChars)]
+	return clip(s)
+}
+
+func clip(s string) string { return s[:min(len(s), valueChars)] }
+
+// sharedChars is the length in bytes of the whole characters that a and b both begin with.
+func sharedChars(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && (n < len(a) && !utf8.RuneStart(a[n]) || n < len(b) && !utf8.RuneStart(b[n])) {
+		n--
+	}
+	return n
 }
 
 func last(s string, n int) string { return s[max(0, len(s)-n):] }

@@ -23,6 +23,26 @@ func TestChangingValueIsCutOutWholeAndItsShapeNamed(t *testing.T) {
 	}
 }
 
+// Tokens part earlier than the text does: " 7" is a blank and a digit, " a" is one token.
+func TestChangeShowsTextThatDiffersWhereTokensPartInWhatIsAlike(t *testing.T) {
+	for _, c := range []struct{ before, old, new, place, wantOld, wantNew string }{
+		{"Request id:", " 745072c6. You", " a6fc4486. You", "Request id: ", "745072c6.", "a6fc4486."},
+		{"in 45,", " <|im_end|>\n", "<|im_end|>\n", "in 45,", " <|im_end|>\n", "<|im_end|>\n"},
+		{"list: ", "[1]", "{}", "list: ", "[1]", "{}"},
+		{"was ", "é", "è", "was ", "é", "è"},
+	} {
+		if got := ChangeAt(c.before, c.old, c.new); got.Place != c.place || got.Old != c.wantOld || got.New != c.wantNew {
+			t.Errorf("%q %q %q: %+v", c.before, c.old, c.new, got)
+		}
+	}
+	var v Volatile
+	for i, ids := range [][2]string{{" 11aa", " a1bb"}, {" a1bb", " 2f00"}} {
+		if found := v.Observe(ChangeAt("Request id:", ids[0]+". You are kind", ids[1]+". You are kind")); found != (i == 1) {
+			t.Errorf("change %d: recognised %v", i, found)
+		}
+	}
+}
+
 func TestFreshIdOnEveryTurnIsRecognisedAndAnEditIsNot(t *testing.T) {
 	var v Volatile
 	for _, question := range []string{"1 apple?", "2 pears, or more?", "3 is odd, yes", "4 is what"} {
