@@ -189,7 +189,8 @@ func (k *Keeper) Drop() int {
 	return len(leaving)
 }
 
-// Clear forgets every point, in memory and on disk, and every reply. Nothing may be running; it waits for writes under way.
+// Clear forgets every point, in memory and on disk, and every reply. Nothing may be running; it waits for writes under way and until
+// the files are gone.
 func (k *Keeper) Clear() {
 	if k.opt.Disk != nil {
 		k.opt.Disk.Flush()
@@ -204,6 +205,9 @@ func (k *Keeper) Clear() {
 				k.leave(t, []memory.Gone{k.index.Release(p, t, memory.LostEvicted)})
 			}
 		}
+	}
+	if k.opt.Disk != nil {
+		k.opt.Disk.Flush()
 	}
 	k.replies.Forget()
 	k.index = k.emptyIndex() // what was known of texts goes too
