@@ -60,11 +60,11 @@ func TestFloodOfClientsLeavesSomethingBehind(t *testing.T) {
 	memory, files := p.ownBytes(t), p.files(t)
 
 	f := &flood{}
-	health, stop := make(chan int, 1), make(chan struct{})
+	health, stop := make(chan []time.Duration, 1), make(chan struct{})
 	go func() { health <- f.askHealth(p, stop) }()
 	f.run(p, client, requests, 2)
 	close(stop)
-	if asked := <-health; asked < 10 {
+	if asked := len(<-health); asked < 10 {
 		t.Errorf("health was asked %d times only", asked)
 	}
 	client.CloseIdleConnections()
@@ -259,20 +259,22 @@ func (f *flood) read(body io.Reader) {
 	f.count(func() { f.whole++ })
 }
 
-// askHealth asks on a connection of its own all the time; it tells how often. How fast is a matter for make bench.
-func (f *flood) askHealth(p *process, stop <-chan struct{}) (asked int) {
+// askHealth asks on a connection of its own all the time; it tells how long each answer took, which is a
+// matter for make bench alone.
+func (f *flood) askHealth(p *process, stop <-chan struct{}) (took []time.Duration) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
 	for {
 		select {
 		case <-stop:
-			return asked
+			return took
 		case <-time.After(10 * time.Millisecond):
 		}
+		began := time.Now()
 		response, err := client.Get(p.url + "/health")
 		if err != nil {
 			f.problem("health: %v", err)
-			return asked
+			return took
 		}
 		var h struct{ Ready bool }
 		err = json.NewDecoder(response.Body).Decode(&h)
@@ -281,7 +283,7 @@ func (f *flood) askHealth(p *process, stop <-chan struct{}) (asked int) {
 		if err != nil || response.StatusCode != 200 || !h.Ready {
 			f.problem("health: status %d, ready %v, %v", response.StatusCode, h.Ready, err)
 		}
-		asked++
+		took = append(took, time.Since(began))
 	}
 }
 

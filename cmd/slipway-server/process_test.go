@@ -76,12 +76,12 @@ type process struct {
 }
 
 // serving starts a server and waits for its ready line.
-func serving(t *testing.T, args ...string) *process {
+func serving(t testing.TB, args ...string) *process {
 	t.Helper()
 	return begin(t, command(append([]string{"serve", "--model", pocketDir, "--port", "0"}, args...)...))
 }
 
-func begin(t *testing.T, c *exec.Cmd) *process {
+func begin(t testing.TB, c *exec.Cmd) *process {
 	t.Helper()
 	p := &process{Cmd: c, done: make(chan struct{})}
 	stderr, err := p.StderrPipe()

@@ -95,7 +95,7 @@ func measuredFile(path string) (name, text string, err error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return "", "", usage("--file: " + reasonOf(err))
+			return "", "", usage("--file " + path + ": " + reasonOf(err))
 		}
 		defer file.Close()
 		from, name = file, filepath.Base(path)
@@ -103,13 +103,13 @@ func measuredFile(path string) (name, text string, err error) {
 	raw, err := io.ReadAll(io.LimitReader(from, maxMeasuredBytes+1))
 	switch {
 	case err != nil:
-		return "", "", usage("--file: " + reasonOf(err))
+		return "", "", usage("--file " + path + ": " + reasonOf(err))
 	case len(raw) > maxMeasuredBytes:
-		return "", "", usage("--file: it has more than 64 MiB")
+		return "", "", usage("--file " + path + ": it has more than 64 MiB")
 	case !utf8.Valid(raw) || bytes.IndexByte(raw, 0) >= 0:
-		return "", "", usage("--file: it is no text in UTF-8")
+		return "", "", usage("--file " + path + ": it is no text in UTF-8")
 	case len(bytes.TrimSpace(raw)) == 0:
-		return "", "", usage("--file: it is empty")
+		return "", "", usage("--file " + path + ": it is empty")
 	}
 	return name, string(raw), nil
 }

@@ -200,7 +200,8 @@ func TestStatusPromisesAFinalRateOrLosesTheSum(t *testing.T) {
 	}
 }
 
-// A watcher without a terminal says each change once, and progress not more than every few seconds.
+// A watcher without a terminal says each change once, progress not more than every few seconds, and nothing of what had
+// ended before.
 func TestWatchRepeatsItselfOrMissesAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	teller := newStatusTeller(&out)
@@ -209,7 +210,7 @@ func TestWatchRepeatsItselfOrMissesAnEnd(t *testing.T) {
 	request := launch.LiveRequest{ID: "req_0123456789", Phase: "prefill"}
 	for i, phase := range []string{"prefill", "prefill", "prefill", "prefill", "prefill", "prefill", "decode", "done", "done"} {
 		request.Phase = phase
-		a.Live.Requests = []launch.LiveRequest{request}
+		a.Live.Requests = []launch.LiveRequest{request, {ID: "req_before_us", Phase: "done"}}
 		teller.tell(a, at.Add(time.Duration(i)*time.Second))
 	}
 	if got := strings.Count(out.String(), "\n"); got != 5 { // the server; prefill, again after five seconds; decode; done

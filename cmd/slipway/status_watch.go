@@ -72,7 +72,7 @@ func drawStatus(w *os.File, a statusAnswer) {
 type statusTeller struct {
 	w     io.Writer
 	state string
-	shown map[string]shownRequest
+	shown map[string]shownRequest // nil until the first look at a server's requests
 }
 
 type shownRequest struct {
@@ -81,7 +81,7 @@ type shownRequest struct {
 }
 
 func newStatusTeller(w io.Writer) *statusTeller {
-	return &statusTeller{w: w, shown: map[string]shownRequest{}}
+	return &statusTeller{w: w}
 }
 
 func (t *statusTeller) tell(a statusAnswer, now time.Time) {
@@ -93,10 +93,14 @@ func (t *statusTeller) tell(a statusAnswer, now time.Time) {
 	if a.Live == nil {
 		return
 	}
+	first := t.shown == nil
 	seen := map[string]shownRequest{}
 	for i := len(a.Live.Requests) - 1; i >= 0; i-- { // the earliest start first
 		r := a.Live.Requests[i]
 		had := t.shown[r.ID]
+		if first && r.Ended() { // before we looked: no change, and the time of day would be wrong
+			had = shownRequest{r.Phase, now}
+		}
 		if r.Phase != had.phase || !r.Ended() && now.Sub(had.at) >= progressEvery {
 			text := underWay(r)
 			if r.Ended() {

@@ -152,3 +152,39 @@ func TestTerminalThatNeverAnswersTheCursorQuery(t *testing.T) {
 		})
 	}
 }
+
+// What was drawn before must be gone, and no line may take two: the screen is read back from a terminal that gets narrow.
+func TestTerminalWatchLeavesOldLinesOrWraps(t *testing.T) {
+	r := newRig(t)
+	if code, out, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {
+		t.Fatalf("%d\n%s%s", code, out, errOut)
+	}
+	x := r.inTmux("status", "--watch")
+	x.shows("The server answers at ")
+	x.shows("Ctrl-C ends this.")
+
+	x.run("resize-window", "-x", "40", "-y", "12")
+	x.shows("…\n")
+	for range 3 { // several drawings over the same place
+		time.Sleep(watchEvery)
+		now := x.run("capture-pane", "-p")
+		if n := strings.Count(now, "Set up in "); n != 1 || strings.Count(now, "Ctrl-C ends this.") != 1 {
+			t.Fatalf("it is drawn %d times:\n%s", n, now)
+		}
+		for line := range strings.Lines(now) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 40 {
+				t.Errorf("a line of %d columns: %s", n, line)
+			}
+		}
+	}
+
+	if code, out, errOut := r.run(nil, "down"); code != 0 {
+		t.Fatalf("%d\n%s%s", code, out, errOut)
+	}
+	x.shows("The server is stopped.")
+	if now := x.run("capture-pane", "-p"); strings.Contains(now, "The server answers at") {
+		t.Errorf("what is no longer true still stands there:\n%s", now)
+	}
+	x.keys("C-c")
+	x.ends("0")
+}

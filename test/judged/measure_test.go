@@ -40,6 +40,7 @@ func TestMeasureNamesTheFaultOfTheServer(t *testing.T) {
 		{mode: "broke-off", code: 21, says: "broke off after 64 pieces of its answer with an error: the graphics processor was lost"},
 		{mode: "html", code: 7, says: "answered with a web page (HTML) instead of JSON"},
 		{mode: "html-status", code: 21, says: "status 502, and a web page instead of JSON"},
+		{mode: "files-only", code: 7, says: "usually ends with /v1", not: "the server's;"},
 		{mode: "status-500", code: 21, says: "status 500: the model fell over"},
 		{mode: "wrong-shape", code: 21, says: "no chat completion: it has no choices"},
 		{mode: "redirect", code: 7, says: "a redirection, which is not followed"},
@@ -54,6 +55,11 @@ func TestMeasureNamesTheFaultOfTheServer(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a file that is not there", func(t *testing.T) {
+		if o := slipway(t, nil, "measure", "--file", "lost.txt"); o.code != 2 || !strings.Contains(o.errOut, "--file lost.txt: no such file") {
+			t.Fatal(o)
+		}
+	})
 	t.Run("nobody there", func(t *testing.T) {
 		o := slipway(t, nil, "measure", "--url", "http://127.0.0.1:9/v1")
 		if o.code != 7 || !strings.Contains(o.errOut, "does not answer") {

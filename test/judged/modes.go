@@ -29,6 +29,7 @@ var modes = []string{
 	"crash",            // dies in the middle of a stream
 	"html",             // a web page instead of JSON
 	"html-status",      // a web page with status 502
+	"files-only",       // a web server, which knows no POST
 	"status-500",       // an error before any answer
 	"wrong-shape",      // JSON that is no completion
 	"silent",           // nothing, for long
@@ -56,6 +57,8 @@ func (s *server) refusal(w http.ResponseWriter, q request) bool {
 		return refuse(200, "text/html; charset=utf-8", page)
 	case "html-status":
 		return refuse(502, "text/html", page)
+	case "files-only":
+		return refuse(501, "text/html", page)
 	case "status-500":
 		return refuse(500, "application/json", `{"error":{"message":"the model fell over","type":"server_error"}}`)
 	case "wrong-shape":

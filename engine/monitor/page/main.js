@@ -100,13 +100,18 @@ async function reload() {
   button.disabled = false;
 }
 
+let keyAsked = false, keyTried = false;
+
 // needsKey asks for the key where that was the problem, and waits for it.
 async function needsKey(problem) {
   if (problem.status !== 401) return false;
   const dialog = by("key-dialog");
   say(sentence(problem.message), true);
+  text(by("key-wrong"), keyTried ? "The server does not take that key." : "");
+  keyAsked = true;
   if (!dialog.open) dialog.showModal();
   await new Promise((resolve) => by("key-form").addEventListener("submit", resolve, { once: true }));
+  [keyAsked, keyTried] = [false, true];
   useKey(by("key").value.trim());
   by("key").value = "";
   dialog.close();
@@ -118,7 +123,9 @@ by("reload").addEventListener("click", askReload);
 by("reload-no").addEventListener("click", () => by("reload-dialog").close());
 by("reload-yes").addEventListener("click", reload);
 by("key-form").addEventListener("submit", (event) => event.preventDefault());
-by("key-dialog").addEventListener("cancel", (event) => event.preventDefault());
+by("key-dialog").addEventListener("close", (event) => { // by Escape, which cannot always be prevented
+  if (keyAsked && !event.target.open) event.target.showModal();
+});
 setInterval(() => tick(offset), 500);
 follow();
 survey();
