@@ -711,7 +711,7 @@ func TestNormalizeRuleMakesAFreshIdHitAndTheResponseSaysSo(t *testing.T) {
 		if r := reports[len(reports)-2]; r.Prompt-r.Cached > slack || !slices.Equal(k.prompts[before], k.prompts[0]) {
 			t.Errorf("request %d: %d of %d tokens were restored", i, r.Cached, r.Prompt)
 		}
-		if !strings.Contains(notice, "replaced 1 places") {
+		if !strings.Contains(notice, "replaced 1 place in") {
 			t.Errorf("the response says %q", notice)
 		}
 	}

@@ -51,16 +51,27 @@ func (s *Server) normalize(q *chatRequest) (places int) {
 			continue
 		}
 		for _, rule := range s.opt.Normalize {
-			m.Content = rule.Pattern.ReplaceAllStringFunc(m.Content, func(match string) string {
-				stable := rule.Pattern.ReplaceAllString(match, rule.Replacement)
-				if stable != match {
-					places++
-				}
-				return stable
-			})
+			stable, n := rule.apply(m.Content)
+			m.Content, places = stable, places+n
 		}
 	}
 	return places
+}
+
+// apply replaces every match, seen where it stands (\B and its like look at what is around), and counts those that changed.
+func (r Rule) apply(text string) (stable string, places int) {
+	var out []byte
+	done := 0
+	for _, at := range r.Pattern.FindAllStringSubmatchIndex(text, -1) {
+		out = append(out, text[done:at[0]]...)
+		begin := len(out)
+		out = r.Pattern.ExpandString(out, r.Replacement, text, at)
+		if string(out[begin:]) != text[at[0]:at[1]] {
+			places++
+		}
+		done = at[1]
+	}
+	return string(out) + text[done:], places
 }
 
 // alsoNormalized adds to a notice that rules were applied.
@@ -68,5 +79,9 @@ func alsoNormalized(notice string, places int) string {
 	if places == 0 {
 		return notice
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s The server's normalize rules replaced %d places in the system message, to keep it stable.", notice, places))
+	what := "1 place"
+	if places > 1 {
+		what = fmt.Sprintf("%d places", places)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s The server's normalize rules replaced %s in the system message, to keep it stable.", notice, what))
 }
