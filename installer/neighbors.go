@@ -61,8 +61,10 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 		}
 		return n, err
 	}
-	if n.stopped, err = system.Pending(); err != nil {
-		return n, err
+	if k.view.Err == nil { // a home that is refused is not read either
+		if n.stopped, err = system.Pending(); err != nil {
+			return n, err
+		}
 	}
 	if !ask.Launch {
 		return n, nil

@@ -128,20 +128,22 @@ func (r *rig) clean() {
 
 // servers counts the living servers that were started from this home.
 func (r *rig) servers() int {
-	var programs []string
+	var programs []string // with their first argument: a probe is no server
 	if runtime.GOOS == "linux" {
 		exes, _ := filepath.Glob("/proc/[0-9]*/exe")
 		for _, exe := range exes {
-			if target, err := os.Readlink(exe); err == nil {
-				programs = append(programs, target)
+			target, err := os.Readlink(exe)
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(exe), "cmdline"))
+			if arguments := strings.Split(string(line), "\x00"); err == nil && len(arguments) > 1 {
+				programs = append(programs, target+" "+arguments[1])
 			}
 		}
-	} else if out, err := exec.Command("ps", "-axo", "comm=").Output(); err == nil {
+	} else if out, err := exec.Command("ps", "-axo", "command=").Output(); err == nil {
 		programs = strings.Split(string(out), "\n")
 	}
 	n := 0
 	for _, program := range programs {
-		if strings.HasPrefix(program, r.home+"/") {
+		if strings.HasPrefix(program, r.home+"/") && strings.Contains(program, "slipway-server serve") {
 			n++
 		}
 	}

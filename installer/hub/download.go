@@ -208,7 +208,9 @@ func (d *download) take(number int) (*piece, error) {
 			if p := d.pieceOfActive(); p != nil {
 				return p, nil
 			}
-			if len(d.queue) > 0 && len(d.active)+d.opening < 2*d.client.config.Connections {
+			// One file is opened at a time, in the order of the lock: two processes that both opened several would each find
+			// the other at one of them, and both would give way.
+			if len(d.queue) > 0 && d.opening == 0 && len(d.active) < 2*d.client.config.Connections {
 				f := d.queue[0]
 				d.queue = d.queue[1:]
 				d.opening++
