@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"syscall"
+	"time"
 )
 
 // flock is a variable so that a test can be a file system without locks.
@@ -18,6 +19,10 @@ func lockPartial(home *os.Root, name, subject string) (f *os.File, lastWrite int
 	switch err := flock(f); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		holder, _ := readHolder(f)
+		for tries := 0; holder == "" && tries < 20; tries++ { // it names itself a moment after it took the lock
+			time.Sleep(25 * time.Millisecond)
+			holder, _ = readHolder(f)
+		}
 		f.Close()
 		return nil, 0, false, &BusyError{subject, holder}
 	case err != nil:
