@@ -257,7 +257,11 @@ func (r *Removal) addFolders(home *Home, folders []string, keepModels bool) {
 	}
 	for _, name := range names {
 		if !gone[name] && name != plan.MarkerPath && !(keepModels && name == "models") && !r.holdsLeft(name) {
-			r.leave(name, "was not made by slipway")
+			why := "was not made by slipway"
+			if name == "checks" {
+				why = "holds the answers that slipway check kept; they are yours to remove"
+			}
+			r.leave(name, why)
 		}
 	}
 	// A folder that stays only because of what is left in it is not a left-over of its own.

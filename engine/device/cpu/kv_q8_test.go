@@ -50,4 +50,3 @@ func TestEightBitValueFarFromWhatWasStored(t *testing.T) {
 		t.Error("a NaN of a group is hidden")
 	}
 }
-
