@@ -64,15 +64,10 @@ type turn struct {
 	Calls      []streamCall `json:"tool_calls"`
 }
 
+// streamCall is a piece of a call; Index says of which, nil in a reply that is not streamed.
 type streamCall struct {
-	Index *int   `json:"index"`
-	ID    string `json:"id"`
-	Type  string `json:"type"`
-
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
+	Index *int `json:"index"`
+	ToolCall
 }
 
 // readStream reads server-sent events until [DONE]. Lines that are no data are comments and names of events.
