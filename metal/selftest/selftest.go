@@ -91,21 +91,32 @@ func one(d Device, reference device.Device, o Operation, seed uint64) Result {
 
 // Check runs an operation on both devices and returns the largest difference and, when it is beyond the tolerance, a sentence.
 func Check(d, reference device.Device, o Operation, seed uint64) (worst float64, what string) {
-	run := func(d device.Device, sampled bool) ([][]float32, error) {
-		w := NewWorld(d, seed)
-		w.sampled = sampled
-		defer w.Release()
-		return o.Do(w)
-	}
-	want, err := run(reference, true)
+	got, want := NewWorld(d, seed), NewWorld(reference, seed)
+	defer got.Release()
+	defer want.Release()
+	worst, what, err := Compare(got, want, o)
 	if err != nil {
-		return 0, "the reference: " + err.Error()
+		what = err.Error()
 	}
-	got, err := run(d, false)
+	return worst, what
+}
+
+// Compare is Check in worlds of the caller, of the same seed: the device's and the reference's. The error is of a device.
+func Compare(got, want *World, o Operation) (worst float64, what string, err error) {
+	a, err := o.Do(got)
 	if err != nil {
-		return 0, err.Error()
+		return 0, "", err
 	}
-	return Differ(got, want, o.Tolerance)
+	want.sampled, want.given = true, &got.stored
+	b, err := o.Do(want)
+	if err != nil {
+		return 0, "", fmt.Errorf("the reference: %w", err)
+	}
+	worst, what = Differ(a, b, o.Tolerance)
+	if want.unlike != "" {
+		what = want.unlike
+	}
+	return worst, what, nil
 }
 
 // WriteTable writes the report for people.

@@ -17,6 +17,10 @@ type World struct {
 	sampled bool    // a whole matrix is only multiplied where results are compared
 	random  *rand.Rand
 	made    []interface{ Release() }
+
+	stored stored  // by the last operation over pages of 8 bits
+	given  *stored // to the reference: what the device stored
+	unlike string  // how that is not what the reference would have stored
 }
 
 // NewWorld begins a world on d. Release it.

@@ -56,6 +56,17 @@ func (k *kv) Read(keys, values []float32, layer int, page int32, offset int) {
 	}
 }
 
+// Write is the inverse of Read: it stores keys and values, [heads·headDim], as they are, for whoever compares another device with this one
+// over the same memory.
+func (k *kv) Write(keys, values []float32, layer int, page int32, offset int) {
+	d := k.g.HeadDim
+	for h := range k.g.Heads {
+		b := k.block(layer, page, h)
+		kernels.StoreKey(b.Keys, offset, keys[h*d:(h+1)*d])
+		copy(b.Values[offset*d:], values[h*d:(h+1)*d])
+	}
+}
+
 func (k *kv) Bytes() int64 {
 	return int64(k.g.Layers) * 2 * int64(k.g.Pages) * int64(k.pageFloats()) * 4
 }

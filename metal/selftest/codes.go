@@ -1,0 +1,97 @@
+package selftest
+
+import (
+	"fmt"
+	"math"
+
+	"slipway/engine/device"
+)
+
+// Pages of 8 bits are compared in two steps. Each device turns keys and values into codes, and these are compared one by one. Then the
+// reference takes over the codes of the device, so that attention is compared over the same memory: a key half way between two codes,
+// which may fall to either side, is no difference of attention.
+
+// writable is a reference's pages: Write is the inverse of Read.
+type writable interface {
+	device.KV
+	Write(keys, values []float32, layer int, page int32, offset int)
+}
+
+// stored is what a device's pages of 8 bits hold after an operation: a row [heads·headDim] a position, in the order in which they were read.
+type stored struct{ keys, values [][]float32 }
+
+// sequence is a page table and how many positions of it are filled.
+type sequence struct {
+	pages []int32
+	n     int
+}
+
+// read takes out what pages hold of a layer.
+func read(kv device.KV, layer int, sequences []sequence) (s stored) {
+	g := kv.Geometry()
+	for _, q := range sequences {
+		for p := range q.n {
+			k, v := make([]float32, g.Heads*g.HeadDim), make([]float32, g.Heads*g.HeadDim)
+			kv.Read(k, v, layer, q.pages[p/device.PageTokens], p%device.PageTokens)
+			s.keys, s.values = append(s.keys, k), append(s.values, v)
+		}
+	}
+	return s
+}
+
+// takeOver puts s into pages of the reference.
+func (s stored) takeOver(kv writable, layer int, sequences []sequence) {
+	at := 0
+	for _, q := range sequences {
+		for p := range q.n {
+			kv.Write(s.keys[at], s.values[at], layer, q.pages[p/device.PageTokens], p%device.PageTokens)
+			at++
+		}
+	}
+}
+
+// differFrom returns how many groups of keys, of how many, hold another code than the reference's, and a sentence when that is too much. A
+// key may lie on the next code, where the norm or the rotation was rounded otherwise; a value is stored as it came: its code is the same.
+func (s stored) differFrom(want stored) (others, groups int, what string) {
+	for i := range want.keys {
+		if _, _, far := groupsApart(s.values[i], want.values[i], 0.01); far != "" {
+			return 0, 0, fmt.Sprintf("values of position %d: %s", i, far)
+		}
+		n, of, far := groupsApart(s.keys[i], want.keys[i], 1.02)
+		if far != "" {
+			return 0, 0, fmt.Sprintf("keys of position %d: %s", i, far)
+		}
+		others, groups = others+n, groups+of
+	}
+	if others > 2+groups/25 {
+		what = fmt.Sprintf("%d of %d groups of keys have other codes", others, groups)
+	}
+	return others, groups, what
+}
+
+// groupsApart counts the groups in which a value is another code; a sentence says where it is more than most codes away.
+func groupsApart(got, want []float32, most float64) (others, groups int, what string) {
+	for from := 0; from < len(want); from += device.KVGroup {
+		g, w := got[from:from+device.KVGroup], want[from:from+device.KVGroup]
+		low, high := float64(w[0]), float64(w[0])
+		for _, v := range w {
+			low, high = min(low, float64(v)), max(high, float64(v))
+		}
+		code, other := (high-low)/255, false
+		for i := range w {
+			d := math.Abs(float64(g[i]) - float64(w[i]))
+			if math.IsNaN(float64(w[i])) && math.IsNaN(float64(g[i])) {
+				continue
+			}
+			if !(d <= most*code+1e-30) {
+				return 0, 0, fmt.Sprintf("%v at %d, wanted %v (a code is %.3g)", g[i], from+i, w[i], code)
+			}
+			other = other || d > 0.01*code
+		}
+		groups++
+		if other {
+			others++
+		}
+	}
+	return others, groups, ""
+}
