@@ -160,7 +160,9 @@ func (l *loaded) keyOf(s settings) (memory.Key, error) {
 // closeCache finishes writing within patience.
 func (l *loaded) closeCache(patience time.Duration) {
 	if l.disk != nil {
-		l.disk.Close(patience)
+		begun := time.Now()
+		l.keeper.Settle(patience)
+		l.disk.Close(max(0, patience-time.Since(begun)))
 	}
 }
 

@@ -7,11 +7,18 @@ import "cmp"
 // that may leave it would not fit, nothing leaves.
 //
 // What goes first is what would save the least recomputation per byte: see [Index.worth]. The only point of a conversation
-// that was restored at least once goes after all others, however old; it is that of its newest turn.
-func (x *Index) Room(t Tier, cost Cost) (gone []Gone, ok bool) {
+// that was come back to goes after all others, however old; it is that of its newest turn. The latest of these goes only for
+// a conversation that was come back to itself, which returning says: a prompt that nobody asks again takes nothing from it.
+func (x *Index) Room(t Tier, cost Cost, returning bool) (gone []Gone, ok bool) {
 	u := &x.usage[t]
 	if u.fits(cost) {
 		return nil, true
+	}
+	if !returning {
+		if spared := x.latestLast(t); spared != nil {
+			x.Pin(spared)
+			defer x.Unpin(spared)
+		}
 	}
 	pinned := usage{budget: u.budget, pages: map[PageID]int{}}
 	for p := range x.points {
@@ -30,6 +37,16 @@ func (x *Index) Room(t Tier, cost Cost) (gone []Gone, ok bool) {
 		gone = append(gone, x.Release(p, t, LostEvicted))
 	}
 	return gone, true
+}
+
+// latestLast is the last point of the conversation that was come back to most recently, of those in a tier, or nil.
+func (x *Index) latestLast(t Tier) (latest *Point) {
+	for p := range x.points {
+		if p.In(t) && x.rank(p, t) == rankLast && (latest == nil || cmp.Or(cmp.Compare(p.used, latest.used), cmp.Compare(p.serial, latest.serial)) > 0) {
+			latest = p
+		}
+	}
+	return latest
 }
 
 // pinnedBelow tells whether a tier holds a pinned point that is not the last of its conversation.
@@ -79,13 +96,13 @@ func (x *Index) rank(p *Point, t Tier) int {
 
 const rankLast = 2
 
-// newestTurn tells whether p is where a conversation that was restored goes on, whatever its reply comes back as. In memory, a
+// newestTurn tells whether p is where a conversation that was come back to goes on, whatever its reply comes back as. In memory, a
 // copy on disk serves as well.
 func (x *Index) newestTurn(p *Point, t Tier) bool {
-	return p.conversation.restored && p.Kind == KindTurn && (t == OnDisk || !p.In(OnDisk)) && !p.conversation.passed(p)
+	return p.conversation.returned && p.Kind == KindTurn && (t == OnDisk || !p.In(OnDisk)) && !p.conversation.passed(p)
 }
 
-// last tells whether p is the only point of a conversation that was restored. In memory, a copy on disk is another; on disk,
+// last tells whether p is the only point of a conversation that was come back to. In memory, a copy on disk is another; on disk,
 // which has to outlive the process, only another file is.
 func (x *Index) last(p *Point, t Tier) bool {
 	c := p.conversation
@@ -93,7 +110,7 @@ func (x *Index) last(p *Point, t Tier) bool {
 	if t == InMemory {
 		others += c.held[InMemory]
 	}
-	return c.restored && others == 1
+	return c.returned && others == 1
 }
 
 // Likelihoods that a point is asked for again, relative to each other, before its use is looked at. A reply's end is where a

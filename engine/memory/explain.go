@@ -7,6 +7,7 @@ const (
 	CauseNone      Cause = ""          // nothing was, or too little to matter
 	CauseOtherKey  Cause = "other key" // a point would have served, had its key been equal
 	CauseEvicted   Cause = "evicted"   // a point stood there and had to go, or was thinned out
+	CauseNoRoom    Cause = "no room"   // none was saved there: what the budget held was worth more, or in use
 	CauseDamaged   Cause = "damaged"   // its file was torn or flipped
 	CauseNoPoint   Cause = "no point"  // no point was saved nearer to where the prefixes part
 	CauseCancelled Cause = "cancelled" // the request that computed them was cancelled, and what it had reached could not be kept
@@ -76,6 +77,8 @@ func (x *Index) Explain(key Key, prompt []int32, used, most int) Explanation {
 		e.Cause = CauseDamaged
 	case lost == LostCancelled:
 		e.Cause = CauseCancelled
+	case lost == LostNoRoom:
+		e.Cause = CauseNoRoom
 	case lost == LostEvicted || lost == LostThinned || lost == LostSuperseded:
 		e.Cause = CauseEvicted
 	default:

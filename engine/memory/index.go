@@ -47,7 +47,7 @@ func (p *Point) Conversation() *Conversation { return p.conversation }
 // Conversation groups points that follow each other: a request continues the conversation of the point that it was restored
 // from, unless that is the end of a system block, which belongs to all.
 type Conversation struct {
-	restored bool // one of its points was used
+	returned bool // one of its points was used, or would have been had it been there
 	held     [tiers]int
 	points   map[*Point]bool
 }
@@ -134,9 +134,15 @@ func (x *Index) Open(from *Point) *Conversation {
 	if from.Kind == KindSystem {
 		return &Conversation{}
 	}
-	from.conversation.restored = true
+	from.conversation.returned = true
 	return from.conversation
 }
+
+// Returned tells whether the conversation was come back to: only what was is kept before others.
+func (c *Conversation) Returned() bool { return c.returned }
+
+// Return notes that the conversation was come back to, although no point of it was there, or in an earlier run.
+func (c *Conversation) Return() { c.returned = true }
 
 // Learn remembers that ids were processed, or asked for, under key.
 func (x *Index) Learn(key Key, ids []int32) {

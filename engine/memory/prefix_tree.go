@@ -15,6 +15,7 @@ type node struct {
 type Lost string
 
 const (
+	LostNoRoom     Lost = "no room"    // none was saved: what the budget held was worth more, or in use
 	LostEvicted    Lost = "evicted"    // the budget was needed for something worth more
 	LostThinned    Lost = "thinned"    // periodic points get sparse behind
 	LostSuperseded Lost = "superseded" // a nearer point took its place

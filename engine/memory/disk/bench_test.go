@@ -35,7 +35,7 @@ func benchStore(b *testing.B) (*Store, []int32) {
 	s := open(b, filepath.Join(b.TempDir(), "c"), opt)
 	ids := someIDs(1, 54*256)
 	result := make(chan error, 1)
-	s.Save(key, memory.KindTurn, ids, large{}, func(err error) { result <- err })
+	s.Save(key, memory.KindTurn, false, ids, large{}, func(err error) { result <- err })
 	if err := <-result; err != nil {
 		b.Fatal(err)
 	}

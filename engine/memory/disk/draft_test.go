@@ -66,7 +66,7 @@ func draftOptions(most int) Options {
 func saveState(t *testing.T, s *Store, ids []int32, state Exporter) {
 	t.Helper()
 	result := make(chan error, 1)
-	s.Save(key, memory.KindTurn, ids, state, func(err error) { result <- err })
+	s.Save(key, memory.KindTurn, false, ids, state, func(err error) { result <- err })
 	if err := <-result; err != nil {
 		t.Fatal(err)
 	}

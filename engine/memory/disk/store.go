@@ -43,6 +43,8 @@ type Found struct {
 	Kind memory.Kind
 	IDs  []int32
 	Cost memory.Cost
+
+	Returned bool // its conversation was come back to
 }
 
 // Stats are totals since the store was opened.
@@ -229,7 +231,7 @@ func (s *Store) readPoint(n name) (f Found, pages []name, err error) {
 	for _, page := range pages {
 		cost.Pages = append(cost.Pages, s.pageID(page))
 	}
-	return Found{header.Key, header.Kind, ids, cost}, pages, nil
+	return Found{header.Key, header.Kind, ids, cost, header.Returned}, pages, nil
 }
 
 // pageID numbers a page for the book.
@@ -285,10 +287,13 @@ func (s *Store) work() {
 }
 
 // Flush waits until what was asked for so far is done.
-func (s *Store) Flush() {
+func (s *Store) Flush() { <-s.Flushed() }
+
+// Flushed gives a channel that is closed when what was asked for so far is done.
+func (s *Store) Flushed() <-chan struct{} {
 	done := make(chan struct{})
 	s.jobs <- func() { close(done) }
-	<-done
+	return done
 }
 
 // Close finishes what was asked for and gives the folder up, but waits no longer than patience; what is not written by then

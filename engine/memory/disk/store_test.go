@@ -77,7 +77,7 @@ func finish(s *Store) {
 func save(t testing.TB, s *Store, ids []int32) {
 	t.Helper()
 	result := make(chan error, 1)
-	s.Save(key, memory.KindTurn, ids, content{ids}, func(err error) { result <- err })
+	s.Save(key, memory.KindTurn, false, ids, content{ids}, func(err error) { result <- err })
 	if err := <-result; err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestDailyBoundHoldsOverRestartsAndEndsWithTheDay(t *testing.T) {
 	write := func(seed uint64) error {
 		result := make(chan error, 1)
 		ids := someIDs(seed, 10)
-		s.Save(key, memory.KindTurn, ids, content{ids}, func(err error) { result <- err })
+		s.Save(key, memory.KindTurn, false, ids, content{ids}, func(err error) { result <- err })
 		return <-result
 	}
 	wrote := 0
@@ -411,7 +411,7 @@ func writeUntilKilled(dir string) {
 	}
 	x := memory.NewIndex(key, memory.Budget{}, s.Budget(), 0)
 	for _, f := range s.Found() {
-		if _, ok := x.Room(memory.OnDisk, f.Cost); !ok {
+		if _, ok := x.Room(memory.OnDisk, f.Cost, false); !ok {
 			panic("what was found does not fit")
 		}
 		x.Add(f.Key, f.IDs, nil, f.Kind, x.Open(nil), memory.OnDisk, f.Cost)
@@ -424,7 +424,7 @@ func writeUntilKilled(dir string) {
 			if !ok {
 				continue
 			}
-			gone, ok := x.Room(memory.OnDisk, cost)
+			gone, ok := x.Room(memory.OnDisk, cost, false)
 			for _, g := range gone {
 				s.Remove(key, g.Prefix(), g.Free)
 			}
@@ -432,7 +432,7 @@ func writeUntilKilled(dir string) {
 				panic("no room")
 			}
 			x.Add(key, ids[:n], nil, memory.KindTurn, x.Open(nil), memory.OnDisk, cost)
-			s.Save(key, memory.KindTurn, ids[:n], content{ids[:n]}, func(err error) {
+			s.Save(key, memory.KindTurn, false, ids[:n], content{ids[:n]}, func(err error) {
 				if err != nil {
 					panic(err)
 				}

@@ -25,14 +25,14 @@ func (s *Store) Cost(key memory.Key, kind memory.Kind, ids []int32) (cost memory
 		return cost, false
 	}
 	sections := s.pointSections(key, ids)
-	// The checksums and the first slot are not known yet; their digits are, at the most.
+	// The checksums, the first slot and whether the conversation was come back to are not known yet; their length is, at the most.
 	for i := range sections {
 		sections[i].CRC = ^uint32(0)
 		if sections[i].Name == mtpSection {
 			sections[i].First = len(ids)
 		}
 	}
-	cost.Bytes = int64(len(encodeHead(pointMagic, s.pointHeader(key, kind, ids, sections), pointAlign)))
+	cost.Bytes = int64(len(encodeHead(pointMagic, s.pointHeader(key, kind, true, ids, sections), pointAlign)))
 	for _, section := range sections {
 		cost.Bytes += section.Bytes
 	}
@@ -42,8 +42,8 @@ func (s *Store) Cost(key memory.Key, kind memory.Kind, ids []int32) (cost memory
 	return cost, true
 }
 
-func (s *Store) pointHeader(key memory.Key, kind memory.Kind, ids []int32, sections []section) pointHeader {
-	return pointHeader{Version, key, kind, len(ids), s.opt.PageTokens, sections}
+func (s *Store) pointHeader(key memory.Key, kind memory.Kind, returned bool, ids []int32, sections []section) pointHeader {
+	return pointHeader{Version, key, kind, returned, len(ids), s.opt.PageTokens, sections}
 }
 
 // pointSections are those of a file that has everything; a draft's may be left out.
@@ -61,16 +61,16 @@ func (s *Store) pointSections(key memory.Key, ids []int32) []section {
 	return out
 }
 
-// Save writes a point in the background: state is what the network was after ids. done is called from the background, once
+// Save writes a point in the background: state is what the network was after ids, returned whether its conversation was come back to. done is called from the background, once
 // state is no longer used. Returns at once. The caller made room in the book.
-func (s *Store) Save(key memory.Key, kind memory.Kind, ids []int32, state Exporter, done func(error)) {
+func (s *Store) Save(key memory.Key, kind memory.Kind, returned bool, ids []int32, state Exporter, done func(error)) {
 	pages, whole := chain(key, ids, s.opt.PageTokens)
 	s.files[whole] = true
-	s.jobs <- func() { done(s.save(key, kind, ids, pages, whole, state)) }
+	s.jobs <- func() { done(s.save(key, kind, returned, ids, pages, whole, state)) }
 }
 
 // save writes the pages that are missing, then the point: whoever finds the point finds its pages.
-func (s *Store) save(key memory.Key, kind memory.Kind, ids []int32, pages []name, file name, state Exporter) error {
+func (s *Store) save(key memory.Key, kind memory.Kind, returned bool, ids []int32, pages []name, file name, state Exporter) error {
 	_, slots := s.opt.Draft.mtpSlots(len(ids))
 	size := s.opt.StateBytes + int64(slots)*s.opt.Draft.SlotBytes
 	for _, page := range pages {
@@ -114,7 +114,7 @@ func (s *Store) save(key memory.Key, kind memory.Kind, ids []int32, pages []name
 	if as, part, ok := s.mtpOf(state, len(ids)); ok {
 		add(part, as)
 	}
-	head := encodeHead(pointMagic, s.pointHeader(key, kind, ids, sections), pointAlign)
+	head := encodeHead(pointMagic, s.pointHeader(key, kind, returned, ids, sections), pointAlign)
 	if err := s.write("points", file, append([][]byte{head}, parts...)...); err != nil {
 		return err
 	}

@@ -209,6 +209,7 @@ func (w *world) counters() Counters {
 func (w *world) restart() {
 	w.t.Helper()
 	if w.store != nil {
+		w.keeper.Settle(time.Minute)
 		w.store.Close(time.Minute)
 		w.store = nil
 	}

@@ -21,10 +21,13 @@ const (
 )
 
 func (c *chat) prompt(user []int32) ([]int32, Marks) {
-	ids := slices.Concat(c.ids, []int32{userOpens}, user, []int32{turnEnds})
-	turn := len(ids)
-	ids = append(ids, replyOpens, replyOpens)
-	m := Marks{Turns: []int{turn}, Reply: turn + 2}
+	ids := slices.Concat(c.ids, []int32{userOpens}, user, []int32{turnEnds, replyOpens, replyOpens})
+	m := Marks{Reply: len(ids)}
+	for i := range ids[:len(ids)-1] {
+		if ids[i] == replyOpens && ids[i+1] == replyOpens {
+			m.Turns = append(m.Turns, i)
+		}
+	}
 	if at := slices.Index(ids, userOpens); at > 0 {
 		m.System = at
 	}
@@ -52,7 +55,7 @@ func TestRandomHistoriesNeverRestoreAWrongState(t *testing.T) {
 	for batch := range histories / perWorld {
 		r := rand.New(rand.NewPCG(uint64(batch), 3))
 		disk := int64(0)
-		if batch%2 == 0 {
+		if batch%3 == 0 {
 			disk = 64<<10 + testReplies + int64(2000+r.IntN(40_000))
 		}
 		w := newWorld(t, 2+r.IntN(12), 10+r.IntN(100), disk)
@@ -207,14 +210,41 @@ func (k *Keeper) forgetMemory() {
 	k.leave(memory.InMemory, gone)
 }
 
+// A conversation fills the budget, then another begins: its first turn is not kept, which is said, and its second is.
+func TestNewConversationIsKeptOnceItIsComeBackTo(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 12))
+	w := newWorld(t, 3, 20, 0) // pages of 320 tokens
+	old, next := &chat{}, &chat{}
+	turn := func(c *chat, n int) outcome {
+		prompt, marks := c.prompt(text(r, n))
+		reply := append(text(r, 2), turnEnds)
+		o := w.request(prompt, marks, reply, EndWhole, -1)
+		c.ids = slices.Concat(prompt, reply)
+		return o
+	}
+	turn(old, 250)
+	turn(old, 10)
+	if o := turn(next, 100); o.cached != 0 || w.keeper.Counters().Refused == 0 {
+		t.Fatalf("%d cached, %d refused: the budget is not what the test needs", o.cached, w.keeper.Counters().Refused)
+	}
+	if o := turn(next, 10); o.cached != 0 || o.visit.Report.Explanation.Cause != memory.CauseNoRoom {
+		t.Fatalf("%d cached, explained by %q", o.cached, o.visit.Report.Explanation.Cause)
+	}
+	if o := turn(next, 10); o.cached < 110 {
+		t.Fatalf("%d of a conversation that was come back to were restored", o.cached)
+	}
+}
+
 // A budget of three points in memory and of about as many, pages included, on disk, and 500 one-off prompts between the turns of
 // a conversation.
 func TestFloodOfOneOffPromptsLeavesAConversationThatWasRestored(t *testing.T) {
+	const tight = 64<<10 + testReplies + 18_000 // pages are dearer than points there: it holds one conversation, and no one-off beside it
 	for _, c := range []struct {
-		name  string
-		disk  int64
-		share int // of what is known, in percent, that must be restored
-	}{{"memory alone", 0, 50}, {"with a disk whose pages are dearer than its points", 64<<10 + testReplies + 18_000, 10}} {
+		name     string
+		disk     int64
+		restarts bool
+		share    int // of what is known, in percent, that must be restored
+	}{{"memory alone", 0, false, 50}, {"with a disk that it fills", tight, false, 70}, {"with a disk that it fills, after a restart", tight, true, 70}} {
 		t.Run(c.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(11, 11))
 			w := newWorld(t, 3, 200, c.disk)
@@ -229,6 +259,9 @@ func TestFloodOfOneOffPromptsLeavesAConversationThatWasRestored(t *testing.T) {
 			turn()
 			turn() // restored once
 			for round := range 3 {
+				if c.restarts {
+					w.restart()
+				}
 				for range 500 {
 					prompt, marks := (&chat{}).prompt(text(r, 100))
 					w.request(prompt, marks, append(text(r, 8), turnEnds), EndWhole, -1)

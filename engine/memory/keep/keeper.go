@@ -65,12 +65,13 @@ type Keeper struct {
 	index  *memory.Index
 	states map[*memory.Point]State
 	period int
+	owed   []*memory.Point // in memory, and found no room on disk while others were being written
 
 	replies  *memory.Replies
 	volatile memory.Volatile
 
 	mu       sync.Mutex // guards what follows: other goroutines use it
-	finished []written  // from the disk's goroutine, to be taken in
+	finished []ended    // from the disk's goroutine, to be taken in
 	counters Counters
 	usage    [2]memory.Usage
 	recent   []Report
@@ -151,14 +152,15 @@ func pageIDs(pages []int32) []memory.PageID {
 	return out
 }
 
-// room makes room in memory. Where the only thing in the way is the request's own source, that gives way.
-func (k *Keeper) room(cost memory.Cost, own *memory.Point) bool {
-	gone, ok := k.index.Room(memory.InMemory, cost)
+// room makes room in memory, for a conversation that was come back to or another. Where the only thing in the way is the request's
+// own source, that gives way.
+func (k *Keeper) room(cost memory.Cost, returning bool, own *memory.Point) bool {
+	gone, ok := k.index.Room(memory.InMemory, cost, returning)
 	k.leave(memory.InMemory, gone)
 	if !ok && own != nil {
 		k.index.Unpin(own)
 		var more []memory.Gone
-		more, ok = k.index.Room(memory.InMemory, cost)
+		more, ok = k.index.Room(memory.InMemory, cost, returning)
 		k.index.Pin(own)
 		k.leave(memory.InMemory, more)
 		gone = append(gone, more...)

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"time"
 
 	"slipway/engine/memory"
 	"slipway/engine/memory/disk"
 )
 
-// written is a save that the disk's goroutine has ended.
-type written struct {
+// ended is a save that the disk's goroutine has ended.
+type ended struct {
 	point *memory.Point
 	err   error
 }
@@ -26,15 +27,19 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s State) {
 	if !ok {
 		return
 	}
-	gone, ok := k.index.Room(memory.OnDisk, cost)
+	returning := p.Conversation().Returned()
+	gone, ok := k.index.Room(memory.OnDisk, cost, returning)
 	k.leave(memory.OnDisk, gone)
 	if !ok {
+		if returning && p.Kind == memory.KindTurn {
+			k.owed = append(k.owed, p)
+		}
 		return
 	}
 	done := func(err error) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.finished = append(k.finished, written{p, err})
+		k.finished = append(k.finished, ended{p, err})
 	}
 	if len(p.Tail) > 0 {
 		settled, err := s.Settle()
@@ -51,7 +56,7 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s State) {
 	}
 	k.index.Pin(p)
 	k.index.Hold(p, memory.OnDisk, cost)
-	k.opt.Disk.Save(k.opt.Key, p.Kind, slices.Clone(reach), s, done)
+	k.opt.Disk.Save(k.opt.Key, p.Kind, returning, slices.Clone(reach), s, done)
 }
 
 // collect takes in what the disk has done meanwhile.
@@ -67,6 +72,39 @@ func (k *Keeper) collect() {
 			k.removeFile(k.index.Release(w.point, memory.OnDisk, memory.LostEvicted))
 		}
 	}
+	if len(finished) > 0 {
+		owed := k.owed
+		k.owed = nil
+		for _, p := range owed {
+			if s := k.states[p]; s != nil && !p.In(memory.OnDisk) {
+				k.store(p, slices.Concat(p.Prefix(), p.Tail), s)
+			}
+		}
+	}
+}
+
+// Settle sends to the disk what found no room there while other points were being written. Nothing may be running; it waits for
+// those writes, but not longer than patience.
+func (k *Keeper) Settle(patience time.Duration) {
+	if k.opt.Disk == nil || len(k.owed) == 0 {
+		return
+	}
+	select {
+	case <-k.opt.Disk.Flushed():
+		k.collect()
+	case <-time.After(patience):
+	}
+}
+
+// written waits until no point is being written any more, where memory is full of such: that takes less than computing again what a
+// conversation has come back with. It reports whether there is a disk.
+func (k *Keeper) written() bool {
+	if k.opt.Disk == nil {
+		return false
+	}
+	k.opt.Disk.Flush()
+	k.collect()
+	return true
 }
 
 // removeFile deletes the file of a point that left the disk tier.
@@ -124,11 +162,9 @@ func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	for i := shared; i < (len(ids)+k.opt.PageTokens-1)/k.opt.PageTokens; i++ {
 		cost.Pages = append(cost.Pages, freshPages+memory.PageID(i))
 	}
-	if !k.room(cost, nil) {
-		// Memory is full of points that are being written: that takes less than computing this prompt again.
-		k.opt.Disk.Flush()
-		k.collect()
-		if !k.room(cost, nil) {
+	if !k.room(cost, true, nil) {
+		k.written()
+		if !k.room(cost, true, nil) {
 			return nil, errNoRoom
 		}
 	}
@@ -209,6 +245,7 @@ func (k *Keeper) Clear() {
 	if k.opt.Disk != nil {
 		k.opt.Disk.Flush()
 	}
+	k.owed = nil
 	k.replies.Forget()
 	k.index = k.emptyIndex() // what was known of texts goes too
 	k.publish()
@@ -224,7 +261,10 @@ func (k *Keeper) readDisk() {
 		if below := k.index.Below(f.Key, f.IDs); below != nil && below.Kind != memory.KindSystem {
 			c = below.Conversation()
 		}
-		gone, ok := k.index.Room(memory.OnDisk, f.Cost)
+		if f.Returned {
+			c.Return()
+		}
+		gone, ok := k.index.Room(memory.OnDisk, f.Cost, f.Returned)
 		k.leave(memory.OnDisk, gone)
 		if ok {
 			k.index.Add(f.Key, f.IDs, nil, f.Kind, c, memory.OnDisk, f.Cost)

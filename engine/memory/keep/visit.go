@@ -13,6 +13,15 @@ type Marks struct {
 	Reply  int   // where the ids of the reply's turn begin, behind its header; 0: not a chat
 }
 
+// asked tells whether a prompt whose first common tokens were processed before comes back to a conversation, be a point of it left
+// or not: a whole turn of it was, or for a text without turns all that a point may save.
+func (m Marks) asked(common, most int) bool {
+	if m.Reply == 0 {
+		return common >= most
+	}
+	return slices.ContainsFunc(m.Turns, func(at int) bool { return at <= common })
+}
+
 // Visit is a request's stay. Its methods must not be called after End.
 type Visit struct {
 	Report Report // of the prompt; Cached tokens are in the sequence already
@@ -48,6 +57,9 @@ func (k *Keeper) Admit(prompt []int32, marks Marks, seq Sequence) *Visit {
 	m, fetched := k.find(prompt, most)
 	explanation := k.index.Explain(k.opt.Key, prompt, m.Usable, most)
 	v.conversation = k.index.Open(m.Point)
+	if marks.asked(explanation.Common, most) {
+		v.conversation.Return()
+	}
 	k.count(func(c *Counters) {
 		switch {
 		case m.Point == nil:
@@ -180,7 +192,13 @@ func (v *Visit) save(kind memory.Kind, tape bool) bool {
 		v.saved = len(v.now)
 		return true
 	}
-	if !k.room(cost, v.from) {
+	returning := v.conversation.Returned()
+	ok := k.room(cost, returning, v.from)
+	if !ok && returning && kind == memory.KindTurn && k.written() {
+		ok = k.room(cost, returning, v.from)
+	}
+	if !ok {
+		k.index.Lose(k.opt.Key, v.now, memory.LostNoRoom)
 		k.count(func(c *Counters) { c.Refused++ })
 		return false
 	}
