@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"slipway/engine/device"
@@ -236,11 +237,12 @@ func TestActivationBeyondF16ThatIsAnswered(t *testing.T) {
 	}
 }
 
-// Twenty orders of fibers, threadgroups and dispatches: the same bits every time.
+// Twenty orders of fibers, threadgroups and dispatches at every tile shape: the same bits every time.
 func TestResultsThatDependOnTheOrderOfThreads(t *testing.T) {
-	for kind, d := range metals(t, fake.Configuration{Seed: 0}) {
-		for i, o := range selftest.Few() {
-			t.Run(kind+"/"+o.Name, func(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		for i, o := range slices.Concat(selftest.Few(), selftest.TileShapes()) {
+			t.Run(fmt.Sprintf("plain %v/%s", plain, o.Name), func(t *testing.T) {
+				d := open(t, fake.Configuration{}, metal.Options{Plain: plain}) // of its own: matrices go when it does
 				var first [][]float32
 				for seed := range uint64(20) {
 					fake.Configure(fake.Configuration{Seed: seed, Threads: 1 + int(seed%2)})

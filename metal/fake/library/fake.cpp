@@ -100,6 +100,17 @@ Object *autoreleased(Object *o) {
   return o;
 }
 
+// poison makes released memory fault at a touch. The oldest is unmapped, so that a long run of tests ends neither memory nor maps.
+void poison(char *mapping, unsigned long n) {
+  static std::deque<std::pair<char *, unsigned long>> released;
+  mmap(mapping, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  std::unique_lock<std::mutex> l(lock);
+  released.emplace_back(mapping, n);
+  if (released.size() <= 2048) return;
+  munmap(released.front().first, released.front().second);
+  released.pop_front();
+}
+
 void release(Object *o) {
   if (o->kind == FREED) fail("release of a freed object");
   if (--o->count > 0) return;
@@ -109,7 +120,7 @@ void release(Object *o) {
   }
   if (o->kind == RESIDENCY && (o->owner || o->length)) fail("a residency set was released while it holds memory");
   if (o->kind == BUFFER && backend) backend->release(o->data, o->adopted);
-  else if (o->kind == BUFFER && o->mapping) mprotect(o->mapping, o->mapped, PROT_NONE);
+  else if (o->kind == BUFFER && o->mapping) poison(o->mapping, o->mapped);
   o->kind = FREED;
   o->work.clear();
   o->bindings.clear();
