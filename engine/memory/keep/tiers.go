@@ -32,7 +32,7 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s State) {
 	k.leave(memory.OnDisk, gone)
 	if !ok {
 		if returning && p.Kind == memory.KindTurn {
-			k.owed = append(k.owed, p)
+			k.owed = append(slices.DeleteFunc(k.owed, func(p *memory.Point) bool { return k.states[p] == nil }), p)
 		}
 		return
 	}

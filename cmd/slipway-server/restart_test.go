@@ -1,0 +1,60 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"slipway/engine/memory"
+)
+
+func TestConversationSurvivesRestart(t *testing.T) {
+	dir := t.TempDir() + "/cache"
+	withDisk := func(s *settings) { s.cacheDisk = dir }
+	k := startKept(t, withDisk)
+	talk := []message{user(k.document(11, 1500) + "\nWhat is it about?")}
+	a := k.ask(talk, nil)
+	talk = append(talk, a.message(), user("And then?"))
+	b := k.ask(talk, nil)
+	talk = append(talk, b.message(), user("Why?"))
+	seen, prompts := k.seen, k.prompts
+	k.stop()
+	k = startKept(t, withDisk)
+	k.seen, k.prompts = slices.Clone(seen), slices.Clone(prompts)
+	c := k.ask(talk, nil)
+	k.atMost("after a restart", c, c.fresh+slack)
+	if counters := k.loaded.keeper.Counters(); counters.FromDisk != 1 {
+		t.Errorf("%d points came from disk", counters.FromDisk)
+	}
+	fresh := startKept(t, func(s *settings) { s.cacheMemory = 0 })
+	if want := fresh.ask(talk, nil); want.content != c.content {
+		t.Errorf("restored from disk %q is answered, a fresh server says %q", c.content, want.content)
+	}
+	k.stop()
+	// Another revision's points are there, are not used, and are named.
+	k = startKept(t, func(s *settings) { withDisk(s); s.revision = strings.Repeat("ab", 20) })
+	d := k.ask(talk, nil)
+	reports := k.loaded.keeper.Reports()
+	if last := reports[len(reports)-1]; d.computed != d.prompt || last.Cause != memory.CauseOtherKey || len(last.Keys) != 1 || !strings.HasPrefix(last.Keys[0], "revision") {
+		t.Errorf("under another revision %d of %d computed, explained as %q %v", d.computed, d.prompt, last.Cause, last.Keys)
+	}
+}
+
+// What a short conversation saves is little, and still within the bound.
+func TestShortConversationSurvivesRestart(t *testing.T) {
+	dir := t.TempDir() + "/cache"
+	withDisk := func(s *settings) { s.cacheDisk = dir }
+	k := startKept(t, withDisk)
+	talk := []message{user("Name a colour of the rainbow, and say why you like it.")}
+	a := k.ask(talk, message{"max_tokens": 4})
+	talk = append(talk, a.message(), user("And then?"))
+	seen, prompts := k.seen, k.prompts
+	k.stop()
+	k = startKept(t, withDisk)
+	k.seen, k.prompts = slices.Clone(seen), slices.Clone(prompts)
+	b := k.ask(talk, nil)
+	if b.prompt > 64 {
+		t.Fatalf("%d tokens: no short conversation", b.prompt)
+	}
+	k.atMost("a short conversation after a restart", b, b.fresh+slack)
+}
