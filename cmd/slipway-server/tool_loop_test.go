@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 )
 
 func TestToolLoopWithRewrittenArguments(t *testing.T) {

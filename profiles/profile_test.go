@@ -1,0 +1,78 @@
+package profiles_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"slipway/profiles"
+	"slipway/profiles/strict"
+)
+
+func TestProfilesOfferedAreThoseTheServerCanHonour(t *testing.T) {
+	cpu := profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
+	if missing := profile(t, "exact").Unhonoured(cpu); len(missing) != 0 {
+		t.Errorf("exact on the CPU: %q", missing)
+	}
+	if missing := profile(t, "balanced").Unhonoured(cpu); len(missing) != 1 || !strings.Contains(missing[0], "draft mtp") {
+		t.Errorf("balanced on the CPU: %q", missing)
+	}
+	if missing := profile(t, "long").Unhonoured(cpu); len(missing) != 2 {
+		t.Errorf("long on the CPU: %q", missing)
+	}
+	r, err := profiles.Size(profiles.Input{Model: model(t, "pocket"), Profile: profile(t, "exact"), Machine: profiles.Machine{RAMBytes: 8 * gib}, Capabilities: &cpu})
+	if err != nil || r.KVFormat != profiles.F32 || len(r.Notes) != 1 {
+		t.Errorf("pocket on the CPU: %+v, %v", r, err)
+	}
+	if _, err := profiles.Size(profiles.Input{Model: model(t, "pocket"), Profile: profile(t, "long"), Machine: profiles.Machine{RAMBytes: 8 * gib}, Capabilities: &cpu}); err == nil {
+		t.Error("long was sized for a server that cannot honour it")
+	}
+}
+
+func TestBundledProfiles(t *testing.T) {
+	var ids []string
+	for _, p := range profiles.All() {
+		ids = append(ids, p.ID)
+	}
+	if !slices.Equal(ids, []string{"exact", "balanced", "long"}) {
+		t.Errorf("profiles are %q", ids)
+	}
+	long := profile(t, "long")
+	if long.Prefill != (profiles.Prefill{Policy: "sink_window", ChunkTokens: 2048, SinkTokens: 8192, WindowTokens: 8192, DenseTailTokens: 2048, ContinuingTailTokens: 128}) ||
+		long.Window.WantTokens != 262144 || long.Memory.BudgetBytes != 30_000_000_000 || long.KV.Format != profiles.Q8 || long.Draft.Kind != profiles.DFlash2 || !long.Experimental {
+		t.Errorf("long is not the issue's: %+v", long)
+	}
+}
+
+// Every bad fixture carries "# want: MESSAGE" on its bad line.
+func TestBadProfileIsRefusedAtItsLine(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.toml")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d fixtures, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".toml"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line, want := 0, ""
+			for i, text := range strings.Split(string(data), "\n") {
+				if _, message, ok := strings.Cut(text, "# want: "); ok {
+					line, want = i+1, message
+				}
+			}
+			_, err = profiles.Parse(file, data)
+			var fault *strict.Error
+			if !errors.As(err, &fault) {
+				t.Fatalf("accepted, or not a strict.Error: %v", err)
+			}
+			if fault.File != file || fault.Line != line || !strings.Contains(fault.Why, want) {
+				t.Errorf("got %s:%d %q\nwant line %d with %q", fault.File, fault.Line, fault.Why, line, want)
+			}
+		})
+	}
+}
