@@ -128,12 +128,16 @@ func parseRate(text string) (bytesPerSec int64, ok bool) {
 // choiceArgs writes a request back as flags, for commands that are printed.
 func choiceArgs(c *cli.Context) []string { return slices.Concat(givenFlags(c)...) }
 
-// givenFlags are the flags that say what is meant, as they were given, each with its value.
+// givenFlags are the flags that say what is meant, each with its value.
 func givenFlags(c *cli.Context) [][]string {
 	var given [][]string
 	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "memory", "disk-cache", "normalize-file"} {
 		if c.IsSet(name) {
-			given = append(given, []string{"--" + name, c.String(name)})
+			value := c.String(name)
+			if name == "home" || name == "model-dir" || name == "normalize-file" {
+				value = spelledOut(value)
+			}
+			given = append(given, []string{"--" + name, value})
 		}
 	}
 	for _, name := range []string{"port", "monitor-port"} {
@@ -159,10 +163,24 @@ func givenFlags(c *cli.Context) [][]string {
 	return given
 }
 
-// homeArgs is --home as it was given, for commands that are printed.
+// printed is a command on this home, for a sentence.
+func (s *session) printed(c *cli.Context, words ...string) string {
+	return shellWords(s.argv(append(words, homeArgs(c)...)...))
+}
+
+// homeArgs is --home, where it was given, for commands that are printed.
 func homeArgs(c *cli.Context) []string {
 	if c.IsSet("home") {
-		return []string{"--home", c.String("home")}
+		return []string{"--home", spelledOut(c.String("home"))}
 	}
 	return nil
+}
+
+// spelledOut is a path for a command that is printed, which may be typed in another folder.
+func spelledOut(path string) string {
+	whole, err := filepath.Abs(path)
+	if err != nil || path == "" || strings.HasPrefix(path, "~") {
+		return path
+	}
+	return whole
 }

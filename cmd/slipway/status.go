@@ -87,7 +87,7 @@ func (s *session) fillStatus(c *cli.Context, home *apply.Home, a *statusAnswer) 
 	case err == nil:
 		a.SetUp, a.Model, a.Profile = true, set.Decisions.Model.ID, set.Decisions.Profile.Name
 	case errors.As(err, new(*apply.SettingsError)):
-		a.Damage = append(a.Damage, sentence(err.Error())+" slipway setup writes it again and sets this one aside.")
+		a.Damage = append(a.Damage, sentence(err.Error())+" "+s.printed(c, "setup")+" writes it again and sets this one aside.")
 	case !errors.Is(err, fs.ErrNotExist):
 		return 0, err
 	}
@@ -110,12 +110,12 @@ func (s *session) fillStatus(c *cli.Context, home *apply.Home, a *statusAnswer) 
 		}
 	}
 	if status.Damage != nil {
-		a.Damage = append(a.Damage, sentence(status.Damage.Error())+" The next slipway up or down sets it aside.")
+		a.Damage = append(a.Damage, sentence(status.Damage.Error())+" The next "+s.printed(c, "up")+" sets it aside.")
 	}
 	a.OpenPlan, err = apply.OpenDigest(home)
 	switch {
 	case errors.As(err, new(*apply.JournalError)):
-		a.Damage = append(a.Damage, sentence(err.Error())+" Setting it aside loses nothing: slipway setup --set-aside-journal.")
+		a.Damage = append(a.Damage, sentence(err.Error())+" Setting it aside loses nothing: "+s.printed(c, "setup", "--set-aside-journal")+".")
 	case err != nil:
 		return 0, err
 	}

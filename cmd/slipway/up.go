@@ -245,7 +245,12 @@ func logsVerb(s *session) *cli.Command {
 			if lines == nil {
 				lines = []string{}
 			}
-			return s.result(exitOK, logsAnswer{plan.ServerLog, lines}, words(lines...))
+			return s.result(exitOK, logsAnswer{plan.ServerLog, lines}, func(w io.Writer) {
+				words(lines...)(w)
+				if len(lines) == 0 {
+					fmt.Fprintln(s.errOut, "No server has written a log here yet; start one: "+s.printed(c, "up"))
+				}
+			})
 		},
 	}
 }

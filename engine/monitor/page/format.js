@@ -3,6 +3,8 @@ const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 export const count = (n) => grouped.format(n);
 
+export const tokens = (n) => `${count(n)} ${n === 1 ? "token" : "tokens"}`;
+
 export function duration(ms) {
   if (ms === null || ms === undefined) return "—";
   if (ms < 1000) return `${Math.round(ms)} ms`;

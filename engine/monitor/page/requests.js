@@ -1,6 +1,6 @@
 // Requests: those under way as cards, those that have ended as lines of a table.
 import { by, element, facts, keyed, text } from "./dom.js";
-import { clock, count, duration, prompt, rate, short } from "./format.js";
+import { clock, count, duration, prompt, rate, short, tokens } from "./format.js";
 
 const phases = [["tokenize", "Tokenize"], ["queue", "Queue"], ["prefill", "Prefill"], ["decode", "Decode"]];
 const ended = new Set(["done", "cancelled", "failed"]);
@@ -59,15 +59,15 @@ function describe(r) {
     case "tokenize":
       return "The text is cut into tokens.";
     case "queue":
-      return `Waits for its turn with ${count(r.prefill.of_tokens)} tokens.`;
+      return `Waits for its turn with ${tokens(r.prefill.of_tokens)}.`;
     case "prefill": {
-      const words = [`Prefill ${count(r.prefill.done_tokens)} of ${count(r.prefill.of_tokens)} tokens`];
+      const words = [`Prefill ${count(r.prefill.done_tokens)} of ${tokens(r.prefill.of_tokens)}`];
       if (r.prefill_tokens_per_s !== null) words.push(`${rate(r.prefill_tokens_per_s)} so far (provisional)`);
       if (r.prefill_left_ms !== null) words.push(`about ${duration(r.prefill_left_ms)} left`);
       return words.join(" · ");
     }
     default: {
-      const words = [`Decode ${count(r.completion_tokens)} of at most ${count(r.max_tokens)} tokens`];
+      const words = [`Decode ${count(r.completion_tokens)} of at most ${tokens(r.max_tokens)}`];
       if (r.decode_tokens_per_s !== null) words.push(`${rate(r.decode_tokens_per_s)} so far (provisional)`);
       words.push(`first token after ${duration(r.first_token_ms)}`);
       return words.join(" · ");
@@ -106,7 +106,7 @@ function updateRow(row, r) {
   sum.replaceChildren(prompt(r) + (whole > r.prompt_tokens ? `, of ${count(whole)}` : ""));
   text(prefill, r.prefill_tokens_per_s === null ? duration(r.prefill_ms) : `${duration(r.prefill_ms)}, ${rate(r.prefill_tokens_per_s)}`);
   text(first, duration(r.first_token_ms));
-  text(reply, `${count(r.completion_tokens)} tokens` + (r.phase === "done" ? `, ${r.finish_reason}` : ""));
+  text(reply, tokens(r.completion_tokens) + (r.phase === "done" ? `, ${r.finish_reason}` : ""));
   text(decode, rate(r.decode_tokens_per_s));
   text(draft, r.draft ? `${count(r.draft.accepted)} of ${count(r.draft.drafted)}` : "no draft");
   text(policy, r.prefill_policy);
