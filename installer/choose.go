@@ -134,7 +134,7 @@ func lockOf(m manifests.Manifest, k known) (manifests.Lock, bool) {
 }
 
 func (c *choice) size(host profiles.Machine, device string, capabilities profiles.Capabilities, budgetBytes int64) {
-	capabilities = on(device, capabilities)
+	capabilities = capabilities.On(device)
 	c.sized = plan.Profile{Name: c.profile.ID, PrefillPolicy: c.profile.Prefill.Policy, Parallel: sequences, Device: device}
 	c.input = profiles.Input{Model: c.manifest.Candidate(), Profile: c.profile, Machine: host, Sequences: sequences, Capabilities: &capabilities, UserBudgetBytes: budgetBytes}
 	result, err := profiles.SizeUpTo(c.input)

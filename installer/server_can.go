@@ -17,16 +17,16 @@ import (
 // Capabilities is what the server of this version is taken to honour before it is built and can say so itself. A test
 // holds it against the real server's probe.
 func Capabilities() profiles.Capabilities {
-	c := profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
-	if runtime.GOOS == "darwin" && runtime.GOARCH == "arm64" {
-		c.KVFormats, c.Devices = append(c.KVFormats, "f16"), append(c.Devices, "metal")
-	}
-	return c
+	return capabilitiesOn(runtime.GOOS, runtime.GOARCH)
 }
 
-// on leaves the formats of attention memory that a device keeps: the CPU f32, Metal what is narrower.
-func on(device string, c profiles.Capabilities) profiles.Capabilities {
-	c.KVFormats = slices.DeleteFunc(slices.Clone(c.KVFormats), func(f string) bool { return (f == string(profiles.F32)) != (device == "cpu") })
+func capabilitiesOn(system, processor string) profiles.Capabilities {
+	c := profiles.Capabilities{KVFormats: []string{"f32"}, KVFormatsOf: map[string][]string{"cpu": {"f32"}},
+		PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
+	if system == "darwin" && processor == "arm64" {
+		c.KVFormats, c.Devices = append(c.KVFormats, "f16", "q8"), append(c.Devices, "metal")
+		c.KVFormatsOf["metal"] = []string{"f16", "q8"}
+	}
 	return c
 }
 
@@ -45,7 +45,7 @@ func serverCan(ctx context.Context, k known, engineID string) machine.Fact[profi
 		assumed.How = "assumed of this version: " + err.Error()
 		return assumed
 	}
-	return machine.Fact[profiles.Capabilities]{Value: profiles.Capabilities(probe.Capabilities), Known: true, Certain: true, How: "slipway-server probe"}
+	return machine.Fact[profiles.Capabilities]{Value: probe.Capabilities, Known: true, Certain: true, How: "slipway-server probe"}
 }
 
 // decided is what was chosen for a server, and the plan that follows from it.
@@ -75,7 +75,7 @@ func honours(can profiles.Capabilities, p plan.Profile) bool {
 	for _, need := range []struct {
 		what string
 		has  []string
-	}{{p.KVFormat, can.KVFormats}, {p.PrefillPolicy, can.PrefillPolicies}, {p.Draft, can.Drafts}, {p.Device, can.Devices}} {
+	}{{p.KVFormat, can.On(p.Device).KVFormats}, {p.PrefillPolicy, can.PrefillPolicies}, {p.Draft, can.Drafts}, {p.Device, can.Devices}} {
 		if need.what != "" && !slices.Contains(need.has, need.what) {
 			return false
 		}

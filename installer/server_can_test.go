@@ -2,6 +2,7 @@ package installer
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"slipway/installer/machine"
@@ -16,7 +17,7 @@ func TestPlanBegunByAssumptionGoesOnOnceTheServerSpeaks(t *testing.T) {
 	more := Capabilities()
 	more.KVFormats = append(more.KVFormats, "q8")
 	other := Capabilities()
-	other.KVFormats = []string{"q8"}
+	other.KVFormats, other.KVFormatsOf = []string{"q8"}, nil
 	was := "by " + Capabilities().KVFormats[len(Capabilities().KVFormats)-1]
 	decide := func(can machine.Fact[profiles.Capabilities]) (decided, error) {
 		best := can.Value.KVFormats[len(can.Value.KVFormats)-1]
@@ -44,20 +45,52 @@ func TestPlanBegunByAssumptionGoesOnOnceTheServerSpeaks(t *testing.T) {
 }
 
 func TestFormatOfAnotherDeviceThatIsPlannedWith(t *testing.T) {
-	c := profiles.Capabilities{KVFormats: []string{"f32", "f16", "q8"}}
-	if got := on("cpu", c).KVFormats; !slices.Equal(got, []string{"f32"}) {
-		t.Errorf("on the CPU: %v", got)
-	}
-	if got := on("metal", c).KVFormats; !slices.Equal(got, []string{"f16", "q8"}) {
-		t.Errorf("on Metal: %v", got)
-	}
+	mac := capabilitiesOn("darwin", "arm64")
 	host := profiles.Machine{RAMBytes: 36 << 30, CapBytes: 27 << 30, Mac: true}
 	pocket, _ := manifests.ByID("pocket")
-	for _, device := range []string{"cpu", "metal"} {
-		d := choice{manifest: pocket, profile: profiles.All()[0]}
-		d.size(host, device, profiles.Capabilities{KVFormats: []string{"f32", "f16"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu", "metal"}}, 0)
-		if want := map[string]string{"cpu": "f32", "metal": "f16"}[device]; d.sized.KVFormat != want || d.notFit != "" {
-			t.Errorf("on %s keys and values are planned in %q, wanted %s: %s", device, d.sized.KVFormat, want, d.notFit)
+	for _, row := range []struct{ device, profile, want string }{{"cpu", "exact", "f32"}, {"metal", "exact", "f16"}, {"cpu", "balanced", "f32"}, {"metal", "balanced", "q8"}} {
+		d := choice{manifest: pocket}
+		d.profile, _ = profiles.ByID(row.profile)
+		d.size(host, row.device, mac, 0)
+		if d.sized.KVFormat != row.want || d.notFit != "" || !honours(mac, d.sized) {
+			t.Errorf("%s on %s: keys and values are planned in %q, wanted %s: %s", row.profile, row.device, d.sized.KVFormat, row.want, d.notFit)
 		}
+	}
+	if honours(mac, plan.Profile{KVFormat: "q8", Device: "cpu"}) {
+		t.Error("8 bit on the CPU is taken for possible")
+	}
+}
+
+// A Mac that wants the smaller cache gets 8 bit, with the window that its bytes allow, in the plan, in its sentence and in what the
+// server is started with.
+func TestPlanOnAMacThatForgets8Bit(t *testing.T) {
+	can := capabilitiesOn("darwin", "arm64")
+	host := profiles.Machine{RAMBytes: 36 << 30, CapBytes: 27 << 30, Mac: true}
+	model, _ := manifests.ByID("qwen3.8-27b-mtplx-bare-speed")
+	sized := map[string]choice{}
+	for _, id := range []string{"exact", "balanced"} {
+		c := choice{manifest: model}
+		c.profile, _ = profiles.ByID(id)
+		c.size(host, "metal", can, 0)
+		if c.notFit != "" {
+			t.Fatal(c.notFit)
+		}
+		sized[id] = c
+	}
+	// 27 GiB less weights, live state, four points and scratch, over 65,536 and 34,816 bytes a token, in steps of 4,096.
+	rest := int64(27)<<30 - sized["exact"].result.Costs.ProjectedBytes(profiles.Load{Sequences: 1, RestorePoints: 4})
+	for id, bytes := range map[string]int64{"exact": 65536, "balanced": 34816} {
+		c := sized[id]
+		if want := int(rest / bytes / 4096 * 4096); c.sized.WindowTokens != want || c.result.Costs.KVBytesPerToken != bytes {
+			t.Errorf("%s: a window of %d at %d bytes a token, wanted %d", id, c.sized.WindowTokens, c.result.Costs.KVBytesPerToken, want)
+		}
+	}
+	c := sized["balanced"].sized
+	if c.KVFormat != "q8" || c.Draft != "none" || !strings.Contains(c.Sentence, "no draft because this server has no mtp") {
+		t.Errorf("%+v", c)
+	}
+	p := plan.Make(plan.Decisions{Profile: c, Request: plan.Request{Launch: true}})
+	if !slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return strings.Contains(a.Sentence, "KV q8") }) {
+		t.Errorf("the plan does not say it: %+v", p.Actions)
 	}
 }

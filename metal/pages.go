@@ -22,8 +22,12 @@ type kv struct {
 	keys, values []*mtl.Buffer
 }
 
-// KVFormats names the formats of attention memory that KV makes, the exact one first.
-func (d *Device) KVFormats() []string { return []string{"f16", "q8"} }
+// KVFormats names the formats of attention memory that KV makes, indexed by device.KVFormat.
+func KVFormats() []string { return []string{"f16", "q8"} }
+
+func (d *Device) KVFormats() []string { return KVFormats() }
+
+func (d *Device) KVBytes(g device.KVGeometry) int64 { return (&kv{g: g}).Bytes() }
 
 func (d *Device) KV(g device.KVGeometry) (device.KV, error) {
 	if g.HeadDim < 1 || g.HeadDim > maxHeadDim {

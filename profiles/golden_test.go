@@ -66,7 +66,7 @@ func TestGoldenProposals(t *testing.T) {
 	for _, m := range manifests.All() {
 		models = append(models, m.Candidate())
 	}
-	metal := &profiles.Capabilities{KVFormats: []string{"f16", "q8"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"metal", "cpu"}}
+	metal := &profiles.Capabilities{KVFormats: []string{"f32", "f16", "q8"}, KVFormatsOf: map[string][]string{"cpu": {"f32"}, "metal": {"f16", "q8"}}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"metal", "cpu"}}
 	cpu := &profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
 	var out strings.Builder
 	propose := func(name string, m profiles.Machine, c *profiles.Capabilities) {

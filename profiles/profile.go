@@ -83,14 +83,23 @@ type Profile struct {
 
 // Capabilities is what a server's probe says that it can honour.
 type Capabilities struct {
-	KVFormats       []string `json:"kv_formats"`
-	PrefillPolicies []string `json:"prefill_policies"`
-	Drafts          []string `json:"drafts"`
-	Devices         []string `json:"devices"`
+	KVFormats       []string            `json:"kv_formats"`              // of all devices
+	KVFormatsOf     map[string][]string `json:"kv_formats_of,omitempty"` // by device; one that is missing has all of them
+	PrefillPolicies []string            `json:"prefill_policies"`
+	Drafts          []string            `json:"drafts"`
+	Devices         []string            `json:"devices"`
+}
+
+// On leaves the KV formats that a device keeps.
+func (c Capabilities) On(device string) Capabilities {
+	if formats, ok := c.KVFormatsOf[device]; ok {
+		c.KVFormats = formats
+	}
+	return c
 }
 
 // Unhonoured lists, in sentences, what of the profile a server cannot do; an empty list means that it may be offered.
-// A KV format wider than the wanted one honours it.
+// A KV format wider than the wanted one honours it, and so does the lack of a draft, which costs speed and changes no answer.
 func (p Profile) Unhonoured(c Capabilities) []string {
 	var missing []string
 	if _, ok := p.formatOn(p.KV.Format, &c); !ok {
@@ -98,9 +107,6 @@ func (p Profile) Unhonoured(c Capabilities) []string {
 	}
 	if !slices.Contains(c.PrefillPolicies, p.Prefill.Policy) {
 		missing = append(missing, fmt.Sprintf("profile %s wants prefill policy %s; this server has %s", p.ID, p.Prefill.Policy, list(c.PrefillPolicies)))
-	}
-	if p.Draft.Kind != NoDraft && !slices.Contains(c.Drafts, string(p.Draft.Kind)) {
-		missing = append(missing, fmt.Sprintf("profile %s wants draft %s; this server has %s", p.ID, p.Draft.Kind, list(c.Drafts)))
 	}
 	return missing
 }

@@ -17,11 +17,18 @@ func TestProfilesOfferedAreThoseTheServerCanHonour(t *testing.T) {
 	if missing := profile(t, "exact").Unhonoured(cpu); len(missing) != 0 {
 		t.Errorf("exact on the CPU: %q", missing)
 	}
-	if missing := profile(t, "balanced").Unhonoured(cpu); len(missing) != 1 || !strings.Contains(missing[0], "draft mtp") {
+	if missing := profile(t, "balanced").Unhonoured(cpu); len(missing) != 0 {
 		t.Errorf("balanced on the CPU: %q", missing)
 	}
-	if missing := profile(t, "long").Unhonoured(cpu); len(missing) != 2 {
+	if missing := profile(t, "long").Unhonoured(cpu); len(missing) != 1 || !strings.Contains(missing[0], "sink_window") {
 		t.Errorf("long on the CPU: %q", missing)
+	}
+	// A draft that the server has not is given up, and said: what it does not propose is neither loaded nor counted.
+	undrafted, err := profiles.Size(profiles.Input{Model: model(t, bareSpeed), Profile: profile(t, "balanced"), Machine: machines[3].m,
+		Capabilities: &profiles.Capabilities{KVFormats: []string{"f16", "q8"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"metal"}}})
+	if err != nil || undrafted.Draft.Kind != profiles.NoDraft || undrafted.Costs.MTPBytes != 0 || undrafted.Costs.MTPKVBytesPerToken != 0 ||
+		!slices.Contains(undrafted.GaveUp, "no draft because this server has no mtp (which costs speed alone)") {
+		t.Errorf("balanced without drafts: %+v, %v", undrafted, err)
 	}
 	r, err := profiles.Size(profiles.Input{Model: model(t, "pocket"), Profile: profile(t, "exact"), Machine: profiles.Machine{RAMBytes: 8 * gib}, Capabilities: &cpu})
 	if err != nil || r.KVFormat != profiles.F32 || len(r.Notes) != 1 {

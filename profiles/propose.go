@@ -36,8 +36,13 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 	if err != nil {
 		return Proposal{}, err
 	}
-	size := func(machine Machine, model Candidate) (Result, error) {
-		return SizeUpTo(Input{Model: model, Profile: profile, Machine: machine, Capabilities: capabilities, Sequences: sequences, UserBudgetBytes: userBudgetBytes})
+	size := func(device string, machine Machine, model Candidate) (Result, error) {
+		in := Input{Model: model, Profile: profile, Machine: machine, Sequences: sequences, UserBudgetBytes: userBudgetBytes}
+		if capabilities != nil {
+			on := capabilities.On(device)
+			in.Capabilities = &on
+		}
+		return SizeUpTo(in)
 	}
 	onCPU := func(reasons ...string) (Proposal, error) {
 		machine.CapBytes = 0 // Metal's limit does not bind the CPU
@@ -45,7 +50,7 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 			if !model.Embedded {
 				continue
 			}
-			r, err := size(machine, model)
+			r, err := size("cpu", machine, model)
 			return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: "cpu", Result: r, Reasons: append(reasons, r.Sentence, reason)}, err
 		}
 		return Proposal{}, errors.New("no embedded model is at hand for the CPU")
@@ -65,7 +70,7 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 		if model.Embedded {
 			continue
 		}
-		r, err := size(machine, model)
+		r, err := size("metal", machine, model)
 		var noFit *NoFitError
 		switch {
 		case errors.As(err, &noFit):

@@ -3,6 +3,7 @@ package profiles
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -190,7 +191,7 @@ func (in Input) check() error {
 	return nil
 }
 
-// draft is the profile's draft where the model has one; the sentence says why not.
+// draft is the profile's draft where model and server have one; the sentence says why not.
 func (in Input) draft() (DraftChoice, string) {
 	want := in.Profile.Draft
 	switch {
@@ -198,6 +199,8 @@ func (in Input) draft() (DraftChoice, string) {
 		return DraftChoice{Kind: NoDraft}, "no draft because these weights carry no MTP head"
 	case want.Kind == DFlash2 && in.Model.DFlash2 == nil:
 		return DraftChoice{Kind: NoDraft}, "no draft because no DFlash2 draft goes with this model"
+	case want.Kind != NoDraft && in.Capabilities != nil && !slices.Contains(in.Capabilities.Drafts, string(want.Kind)):
+		return DraftChoice{Kind: NoDraft}, fmt.Sprintf("no draft because this server has no %s (which costs speed alone)", want.Kind)
 	}
 	return want, ""
 }

@@ -59,12 +59,8 @@ func cacheBudget(n *model.Network, bytes int64, extraPages int) memory.Budget {
 	return memory.Budget{OwnBytes: bytes - int64(extraPages)*n.PageBytes(), Pages: extraPages, TotalBytes: bytes, PageBytes: n.PageBytes()}
 }
 
-// extraPages is how many pages half of the memory for restore points holds.
-func extraPages(config *model.Config, name string, bytes int64) int {
-	elements := int64(config.KVHeads) * int64(config.HeadDim) * device.PageTokens
-	layers := int64(config.AttentionLayers() + config.MTPLayers)
-	return int(bytes / 2 / (2 * kvBytes[kvFormats[name]] * elements * layers))
-}
+// extraPages is how many pages of so many bytes half of the memory for restore points holds.
+func extraPages(pageBytes, bytes int64) int { return int(bytes / 2 / pageBytes) }
 
 // worthReading is how many tokens a file must save. Reading one takes as long as computing about as many: the 27B's state of 150 MiB is
 // 50 ms at 3 GB/s, a token of its prefill some 5 ms.
@@ -119,12 +115,6 @@ func (l *loaded) importPoint(tokens int, state []byte, draft disk.Draft, near ke
 	return point{p}, nil
 }
 
-// kvFormats are the formats of attention memory, by device.
-var kvFormats = map[string]string{"cpu": "f32", "metal": "f16"}
-
-// kvBytes is the size of an element of attention memory, by format.
-var kvBytes = map[string]int64{"f32": 4, "f16": 2}
-
 // keyOf says what states are computed under. Without a given revision the weights are known by their files: names, sizes and
 // times of change, with the configuration's text.
 func (l *loaded) keyOf(s settings) (memory.Key, error) {
@@ -153,7 +143,7 @@ func (l *loaded) keyOf(s settings) (memory.Key, error) {
 		return memory.Key{}, err
 	}
 	return memory.Key{
-		Model: config.ModelType, Revision: revision, Quantization: string(config.Quantization), KVFormat: kvFormats[l.device.Name()],
+		Model: config.ModelType, Revision: revision, Quantization: string(config.Quantization), KVFormat: l.device.KVFormats()[l.kv],
 		Policy: memory.Policy{Name: "exact"}, Device: l.device.Name(), Numerics: l.device.Numerics(),
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"slipway/engine/api"
+	"slipway/engine/device"
 	"slipway/engine/memory"
 	"slipway/engine/memory/disk"
 	"slipway/engine/memory/keep"
@@ -25,6 +26,7 @@ type loaded struct {
 	text       *text.Model
 	defaults   sample.Params
 
+	kv         device.KVFormat
 	key        memory.Key   // what states are computed under
 	extraPages int          // of the network's pool, for restore points
 	keeper     *keep.Keeper // nil: nothing is kept between requests
@@ -68,9 +70,12 @@ func load(s settings, log *slog.Logger) (l *loaded, err error) {
 	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings()); err != nil {
 		return l, err
 	}
-	options := model.Options{WindowTokens: s.window, MaxSequences: s.parallel}
+	if l.kv = l.takeKV(s.kv); l.kv == device.KVQ8 && config.HeadDim%device.KVGroup != 0 {
+		return l, usage("--kv %s: this model's attention heads have %d dimensions, and 8 bit takes multiples of %d; leave --kv out", s.kv, config.HeadDim, device.KVGroup)
+	}
+	options := model.Options{WindowTokens: s.window, MaxSequences: s.parallel, KVFormat: l.kv}
 	if s.cacheMemory > 0 {
-		l.extraPages = extraPages(config, l.device.Name(), s.cacheMemory)
+		l.extraPages = extraPages(model.PageBytes(l.device, config, l.kv), s.cacheMemory)
 		options.ExtraPages, options.TapeTokens = l.extraPages, tapeTokens
 	}
 	n, err := l.loadWeights(options)
@@ -108,6 +113,7 @@ func (l *loaded) reload(s settings, options model.Options) (n *model.Network, er
 	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings()); err != nil {
 		return nil, err
 	}
+	l.kv = l.takeKV(s.kv)
 	key, err := l.keyOf(s)
 	if err != nil {
 		return nil, err

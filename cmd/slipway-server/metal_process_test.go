@@ -56,7 +56,8 @@ func TestProbeThatHidesTheGPU(t *testing.T) {
 	if p.GPU == nil || p.GPU.AppleFamily != 9 || !p.GPU.UnifiedMemory || p.GPU.WorkingSetBytes != 16<<30 || *p.RecommendedMaxWorkingSet != 16<<30 || *p.MaxBufferLength != 8<<30 {
 		t.Errorf("%s", out)
 	}
-	if !slices.Equal(p.Devices, []string{"cpu", "metal"}) || !slices.Equal(p.Capabilities.KVFormats, []string{"f32", "f16"}) || p.Capabilities.KVFormatOf["metal"] != "f16" {
+	if !slices.Equal(p.Devices, []string{"cpu", "metal"}) || !slices.Equal(p.Capabilities.KVFormats, []string{"f32", "f16", "q8"}) ||
+		!slices.Equal(p.Capabilities.KVFormatsOf["metal"], []string{"f16", "q8"}) || !slices.Equal(p.Capabilities.KVFormatsOf["cpu"], []string{"f32"}) {
 		t.Errorf("%s", out)
 	}
 }

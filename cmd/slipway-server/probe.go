@@ -49,11 +49,11 @@ func gpuOf(f mtl.Facts) *gpu {
 }
 
 type capabilities struct {
-	KVFormats       []string          `json:"kv_formats"`
-	KVFormatOf      map[string]string `json:"kv_format_of"` // by device: each has one
-	PrefillPolicies []string          `json:"prefill_policies"`
-	Drafts          []string          `json:"drafts"`
-	Devices         []string          `json:"devices"`
+	KVFormats       []string            `json:"kv_formats"`    // of all devices
+	KVFormatsOf     map[string][]string `json:"kv_formats_of"` // by device, the exact one first
+	PrefillPolicies []string            `json:"prefill_policies"`
+	Drafts          []string            `json:"drafts"`
+	Devices         []string            `json:"devices"`
 }
 
 func probeVerb(out io.Writer) *cli.Command {
@@ -78,10 +78,10 @@ func probeMachine() probe {
 			p.Device = "metal"
 		}
 	}
-	p.Capabilities = capabilities{KVFormatOf: map[string]string{}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: p.Devices}
+	p.Capabilities = capabilities{KVFormatsOf: map[string][]string{}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: p.Devices}
 	for _, device := range p.Devices {
-		p.Capabilities.KVFormats = append(p.Capabilities.KVFormats, kvFormats[device])
-		p.Capabilities.KVFormatOf[device] = kvFormats[device]
+		p.Capabilities.KVFormats = append(p.Capabilities.KVFormats, kvFormats[device]...)
+		p.Capabilities.KVFormatsOf[device] = kvFormats[device]
 	}
 	return p
 }

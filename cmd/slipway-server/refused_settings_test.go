@@ -50,6 +50,9 @@ func TestSettingThatCannotBeHonouredIsTaken(t *testing.T) {
 		{"no such model", []string{"serve", "--model", filepath.Join(dir, "nowhere")}, "no such folder"},
 		{"metal where there is none", serve("--device", "metal"), "Metal is part of macOS"},
 		{"unknown device", serve("--device", "tpu"), "auto, cpu and metal"},
+		{"q8 on the CPU", serve("--device", "cpu", "--kv", "q8"), "--kv q8: the CPU keeps keys and values in f32 and would save nothing"},
+		{"f16 by itself on the CPU", serve("--kv", "f16"), "leave --kv out, or answer on a GPU with --device metal"},
+		{"unknown format", serve("--kv", "q4"), "--kv q4: there are f16, q8 on metal and f32 on cpu"},
 		{"port too high", serve("--port", "70000"), "[0, 65535]"},
 		{"port is a word", serve("--port", "http"), "port"},
 		{"window beyond the model's", serve("--window", "40000"), "the model's own window is 32768"},
@@ -204,7 +207,11 @@ func TestProbeOffersWhatServeRefuses(t *testing.T) {
 			t.Errorf("%s is missing", member)
 		}
 	}
+	formats := p["capabilities"].(map[string]any)["kv_formats_of"].(map[string]any)
 	for _, device := range p["devices"].([]any) {
 		serving(t, "--device", device.(string))
+		for _, format := range formats[device.(string)].([]any) {
+			serving(t, "--device", device.(string), "--kv", format.(string))
+		}
 	}
 }

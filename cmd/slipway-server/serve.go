@@ -94,7 +94,7 @@ func serveModel(s settings, errOut io.Writer) error {
 	go func() { ran <- engine.Run(ctx) }()
 	go watchMemory(ctx, engine, log)
 	door.open(api.New(options))
-	log.Info("loaded", "model", s.modelID, "device", loaded.device.Name(), "numerics", loaded.device.Numerics(), "window_tokens", engine.WindowTokens(), "parallel", s.parallel,
+	log.Info("loaded", "model", s.modelID, "device", loaded.device.Name(), "numerics", loaded.device.Numerics(), "kv", loaded.key.KVFormat, "window_tokens", engine.WindowTokens(), "parallel", s.parallel,
 		"took", time.Since(started).Round(time.Millisecond))
 	for _, note := range loaded.notes {
 		log.Warn(note)

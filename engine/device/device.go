@@ -20,6 +20,11 @@ type Device interface {
 	Buffer(rows, cols int) (Buffer, error)
 	// KV makes a pool of pages of attention keys and values.
 	KV(g KVGeometry) (KV, error)
+	// KVBytes is the memory that a pool of g would hold with every page touched; it makes none.
+	KVBytes(g KVGeometry) int64
+	// KVFormats names the formats that are worth choosing here, indexed by KVFormat: the device's own first, then those that trade
+	// precision for memory.
+	KVFormats() []string
 	// State makes a zeroed recurrent state of one sequence.
 	State(g StateGeometry) (State, error)
 	// NewPass makes a reusable recorder.

@@ -11,12 +11,13 @@ import (
 
 // Options bounds a network's memory.
 type Options struct {
-	WindowTokens int   // longest sequence; 0 means the model's own limit
-	MaxSequences int   // open at a time; 0 means 2
-	ChunkTokens  int   // preferred rows of a prefill pass; 0 means 512
-	ExtraPages   int   // pages beyond what the sequences need, for restore points
-	TapeTokens   int   // latest decoded tokens that a sequence can take back, where the device keeps tapes; 0 means none
-	TapLayers    []int // layers whose output rows are kept, for Tap
+	WindowTokens int             // longest sequence; 0 means the model's own limit
+	MaxSequences int             // open at a time; 0 means 2
+	ChunkTokens  int             // preferred rows of a prefill pass; 0 means 512
+	ExtraPages   int             // pages beyond what the sequences need, for restore points
+	KVFormat     device.KVFormat // of keys and values; the MTP head keeps its own in the device's format
+	TapeTokens   int             // latest decoded tokens that a sequence can take back, where the device keeps tapes; 0 means none
+	TapLayers    []int           // layers whose output rows are kept, for Tap
 }
 
 // Network is a loaded model. Its methods may be called from several goroutines; passes run one after another.
@@ -145,12 +146,12 @@ func (n *Network) allocate() error {
 	n.stateGeometry = device.StateGeometry{Layers: c.Layers - c.AttentionLayers(), KeyHeads: c.KeyHeads, ValueHeads: c.ValueHeads,
 		KeyDim: c.KeyDim, ValueDim: c.ValueDim, ConvChannels: c.ConvChannels(), ConvTaps: c.ConvTaps}
 	var err error
-	if n.kv, err = n.dev.KV(device.KVGeometry{Layers: c.AttentionLayers(), Heads: c.KVHeads, HeadDim: c.HeadDim, Pages: pages}); err != nil {
+	if n.kv, err = n.dev.KV(c.trunkKV(pages, n.opt.KVFormat)); err != nil {
 		return err
 	}
 	if n.mtp != nil {
 		n.mtpPages = memory.NewPages(pages)
-		if n.mtp.kv, err = n.dev.KV(device.KVGeometry{Layers: 1, Heads: c.KVHeads, HeadDim: c.HeadDim, Pages: pages}); err != nil {
+		if n.mtp.kv, err = n.dev.KV(c.mtpKV(pages)); err != nil {
 			return err
 		}
 	}

@@ -69,6 +69,23 @@ func (n *Network) RowBytes() int64 {
 	return 4 * int64(n.config.Hidden)
 }
 
+// PageBytes is Network.PageBytes before there is a network: of a checkpoint of c, with its MTP head, on dev.
+func PageBytes(dev device.Device, c *Config, f device.KVFormat) int64 {
+	bytes := dev.KVBytes(c.trunkKV(1, f))
+	if c.MTPLayers > 0 {
+		bytes += dev.KVBytes(c.mtpKV(1))
+	}
+	return bytes
+}
+
+func (c *Config) trunkKV(pages int, f device.KVFormat) device.KVGeometry {
+	return device.KVGeometry{Layers: c.AttentionLayers(), Heads: c.KVHeads, HeadDim: c.HeadDim, Pages: pages, Format: f}
+}
+
+func (c *Config) mtpKV(pages int) device.KVGeometry {
+	return device.KVGeometry{Layers: 1, Heads: c.KVHeads, HeadDim: c.HeadDim, Pages: pages}
+}
+
 // PageBytes is the size of a page over all attention layers, the MTP head's page of the same number included.
 func (n *Network) PageBytes() int64 {
 	bytes := n.kv.Bytes() / int64(n.pages.Len())

@@ -93,8 +93,13 @@ func TestPrefillEmptiesTheTape(t *testing.T) {
 }
 
 func TestImportedPointGivesTheSameBits(t *testing.T) {
-	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 12})
-	other := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 1, ExtraPages: 4})
+	t.Run("native", func(t *testing.T) { testImport(t, device.KVNative) })
+	t.Run("q8", func(t *testing.T) { testImport(t, device.KVQ8) })
+}
+
+func testImport(t *testing.T, format device.KVFormat) {
+	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 12, KVFormat: format})
+	other := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 1, ExtraPages: 4, KVFormat: format})
 	prompt := longPrompt(t, 600)
 	whole := newSequence(t, n)
 	want := forward(t, whole, prompt, 512, LogitsAll, nil)

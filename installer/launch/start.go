@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"slipway/installer/process"
+	"slipway/profiles"
 )
 
 // CrashError: the server ended before it was ready.
@@ -216,7 +217,7 @@ func (s Settings) modelPath(homePath string) string {
 func arguments(s Settings, homePath, launchID string) []string {
 	args := []string{"serve",
 		"--model", s.modelPath(homePath),
-		"--device", s.Device, "--host", s.Host, "--port", strconv.Itoa(s.Port),
+		"--device", s.Device, "--kv", s.KVFormat, "--host", s.Host, "--port", strconv.Itoa(s.Port),
 		"--window", strconv.Itoa(s.WindowTokens), "--parallel", strconv.Itoa(s.Parallel),
 		"--launch-id", launchID, "--model-id", s.ModelID, "--revision", s.Revision, "--profile-name", s.Profile,
 		"--cache-memory", strconv.FormatInt(s.CacheMemoryBytes, 10),
@@ -253,16 +254,11 @@ func newLaunchID() string {
 
 // Probe is what `slipway-server probe` says.
 type Probe struct {
-	SchemaVersion            int    `json:"schema_version"`
-	Version                  string `json:"version"`
-	Device                   string `json:"device"`
-	RecommendedMaxWorkingSet *int64 `json:"recommended_max_working_set"`
-	Capabilities             struct {
-		KVFormats       []string `json:"kv_formats"`
-		PrefillPolicies []string `json:"prefill_policies"`
-		Drafts          []string `json:"drafts"`
-		Devices         []string `json:"devices"`
-	} `json:"capabilities"`
+	SchemaVersion            int                   `json:"schema_version"`
+	Version                  string                `json:"version"`
+	Device                   string                `json:"device"`
+	RecommendedMaxWorkingSet *int64                `json:"recommended_max_working_set"`
+	Capabilities             profiles.Capabilities `json:"capabilities"`
 }
 
 // AskProbe runs the server's probe, at most ten seconds.
@@ -291,11 +287,15 @@ func CheckProbe(ctx context.Context, program string, want Settings) error {
 		}
 		return &UnfitError{err.Error()}
 	}
+	device := want.Device
+	if device == "auto" {
+		device = "metal" // what it was planned for; on the CPU the server keeps a wider format
+	}
 	for _, c := range []struct {
 		what, wanted string
 		has          []string
 	}{
-		{"KV format", want.KVFormat, p.Capabilities.KVFormats},
+		{"KV format on " + device, want.KVFormat, p.Capabilities.On(device).KVFormats},
 		{"prefill policy", want.PrefillPolicy, p.Capabilities.PrefillPolicies},
 		{"draft", want.Draft, p.Capabilities.Drafts},
 		{"device", want.Device, p.Capabilities.Devices},

@@ -71,6 +71,13 @@ func (k *kv) Bytes() int64 {
 	return int64(k.g.Layers) * 2 * int64(k.g.Pages) * int64(k.pageFloats()) * 4
 }
 
+func (d *Device) KVBytes(g device.KVGeometry) int64 { return (&kv{g: g}).Bytes() }
+
+// KVFormats leaves KVQ8 out: the CPU makes it as the format's reference, and keeps it in f32.
+func KVFormats() []string { return []string{"f32"} }
+
+func (d *Device) KVFormats() []string { return KVFormats() }
+
 // state keeps all layers in one slice: S [layers, Hv, Dv, Dk], then tails [layers, taps-1, channels].
 type state struct {
 	g   device.StateGeometry

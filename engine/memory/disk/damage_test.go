@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,5 +82,34 @@ func TestDamagedPointsAreDroppedAndCountedWhenTheFolderIsOpened(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 		})
+	}
+}
+
+// A folder that was written with 16-bit keys and values and is opened for 8-bit ones is not torn: nothing of it serves, which is said
+// once, and nothing is counted as damage.
+func TestFolderOfAnotherKVFormatIsNotDamage(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "c"), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, s, someIDs(3, 2*testPage+5))
+	save(t, s, someIDs(4, testPage))
+	finish(s)
+	var log bytes.Buffer
+	opt := s.opt
+	wide := opt.Positions
+	opt.Positions = func(tokens int) int64 { return wide(tokens) / 2 }
+	opt.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s, err = Open(s.dir, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer finish(s)
+	if len(s.Found()) != 0 || s.Stats().Damaged != 0 || strings.Count(log.String(), "another size") != 1 || !strings.Contains(log.String(), "points=2") ||
+		!strings.Contains(log.String(), "KV in "+key.KVFormat) {
+		t.Errorf("%d points found, %d damaged: %s", len(s.Found()), s.Stats().Damaged, log.String())
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.dir, "p*", "*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -156,16 +157,26 @@ func (s *Store) scan() error {
 		return err
 	}
 	size := s.pageFileBytes()
+	foreign := map[name]bool{} // pages of another model or KV format: those of a folder have one size
 	for n, bytes := range pages {
-		if bytes == size {
+		switch {
+		case bytes == size:
 			s.have[n] = true
-		} else {
-			s.damage(s.path("pages", n), damaged("a page of %d bytes", bytes)) // of another model, or torn
+		case s.wholePage(n):
+			foreign[n] = true
+			os.Remove(s.path("pages", n))
+		default:
+			s.damage(s.path("pages", n), damaged("a page of %d bytes", bytes))
 		}
 	}
-	used := map[name]bool{}
+	used, dropped := map[name]bool{}, map[string]int{}
 	for n := range points {
 		f, names, err := s.readPoint(n)
+		if err != nil && slices.ContainsFunc(names, func(page name) bool { return foreign[page] }) {
+			dropped[fmt.Sprintf("%s with KV in %s", f.Key.Model, f.Key.KVFormat)]++
+			os.Remove(s.path("points", n))
+			continue
+		}
 		if err != nil {
 			s.damage(s.path("points", n), err)
 			continue
@@ -175,6 +186,9 @@ func (s *Store) scan() error {
 		}
 		s.files[n] = true
 		s.found = append(s.found, f)
+	}
+	for of, points := range dropped {
+		s.opt.Log.Warn("restore points on disk cannot serve this run and are dropped: their pages have another size", "of", of, "points", points)
 	}
 	for n := range s.have {
 		if !used[n] {
@@ -204,7 +218,19 @@ func (s *Store) list(sub string) (map[name]int64, error) {
 	return out, nil
 }
 
-// readPoint reads a point's file up to its ids. Its pages must be there.
+// wholePage tells whether a page's file is what was once written, of whatever size.
+func (s *Store) wholePage(n name) bool {
+	file, err := os.Open(s.path("pages", n))
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var header pageHeader
+	head, err := readHead(file, pageMagic, &header)
+	return err == nil && header.Chain == n.String() && wholeFile(file, head, header.Sections) == nil
+}
+
+// readPoint reads a point's file up to its ids. Its pages must be there; where one is missing, key and pages are given with the error.
 func (s *Store) readPoint(n name) (f Found, pages []name, err error) {
 	file, err := os.Open(s.path("points", n))
 	if err != nil {
@@ -221,7 +247,7 @@ func (s *Store) readPoint(n name) (f Found, pages []name, err error) {
 	}
 	for _, page := range pages {
 		if !s.have[page] {
-			return f, nil, damaged("a page is missing")
+			return Found{Key: header.Key}, pages, damaged("a page is missing")
 		}
 	}
 	cost := memory.Cost{Bytes: head}

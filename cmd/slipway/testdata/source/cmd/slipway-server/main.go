@@ -23,7 +23,7 @@ func main() {
 			os.Stdout.Write(said)
 			return
 		}
-		fmt.Println(`{"schema_version":1,"version":"double","os":"any","arch":"any","device":"cpu","devices":["cpu"],"recommended_max_working_set":null,"max_buffer_length":0,"capabilities":{"kv_formats":["f32"],"prefill_policies":["exact"],"drafts":["none"],"devices":["cpu"]}}`)
+		fmt.Println(`{"schema_version":1,"version":"double","os":"any","arch":"any","device":"cpu","devices":["cpu"],"recommended_max_working_set":null,"max_buffer_length":0,"capabilities":{"kv_formats":["f32"],"kv_formats_of":{"cpu":["f32"]},"prefill_policies":["exact"],"drafts":["none"],"devices":["cpu"]}}`)
 		return
 	}
 	if len(os.Args) == 5 && os.Args[1] == "cache" {
@@ -37,6 +37,7 @@ func main() {
 	f := flag.NewFlagSet("serve", flag.ExitOnError)
 	model := f.String("model", "", "")
 	f.String("device", "auto", "")
+	f.String("kv", "", "")
 	host := f.String("host", "127.0.0.1", "")
 	port := f.Int("port", 8008, "")
 	f.Int("window", 0, "")

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"slipway/engine/device"
+	"slipway/engine/device/cpu"
+	"slipway/engine/model"
+	"slipway/engine/weights"
+	"slipway/manifests"
+	"slipway/metal"
+	"slipway/profiles"
+)
+
+// The plan counts a token of context as the device keeps it: one page of every bundled model in every format.
+func TestKVThatTakesAnotherSizeThanThePlanCounts(t *testing.T) {
+	for _, m := range manifests.All() {
+		g := m.Geometry
+		for name, dev := range map[string]device.Device{"cpu": cpu.New(1), "metal": &metal.Device{}} {
+			for format, said := range dev.KVFormats() {
+				pool := device.KVGeometry{Layers: g.FullAttentionLayers, Heads: g.KVHeads, HeadDim: g.HeadDim, Pages: 1, Format: device.KVFormat(format)}
+				if got, want := dev.KVBytes(pool), device.PageTokens*g.KVBytesPerToken(profiles.KVFormat(said)); got != want {
+					t.Errorf("%s in %s on %s: a page of %d bytes, the plan counts %d", m.ID, said, name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// auto that had to go to the CPU keeps what the CPU has, and says so; what auto will be is held against the format before that.
+func TestFormatThatTheDeviceOfAutoDoesNotKeep(t *testing.T) {
+	o := opened{device: cpu.New(1)}
+	if got := o.takeKV("q8"); got != device.KVNative || len(o.notes) != 1 || !strings.Contains(o.notes[0], "in f32 and not in q8") {
+		t.Errorf("format %d, notes %q", got, o.notes)
+	}
+	if got := o.takeKV(""); got != device.KVNative || len(o.notes) != 1 {
+		t.Errorf("format %d, notes %q", got, o.notes)
+	}
+	o = opened{device: &metal.Device{}}
+	if got := o.takeKV("q8"); got != device.KVQ8 || o.notes != nil {
+		t.Errorf("format %d, notes %q", got, o.notes)
+	}
+	byItself := metalByItself
+	defer func() { metalByItself = byItself }()
+	metalByItself = true
+	if err := checkKV("auto", "f32"); err == nil || !strings.Contains(err.Error(), "or --device cpu for f32") {
+		t.Errorf("f32 where auto is Metal: %v", err)
+	}
+	for _, format := range []string{"", "f16", "q8"} {
+		if err := checkKV("auto", format); err != nil {
+			t.Errorf("%q where auto is Metal: %v", format, err)
+		}
+	}
+}
+
+// 8-bit keys and values from HTTP to the kernels: chosen, said, half the memory, kept on disk bit for bit, and never mixed with 16 bit.
+func TestServerOnMetalIn8Bit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	serve := func(kv string) *process {
+		t.Helper()
+		return begin(t, fakeCommand(t, "", "serve", "--model", pocketDir, "--port", "0", "--device", "metal", "--window", "1024", "--kv", kv,
+			"--cache-memory", strconv.Itoa(32<<20), "--cache-disk", dir))
+	}
+	end := func(p *process) {
+		t.Helper()
+		p.Process.Signal(syscall.SIGTERM)
+		if code := p.ended(t); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, p.said())
+		}
+	}
+	// Pages of 256 tokens: two layers, two heads of 64, keys and values; the MTP head has one more such layer, in 16 bit.
+	pageTokens := func(p *process, pageBytes int) {
+		t.Helper()
+		said := regexp.MustCompile(`restore points" points=\d+ tokens=(\d+)`).FindStringSubmatch(p.said())
+		if want := 16 << 20 / pageBytes * 256; said == nil || said[1] != strconv.Itoa(want) {
+			t.Errorf("half of 32 MiB holds %q tokens, wanted %d", said, want)
+		}
+	}
+	const mtpPage = 256 * 2 * 2 * 64 * 2
+	talk := []message{user(strings.Repeat("The river runs by the old stone bridge. ", 40) + "What is it about?")}
+	p := serve("q8")
+	pageTokens(p, 256*2*2*2*(64+4)+mtpPage)
+	content, first, _ := turnOf(t, p, talk)
+	if first < 300 {
+		t.Fatalf("a prompt of %d tokens fills no page", first)
+	}
+	talk = append(talk, message{"role": "assistant", "content": content}, user("And then?"))
+	response, err := http.Get(p.url + "/slipway/requests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _ := io.ReadAll(response.Body)
+	response.Body.Close()
+	if !strings.Contains(string(page), `"kv_format":"q8"`) || !strings.Contains(p.said(), "kv=q8") {
+		t.Errorf("not said: %s\n%s", page, p.said())
+	}
+	want, _, _ := turnOf(t, p, talk)
+	end(p)
+
+	p = serve("q8")
+	got, prompt, cached := turnOf(t, p, talk)
+	if cached < first-slack || got != want {
+		t.Errorf("%d of %d tokens were restored, the last turn had %d; it says %q, before the restart %q", cached, prompt, first, got, want)
+	}
+	end(p)
+
+	p = serve("f16")
+	pageTokens(p, 256*2*2*2*64*2+mtpPage)
+	if _, _, cached = turnOf(t, p, talk); cached != 0 {
+		t.Errorf("%d tokens of 8 bit go on in 16", cached)
+	}
+	if !strings.Contains(p.said(), "cannot serve this run and are dropped") || !strings.Contains(p.said(), "KV in q8") {
+		t.Errorf("not said: %s", p.said())
+	}
+}
+
+// What 8 bit changes of Pocket's answers on Metal: last logits and greedy text beside 16 bit.
+func TestPocketIn8BitBeside16(t *testing.T) {
+	opt := with(t, "", "", "")
+	gpu, err := metal.New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gpu.Close()
+	ckpt, err := weights.Open(pocketDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ckpt.Close()
+	text, err := os.ReadFile("../../engine/model/testdata/oracle/oracle-q4.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var prompts map[string]struct {
+		IDs []int32 `json:"ids"`
+	}
+	if err := json.Unmarshal(text, &prompts); err != nil {
+		t.Fatal(err)
+	}
+	var networks [2]*model.Network
+	for format := range networks {
+		if networks[format], err = model.Load(gpu, ckpt, model.Options{WindowTokens: 1024, MaxSequences: 1, KVFormat: device.KVFormat(format)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const steps = 8
+	run := func(format device.KVFormat, ids []int32) (last []float32, greedy []int32) {
+		t.Helper()
+		n := networks[format]
+		s, err := n.NewSequence()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for range steps {
+			rows, err := n.Forward(context.Background(), []model.Segment{{Seq: s, Tokens: ids, Logits: model.LogitsLast}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			logits := rows[0][0]
+			if last == nil {
+				last = slices.Clone(logits)
+			}
+			best := slices.Index(logits, slices.Max(logits))
+			greedy, ids = append(greedy, int32(best)), []int32{int32(best)}
+		}
+		return last, greedy
+	}
+	worst, compared := 0.0, 0
+	for name, p := range prompts {
+		if len(p.IDs) < 20 || len(p.IDs) > 400 || name == "tool" {
+			continue
+		}
+		wide, wideText := run(device.KVNative, p.IDs)
+		narrow, narrowText := run(device.KVQ8, p.IDs)
+		most := 0.0
+		for i := range wide {
+			most = max(most, math.Abs(float64(wide[i]-narrow[i])))
+		}
+		same := 0
+		for same < steps && wideText[same] == narrowText[same] {
+			same++
+		}
+		t.Logf("%s, %d tokens: last logits differ by at most %.4f, the greedy text is equal for %d of %d steps", name, len(p.IDs), most, same, steps)
+		worst, compared = max(worst, most), compared+1
+	}
+	if compared == 0 || worst == 0 || worst > 0.5 {
+		t.Errorf("%d prompts, worst difference %.4f", compared, worst)
+	}
+}
