@@ -107,6 +107,10 @@ func TestServerOnMetalIn8Bit(t *testing.T) {
 		t.Errorf("not said: %s\n%s", page, p.said())
 	}
 	want, _, _ := turnOf(t, p, talk)
+	reply, _ := io.ReadAll(p.post(t, string(body([]message{user("Hello")}, message{"max_tokens": 1}))).Body)
+	if !strings.Contains(string(reply), `"approximations":["keys and values in q8"]`) {
+		t.Errorf("the usage does not name the approximation: %s", reply)
+	}
 	end(p)
 
 	p = serve("q8")

@@ -166,6 +166,9 @@ func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*se
 	options.Memory = l.memory()
 	options.Keeper, options.Normalize = l.keeper, s.normalize
 	options.Profile = s.profile
+	if l.kv != device.KVNative {
+		options.Approximations = append(options.Approximations, "keys and values in "+l.key.KVFormat)
+	}
 	options.Device, options.KVFormat, options.PrefillPolicy = l.key.Device, l.key.KVFormat, l.key.Policy.Name
 	options.ShowSnippets = s.addr.Addr().IsLoopback()
 	options.Engine, options.Metrics, options.Defaults = engine, metrics, l.defaults

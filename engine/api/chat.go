@@ -115,7 +115,7 @@ func (s *Server) plainChat(rec *record, reply *serve.Reply, head chatHead, a *as
 	message, points := joinDeltas(whole, a.calls)
 	said := alsoNormalized(a.notice(end, false), a.normalized)
 	answer := chatReply{head, []chatChoice{{Message: message, Logprobs: points, FinishReason: a.finishReason(end, false)}},
-		usageOf(end, a.reasoningTokens, said), noteOf(said)}
+		s.usageOf(end, a.reasoningTokens, said), noteOf(said)}
 	return p.finish(answer, failureOf(end))
 }
 
@@ -169,7 +169,7 @@ func (s *Server) streamChat(rec *record, reply *serve.Reply, q *chatRequest, hea
 		return nil
 	}
 	if q.includeUsage {
-		u := usageOf(end, a.reasoningTokens, said)
+		u := s.usageOf(end, a.reasoningTokens, said)
 		if out.send(chatChunk{chatHead: head, Choices: []chunkChoice{}, Usage: &u}) != nil {
 			return nil
 		}

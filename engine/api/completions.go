@@ -198,7 +198,7 @@ func (s *Server) plainText(rec *record, reply *serve.Reply, head chatHead, a *te
 	finish := string(end.Reason)
 	whole.FinishReason = &finish
 	said := notice(end, false, true)
-	u := usageOf(end, 0, said)
+	u := s.usageOf(end, 0, said)
 	return p.finish(textReply{head, []textChoice{whole}, &u, noteOf(said)}, failureOf(end))
 }
 
@@ -234,7 +234,7 @@ func (s *Server) streamText(rec *record, reply *serve.Reply, q *textRequest, hea
 		return nil
 	}
 	if q.includeUsage {
-		u := usageOf(end, 0, said)
+		u := s.usageOf(end, 0, said)
 		if out.send(textReply{chatHead: head, Choices: []textChoice{}, Usage: &u}) != nil {
 			return nil
 		}

@@ -66,16 +66,17 @@ type usage struct {
 		ReasoningTokens int `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 	Slipway struct {
-		ComputedTokens int     `json:"computed_tokens"`
-		Notice         string  `json:"notice,omitempty"`
-		TokenizeMs     float64 `json:"tokenize_ms"`
-		QueueMs        float64 `json:"queue_ms"`
-		PrefillMs      float64 `json:"prefill_ms"`
-		DecodeMs       float64 `json:"decode_ms"`
+		ComputedTokens int      `json:"computed_tokens"`
+		Notice         string   `json:"notice,omitempty"`
+		Approximations []string `json:"approximations,omitempty"`
+		TokenizeMs     float64  `json:"tokenize_ms"`
+		QueueMs        float64  `json:"queue_ms"`
+		PrefillMs      float64  `json:"prefill_ms"`
+		DecodeMs       float64  `json:"decode_ms"`
 	} `json:"slipway"`
 }
 
-func usageOf(end *serve.End, reasoningTokens int, notice string) *usage {
+func (s *Server) usageOf(end *serve.End, reasoningTokens int, notice string) *usage {
 	var u usage
 	u.PromptTokens = end.Usage.PromptTokens()
 	u.CompletionTokens = end.Usage.CompletionTokens
@@ -83,7 +84,7 @@ func usageOf(end *serve.End, reasoningTokens int, notice string) *usage {
 	u.PromptDetails.CachedTokens = end.Usage.CachedTokens
 	u.CompletionDetails.ReasoningTokens = reasoningTokens
 	u.Slipway.ComputedTokens = end.Usage.ComputedTokens
-	u.Slipway.Notice = notice
+	u.Slipway.Notice, u.Slipway.Approximations = notice, s.opt.Approximations
 	u.Slipway.TokenizeMs = millis(end.Times.Tokenize)
 	u.Slipway.QueueMs = millis(end.Times.Queue)
 	u.Slipway.PrefillMs = millis(end.Times.Prefill)

@@ -47,7 +47,9 @@ type Options struct {
 
 	// For those who watch; empty where not known.
 	Device, KVFormat, PrefillPolicy string
-	ShowSnippets                    bool // text around a miss is shown to them: the server listens on loopback alone
+	// Approximations are what of the settings may change answers, named in every usage; nil: nothing.
+	Approximations []string
+	ShowSnippets   bool // text around a miss is shown to them: the server listens on loopback alone
 
 	Memory     func() Memory  // nil: not told
 	Machine    func() Machine // nil: not told
