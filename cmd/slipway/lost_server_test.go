@@ -107,6 +107,7 @@ func TestLivingServerWithoutItsRecordIsNeverOrphaned(t *testing.T) {
 
 // A server that hangs is not a server that starts, and nothing says that all is well.
 func TestHungServerIsReportedAndReplaced(t *testing.T) {
+	t.Parallel() // it waits, most of its time
 	r := newRig(t)
 	if code, _, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {
 		t.Fatalf("%d\n%s", code, errOut)

@@ -22,6 +22,7 @@ import (
 
 // The scripts meet the doubles of test/neighbors: programs of their own on real ports.
 func TestNeighborScripts(t *testing.T) {
+	t.Parallel() // it waits, most of its time
 	leave, err := alone.Enter()
 	if err != nil {
 		t.Fatal(err)
