@@ -134,6 +134,9 @@ func (d *Device) Numerics() string {
 	return name
 }
 
+// BF16 tells whether prefill's operands are in bf16.
+func (d *Device) BF16() bool { return d.opt.BF16 }
+
 // Facts are what the GPU says of itself.
 func (d *Device) Facts() mtl.Facts { return d.facts }
 

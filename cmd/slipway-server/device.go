@@ -29,9 +29,9 @@ type opened struct {
 	notes  []string
 }
 
-// openDevice makes the device that --device names, for weights of so many bytes. auto is Metal where it passes its self-test;
-// what is small enough for the CPU is answered there where it does not.
-func openDevice(name string, weights [][]byte) (opened, error) {
+// openDevice makes the device that --device names, for weights of so many bytes, on Metal with operands in bf16 or f16. auto is Metal
+// where it passes its self-test; what is small enough for the CPU is answered there where it does not.
+func openDevice(name string, weights [][]byte, bf16 bool) (opened, error) {
 	if name == "auto" && !metalByItself {
 		name = "cpu"
 	}
@@ -42,7 +42,7 @@ func openDevice(name string, weights [][]byte) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	opt.Mapped = weights
+	opt.Mapped, opt.BF16 = weights, bf16
 	gpu, err := openMetal(opt)
 	if err == nil {
 		return opened{gpu, gpu, gpu.Degraded()}, nil

@@ -27,6 +27,7 @@ type loaded struct {
 	defaults   sample.Params
 
 	kv         device.KVFormat
+	bf16       bool         // the operands on Metal
 	key        memory.Key   // what states are computed under
 	extraPages int          // of the network's pool, for restore points
 	keeper     *keep.Keeper // nil: nothing is kept between requests
@@ -67,7 +68,8 @@ func load(s settings, log *slog.Logger) (l *loaded, err error) {
 				Wanted: fmt.Sprintf("one of the tokenizer's ids, [0,%d): rows above are never chosen, so no reply would end", vocab)}
 		}
 	}
-	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings()); err != nil {
+	l.bf16 = s.operands == "bf16"
+	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings(), l.bf16); err != nil {
 		return l, err
 	}
 	if l.kv = l.takeKV(s.kv); l.kv == device.KVQ8 && config.HeadDim%device.KVGroup != 0 {
@@ -79,6 +81,9 @@ func load(s settings, log *slog.Logger) (l *loaded, err error) {
 		options.ExtraPages, options.TapeTokens = l.extraPages, tapeTokens
 	}
 	n, err := l.loadWeights(options)
+	if beyondF16(err) && s.operands != "f16" {
+		n, err = l.loadInBF16(s, options)
+	}
 	if err != nil {
 		return l, err
 	}
@@ -96,7 +101,21 @@ func (l *loaded) loadWeights(options model.Options) (*model.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	return n, l.ready(l.log)
+	if err := l.ready(l.log); err != nil {
+		return nil, err
+	}
+	return n, l.tryPrefill(n)
+}
+
+// loadInBF16 opens the device again with the wider range, for weights whose activations leave f16's.
+func (l *loaded) loadInBF16(s settings, options model.Options) (n *model.Network, err error) {
+	l.device.Close()
+	l.bf16 = true
+	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings(), true); err != nil {
+		return nil, err
+	}
+	l.notes = append(l.notes, "activations of this model leave the range of f16, so prompts are multiplied in bf16, which is less exact; --operands bf16 says so from the start")
+	return l.loadWeights(options)
 }
 
 // reload is load's last part once more, after close. Weights that changed meanwhile are refused: what is known of them, and
@@ -110,7 +129,7 @@ func (l *loaded) reload(s settings, options model.Options) (n *model.Network, er
 	if l.checkpoint, err = weights.Open(s.modelDir); err != nil {
 		return nil, err
 	}
-	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings()); err != nil {
+	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings(), l.bf16); err != nil {
 		return nil, err
 	}
 	l.kv = l.takeKV(s.kv)
@@ -169,6 +188,10 @@ func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*se
 	if l.kv != device.KVNative {
 		options.Approximations = append(options.Approximations, "keys and values in "+l.key.KVFormat)
 	}
+	if l.metal != nil && l.bf16 {
+		options.Approximations = append(options.Approximations, "operands of prefill in bf16")
+	}
+	options.Numerics = l.key.Numerics
 	options.Device, options.KVFormat, options.PrefillPolicy = l.key.Device, l.key.KVFormat, l.key.Policy.Name
 	options.ShowSnippets = s.addr.Addr().IsLoopback()
 	options.Engine, options.Metrics, options.Defaults = engine, metrics, l.defaults

@@ -55,5 +55,6 @@ func (n *network) Forward(ctx context.Context, segments []serve.Segment) ([][][]
 	for _, s := range segments {
 		n.segments = append(n.segments, model.Segment{Seq: s.Seq.(sequence).Sequence, Tokens: s.Tokens, Logits: wanted[s.Logits]})
 	}
-	return n.Network.Forward(ctx, n.segments)
+	rows, err := n.Network.Forward(ctx, n.segments)
+	return rows, saidBeyond(err)
 }

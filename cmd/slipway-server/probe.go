@@ -51,6 +51,7 @@ func gpuOf(f mtl.Facts) *gpu {
 type capabilities struct {
 	KVFormats       []string            `json:"kv_formats"`    // of all devices
 	KVFormatsOf     map[string][]string `json:"kv_formats_of"` // by device, the exact one first
+	Operands        []string            `json:"operands"`      // of prefill on metal, the exact one first; none without it
 	PrefillPolicies []string            `json:"prefill_policies"`
 	Drafts          []string            `json:"drafts"`
 	Devices         []string            `json:"devices"`
@@ -71,14 +72,16 @@ func probeVerb(out io.Writer) *cli.Command {
 func probeMachine() probe {
 	p := probe{SchemaVersion: 1, Version: version, OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Device: "cpu", Devices: []string{"cpu"}}
 	p.GPU, p.NoMetal = askMetal()
+	operands := []string{}
 	if p.GPU != nil {
 		p.Devices = append(p.Devices, "metal")
+		operands = operandFormats
 		p.RecommendedMaxWorkingSet, p.MaxBufferLength = &p.GPU.WorkingSetBytes, &p.GPU.MaxBufferBytes
 		if metalByItself {
 			p.Device = "metal"
 		}
 	}
-	p.Capabilities = capabilities{KVFormatsOf: map[string][]string{}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: p.Devices}
+	p.Capabilities = capabilities{KVFormatsOf: map[string][]string{}, Operands: operands, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: p.Devices}
 	for _, device := range p.Devices {
 		p.Capabilities.KVFormats = append(p.Capabilities.KVFormats, kvFormats[device]...)
 		p.Capabilities.KVFormatsOf[device] = kvFormats[device]

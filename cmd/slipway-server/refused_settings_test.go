@@ -53,6 +53,8 @@ func TestSettingThatCannotBeHonouredIsTaken(t *testing.T) {
 		{"q8 on the CPU", serve("--device", "cpu", "--kv", "q8"), "--kv q8: the CPU keeps keys and values in f32 and would save nothing"},
 		{"f16 by itself on the CPU", serve("--kv", "f16"), "leave --kv out, or answer on a GPU with --device metal"},
 		{"unknown format", serve("--kv", "q4"), "--kv q4: there are f16, q8 on metal and f32 on cpu"},
+		{"operands on the CPU", serve("--device", "cpu", "--operands", "bf16"), "--operands bf16: the CPU multiplies in f32"},
+		{"unknown operands", serve("--operands", "f8"), "there are auto, f16 and bf16"},
 		{"port too high", serve("--port", "70000"), "[0, 65535]"},
 		{"port is a word", serve("--port", "http"), "port"},
 		{"window beyond the model's", serve("--window", "40000"), "the model's own window is 32768"},

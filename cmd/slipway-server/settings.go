@@ -21,6 +21,7 @@ type settings struct {
 	modelDir   string
 	device     string // "auto", "cpu" or "metal"
 	kv         string // format of keys and values; empty: the device's own
+	operands   string // of prefill on Metal: "f16", "bf16", or "auto", which is f16 where this model's activations fit
 	addr       netip.AddrPort
 	monitor    int    // port of the monitor page on 127.0.0.1; -1: none
 	launchFile string // what the installer says of this launch; empty: none
@@ -72,6 +73,7 @@ func serveFlags() []cli.Flag {
 		&cli.StringFlag{Name: "model", Usage: "folder of the checkpoint"},
 		&cli.StringFlag{Name: "device", Value: "auto", Usage: "auto, cpu or metal; auto is metal on a Mac of Apple silicon that passes the self-test, else cpu"},
 		&cli.StringFlag{Name: "kv", DefaultText: "f16 on metal, f32 on cpu", Usage: "format of keys and values: q8 takes about half of the memory of f16, on metal, and is less exact"},
+		&cli.StringFlag{Name: "operands", Value: "auto", Usage: "what prompts are multiplied in on metal: f16, bf16 (less exact, for activations beyond 65504), or auto: f16 where a trial at the start fits into it"},
 		&cli.StringFlag{Name: "host", Value: "127.0.0.1", Usage: "address to listen on; beyond loopback needs --api-key-file"},
 		&cli.IntFlag{Name: "port", Value: 8008, Usage: "port; 0 takes a free one, which is printed"},
 		&cli.IntFlag{Name: "monitor-port", Value: -1, DefaultText: "no page", Usage: "port of the monitor page, on 127.0.0.1 whatever --host says; 0 takes a free one, which is printed"},
@@ -112,6 +114,11 @@ func readSettings(c *cli.Context) (settings, error) {
 		s.device = device
 	default:
 		return s, usage("--device %s: there are auto, cpu and metal", device)
+	}
+	if s.operands = c.String("operands"); s.operands != "auto" {
+		if err := checkOperands(s.device, s.operands); err != nil {
+			return s, err
+		}
 	}
 	if s.kv = c.String("kv"); s.kv != "" {
 		if err := checkKV(s.device, s.kv); err != nil {

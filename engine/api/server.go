@@ -46,7 +46,7 @@ type Options struct {
 	Started  time.Time // of the process
 
 	// For those who watch; empty where not known.
-	Device, KVFormat, PrefillPolicy string
+	Device, Numerics, KVFormat, PrefillPolicy string
 	// Approximations are what of the settings may change answers, named in every usage; nil: nothing.
 	Approximations []string
 	ShowSnippets   bool // text around a miss is shown to them: the server listens on loopback alone

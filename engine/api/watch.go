@@ -25,7 +25,7 @@ func (s *Server) watching(since uint64) (*watching, uint64) {
 	now := &watching{
 		SchemaVersion: 1, At: s.opt.Now(), Cache: s.watchedCache(), Requests: []*watchedRequest{},
 		Server: watchedServer{
-			Model: s.opt.ModelID, Revision: s.opt.Revision, Profile: s.opt.Profile, Device: s.opt.Device, WindowTokens: s.opt.Engine.WindowTokens(),
+			Model: s.opt.ModelID, Revision: s.opt.Revision, Profile: s.opt.Profile, Device: s.opt.Device, Numerics: s.opt.Numerics, WindowTokens: s.opt.Engine.WindowTokens(),
 			PrefillPolicy: s.opt.PrefillPolicy, KVFormat: s.opt.KVFormat,
 			Ready: status.Running && !status.Draining, Active: status.Active, Queued: status.Queued, Draining: status.Draining,
 		},

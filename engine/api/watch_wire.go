@@ -39,6 +39,7 @@ type watchedServer struct {
 	Revision      string `json:"revision,omitempty"`
 	Profile       string `json:"profile,omitempty"` // that the settings were made of, where the server was told
 	Device        string `json:"device,omitempty"`
+	Numerics      string `json:"numerics,omitempty"` // of the device: operands, version, and kernels that gave way to plain ones
 	WindowTokens  int    `json:"window_tokens"`
 	PrefillPolicy string `json:"prefill_policy"` // "exact" unless an approximation was chosen
 	KVFormat      string `json:"kv_format,omitempty"`

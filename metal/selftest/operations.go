@@ -22,6 +22,9 @@ const (
 	halved  = 2e-3
 )
 
+// bf16Times is how much more a product of bf16 operands may differ: they have three bits less than f16's.
+const bf16Times = 8
+
 // Stateless is a pass of n rows of which nothing is remembered.
 func Stateless(n int) []device.Segment { return []device.Segment{{N: n}} }
 

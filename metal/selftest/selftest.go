@@ -75,6 +75,9 @@ func Run(ctx context.Context, d Device, reference device.Device, operations []Op
 
 // one gives up the operation's files, likeliest culprit first, until it is right.
 func one(d Device, reference device.Device, o Operation, seed uint64) Result {
+	if wide, ok := d.(interface{ BF16() bool }); ok && wide.BF16() && slices.Contains(o.Files, "linear_gemm") {
+		o.Tolerance *= bf16Times
+	}
 	r := Result{Operation: o.Name, Files: o.Files, Tolerance: o.Tolerance}
 	r.Difference, r.Failure = Check(d, reference, o, seed)
 	for _, file := range o.Files {
