@@ -16,13 +16,6 @@ import (
 
 var anyBarrier = regexp.MustCompile(`(threadgroup|simdgroup)_barrier\(mem_flags::mem_threadgroup\);`)
 
-// needed are the barriers whose removal nothing here can show, by file and place, each with the reason why it must be there.
-var needed = map[string]string{
-	// The tile is filled again at the head of the loop, behind the reads of this step. What stands between the two is a simd_or, for which
-	// the CPU runner lets all lanes meet; Metal promises of it that values are exchanged, not that memory is ordered.
-	"attention_decode_q8 5": "before the tile of values is filled with the next keys",
-}
-
 // Every barrier of every kernel, removed alone: some order of threads must show it.
 func TestKernelBarrierThatNothingNeeds(t *testing.T) {
 	metals(t, fake.Configuration{})
@@ -31,9 +24,6 @@ func TestKernelBarrierThatNothingNeeds(t *testing.T) {
 		text := kernels.Source(file)
 		for i, at := range anyBarrier.FindAllStringIndex(text, -1) {
 			found++
-			if needed[fmt.Sprint(file, " ", i+1)] != "" {
-				continue
-			}
 			t.Run(fmt.Sprintf("%s without barrier %d", file, i+1), func(t *testing.T) {
 				d := open(t, fake.Configuration{}, metal.Options{Source: with(file, text[:at[0]]+text[at[1]:])})
 				for seed := range uint64(20) {
