@@ -116,9 +116,12 @@ inline void fetch(thread Step &to, thread const Weights &w, uint k) {
   }
 }
 
-// bytes are the four codes of a word. nibbles are the lower four of a word, each times 16 to the power of its place, as they lie.
+// bytes are the four codes of a word. nibbles are four codes of a half, each times 16 to the power of its place, as they lie: c is the half
+// as the lower bits of the float 2^23, so that a mask makes a number of a code.
 inline float4 bytes(uint c) { return float4(number(c & 255u), number(c >> 8 & 255u), number(c >> 16 & 255u), number(c >> 24)); }
-inline float4 nibbles(uint c) { return float4(number(c & 15u), number(c & 0xf0u), number(c & 0xf00u), number(c & 0xf000u)); }
+inline float4 nibbles(uint c) {
+  return float4(as_type<float>(c & 0x4b00000fu), as_type<float>(c & 0x4b0000f0u), as_type<float>(c & 0x4b000f00u), as_type<float>(c & 0x4b00f000u)) - 8388608.0f;
+}
 
 kernel void linear_gemv_affine(constant LinearGemvParams &p [[buffer(0)]],
                                device float *dst0 [[buffer(1)]],
@@ -188,10 +191,10 @@ kernel void linear_gemv_affine(constant LinearGemvParams &p [[buffer(0)]],
           q2 = bytes(c.z);
           q3 = bytes(c.w);
         } else {
-          q0 = nibbles(c.x);
-          q1 = nibbles(c.x >> 16);
-          q2 = nibbles(c.y);
-          q3 = nibbles(c.y >> 16);
+          q0 = nibbles((c.x & 0xffffu) | 0x4b000000u);
+          q1 = nibbles(c.x >> 16 | 0x4b000000u);
+          q2 = nibbles((c.y & 0xffffu) | 0x4b000000u);
+          q3 = nibbles(c.y >> 16 | 0x4b000000u);
         }
         float4 products = q0 * x0;
         products += q1 * x1;
