@@ -92,6 +92,15 @@ func (d *driver) alloc(n int, word uint32) (at uintptr) {
 	return at
 }
 
+// fill is n bytes of the device's memory, filled with a block again and again.
+func (d *driver) fill(n int, block []uint64) (at uintptr) {
+	must(fmt.Sprintf("%d bytes", n), d.memAlloc(&at, uintptr(n+255)))
+	for done := 0; done < n; done += 8 * len(block) {
+		must("copying", d.copyToDevice(at+uintptr(done), unsafe.Pointer(&block[0]), uintptr(min(8*len(block), n-done))))
+	}
+	return at
+}
+
 // put is a copy of values in the device's memory.
 func put[T any](d *driver, values []T) (at uintptr) {
 	n := len(values) * int(unsafe.Sizeof(values[0]))

@@ -7,7 +7,7 @@
 //	accel build DIR            compile the kernels, with clang 22
 //	accel check DIR [ROUNDS]   every kernel against the reference, through the host code of package metal, ROUNDS times, the same bits each time
 //	accel few DIR              one operation of each kernel, plain variants too: small enough for a tool that watches every access
-//	accel rates DIR            bytes read a second, as shares of what memory gives in the same run
+//	accel rates DIR [WORD]     bytes read a second, as shares of what memory gives in the same run
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/ebitengine/purego"
 
@@ -47,7 +48,7 @@ func main() {
 	case "few":
 		err = check(dir, selftest.Few(), 1)
 	case "rates":
-		err = measure(dir, func(r rate) {
+		err = measure(dir, strings.Join(os.Args[3:], " "), func(r rate) {
 			fmt.Printf("%-110s %9.1f us %8.1f GB/s %6.1f %%  %3d registers\n", r.Name, r.Seconds*1e6, r.GBs, 100*r.Share, r.Registers)
 		})
 	default:

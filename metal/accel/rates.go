@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sort"
+	"strings"
 
 	"slipway/metal/kernels"
 )
@@ -54,7 +55,10 @@ func (c testCase) mark() string { return marked(c.source(), c.values()) }
 
 func cases() (all []testCase) {
 	for _, groups := range []int{132 * 2, 132 * 4, 132 * 8, 132 * 16} {
-		all = append(all, ceiling(groups))
+		all = append(all, ceiling(groups, 1<<30))
+	}
+	for _, groups := range []int{132, 132 * 2, 132 * 4, 132 * 8} { // a launch of as little as the smallest matrix that the bar is for
+		all = append(all, ceiling(groups, 10240*5120/64*36))
 	}
 	for _, s := range []struct {
 		name    string
@@ -75,15 +79,14 @@ func cases() (all []testCase) {
 	return append(all, decode("attention_decode", true, 6, 128), decode("attention_decode", false, 6, 128), decode("attention_decode", false, 3, 128))
 }
 
-func ceiling(groups int) testCase {
-	const n = 1 << 30
-	return testCase{name: fmt.Sprintf("read of 1 GiB by %d threadgroups of 512", groups), file: "ceiling", kernel: "ceiling", text: string(read("ceiling.metal")), constants: []uint32{},
-		bytes: n, copies: 2, grid: [3]int{groups, 1, 1}, group: [3]int{512, 1, 1}, make: func(d *driver) [31]uintptr {
-			return [31]uintptr{put(d, []uint32{n / 16}), d.alloc(4, 0), d.alloc(n, 0x01010101)}
+// ceiling is a plain read of n bytes a launch.
+func ceiling(groups, n int) testCase {
+	return testCase{name: fmt.Sprintf("read of %.1f MB by %d threadgroups of 512", float64(n)/1e6, groups), file: "ceiling", kernel: "ceiling", text: string(read("ceiling.metal")), constants: []uint32{},
+		bytes: n, copies: rotated/n + 2, grid: [3]int{groups, 1, 1}, group: [3]int{512, 1, 1}, make: func(d *driver) [31]uintptr {
+			return [31]uintptr{put(d, []uint32{uint32(n / 16)}), d.alloc(4, 0), d.fill(n, noise())}
 		}}
 }
 
-// gemv is products of [out, in], 4 bits by 64 with bf16 scales and biases.
 // projections are the products of one input as the host runs them, in one dispatch.
 func projections(name string, outs ...int) testCase {
 	const in = 5120
@@ -102,13 +105,14 @@ func projections(name string, outs ...int) testCase {
 				b[1+q], b[6+q], b[10+q], b[14+q] = b[1], b[6], b[10], b[14]
 				if q < len(outs) {
 					codes, scales := outs[q]*in/2, outs[q]*in/64*2
-					b[1+q], b[6+q], b[10+q], b[14+q] = d.alloc(4*outs[q], 0), d.alloc(codes, 0x76543210), d.alloc(scales, 0x3c003c00), d.alloc(scales, 0xbd00bd00)
+					b[1+q], b[6+q], b[10+q], b[14+q] = d.alloc(4*outs[q], 0), d.fill(codes, noise()), d.alloc(scales, 0x3c003c00), d.alloc(scales, 0xbd00bd00)
 				}
 			}
 			return b
 		}}
 }
 
+// gemv is products of [out, in], 4 bits by 64 with bf16 scales and biases.
 func gemv(name string, rows, products, gated, out, in int) testCase {
 	codes, scales := out*in/2, out*in/64*2
 	one := products * (codes + 2*scales)
@@ -122,7 +126,7 @@ func gemv(name string, rows, products, gated, out, in int) testCase {
 			b[5] = d.alloc(4*rows*in, 0x3f800000)
 			for q := range 4 {
 				if q < products {
-					b[1+q], b[6+q], b[10+q], b[14+q] = d.alloc(4*rows*out, 0), d.alloc(codes, 0x76543210), d.alloc(scales, 0x3c003c00), d.alloc(scales, 0xbd00bd00)
+					b[1+q], b[6+q], b[10+q], b[14+q] = d.alloc(4*rows*out, 0), d.fill(codes, noise()), d.alloc(scales, 0x3c003c00), d.alloc(scales, 0xbd00bd00)
 				} else {
 					b[1+q], b[6+q], b[10+q], b[14+q] = b[1], b[6], b[10], b[14]
 				}
@@ -153,22 +157,25 @@ func decode(file string, q8 bool, heads, splits int) testCase {
 			}
 			rand.New(rand.NewPCG(1, 1)).Shuffle(len(table), func(i, j int) { table[i], table[j] = table[j], table[i] })
 			b[0] = put(d, []kernels.AttentionDecodeParams{p})
-			b[1], b[2] = d.alloc(4*24*splits*(dim+2), 0), d.alloc(4*24*dim, 0x3dcccccd)
-			b[3], b[4], b[5] = d.alloc(side, 0x2c012c01), d.alloc(side, 0x2c012c01), put(d, table)
+			b[1], b[2] = d.alloc(4*24*splits*(dim+2), 0), put(d, queries(24*dim))
+			b[3], b[4], b[5] = d.fill(side, pagesOf(kvHeads, dim, q8)), d.fill(side, pagesOf(kvHeads, dim, q8)), put(d, table)
 			return b
 		}}
 }
 
-// measure returns all rates; the ceiling is the best of the first ones.
-func measure(dir string, report func(rate)) error {
+// measure reports the rates of the cases with word in their names; the ceiling is the best of the first ones.
+func measure(dir, word string, report func(rate)) error {
 	d, err := openDriver()
 	if err != nil {
 		return err
 	}
 	var best float64
 	for _, c := range cases() {
+		if c.kernel != "ceiling" && !strings.Contains(c.name, word) {
+			continue
+		}
 		r := d.rate(dir, c)
-		if c.kernel == "ceiling" {
+		if c.kernel == "ceiling" && c.bytes == 1<<30 {
 			best = max(best, r.GBs)
 		}
 		r.Share = r.GBs / best
@@ -180,11 +187,11 @@ func measure(dir string, report func(rate)) error {
 // occupy keeps the GPU busy for some milliseconds, in which what is to be measured is launched: its time is then the GPU's, not the host's.
 func (d *driver) occupy(dir string) {
 	if d.busy == 0 {
-		c := ceiling(132 * 2)
+		c := ceiling(132*2, 1<<30)
 		d.busy, _ = d.function(dir, c.mark(), c.kernel, 0)
 		d.busyWith = c.make(d)
 	}
-	c := ceiling(132 * 2)
+	c := ceiling(132*2, 1<<30)
 	for range 40 {
 		d.start(d.busy, c.grid, c.group, &d.busyWith)
 	}
