@@ -3,8 +3,10 @@
 package metal_test
 
 import (
+	"slices"
 	"testing"
 
+	"slipway/metal"
 	"slipway/metal/fake"
 	"slipway/metal/selftest"
 )
@@ -28,5 +30,24 @@ func TestKernelThatDiffersFromTheReference(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Operands of bf16 have 8 bits.
+func TestProductOfBF16ThatDiffersFromTheReference(t *testing.T) {
+	d := open(t, fake.Configuration{Seed: 5, Threads: 2}, metal.Options{BF16: true})
+	n := 0
+	for i, o := range slices.Concat(selftest.TileShapes(), selftest.Largest27B()) {
+		if o.Files[0] != "linear_gemm" {
+			continue
+		}
+		n++
+		o.Tolerance = 1.6e-2
+		if what := check(o, d, uint64(i)); what != "" {
+			t.Errorf("%s: %s", o.Name, what)
+		}
+	}
+	if n < 50 {
+		t.Errorf("only %d products", n)
 	}
 }

@@ -57,7 +57,7 @@ func (s stored) differFrom(want stored) (others, groups int, what string) {
 		if _, _, far := groupsApart(s.values[i], want.values[i], 0.01); far != "" {
 			return 0, 0, fmt.Sprintf("values of position %d: %s", i, far)
 		}
-		n, of, far := groupsApart(s.keys[i], want.keys[i], 1.02)
+		n, of, far := groupsApart(s.keys[i], want.keys[i], 1.05)
 		if far != "" {
 			return 0, 0, fmt.Sprintf("keys of position %d: %s", i, far)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"slipway/engine/device"
@@ -28,17 +29,21 @@ const bf16Times = 8
 // Stateless is a pass of n rows of which nothing is remembered.
 func Stateless(n int) []device.Segment { return []device.Segment{{N: n}} }
 
-func embedding(s Shape) Operation {
-	return Operation{"embed " + s.String(), []string{"embed"}, 1e-6, func(w *World) [][]float32 {
-		dst := w.Output(4, s.in)
+func embedding(n int, s Shape) Operation {
+	return Operation{fmt.Sprintf("embed %d rows of %v", n, s), []string{"embed"}, 1e-6, sizes{"rows": {n}, "in": {s.in}}, func(w *World) [][]float32 {
+		dst := w.Output(n, s.in)
 		table := w.Matrix(s)
-		w.Run(Stateless(4), func(p device.Pass) { p.Embed(dst, table, []int32{0, int32(s.out - 1), int32(s.out / 2), 0}) })
+		tokens := make([]int32, n)
+		for i := range tokens {
+			tokens[i] = int32([]int{s.out - 1, 0, s.out / 2}[i%3])
+		}
+		w.Run(Stateless(n), func(p device.Pass) { p.Embed(dst, table, tokens) })
 		return Rows(dst)
 	}}
 }
 
 func norm(n, cols, column int, inPlace bool) Operation {
-	return Operation{fmt.Sprintf("norm [%d,%d] at %d, in place %v", n, cols, column, inPlace), []string{"rms_norm"}, ordered, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("norm [%d,%d] at %d, in place %v", n, cols, column, inPlace), []string{"rms_norm"}, ordered, sizes{"rows": {n}, "cols": {cols}}, func(w *World) [][]float32 {
 		x, weight := w.Buffer(n, cols), w.Vector(cols)
 		dst := x
 		if !inPlace {
@@ -55,7 +60,7 @@ func linear(n int, s Shape) Operation {
 	if n > 8 {
 		file, tolerance = "linear_gemm", halved
 	}
-	return Operation{fmt.Sprintf("%d rows of %v", n, s), []string{file}, tolerance, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("%d rows of %v", n, s), []string{file}, tolerance, sizes{"rows": {n}, "out": {s.out}, "in": {s.in}}, func(w *World) [][]float32 {
 		x, a, b := w.Buffer(n, s.in), w.Matrix(s), w.Matrix(s)
 		dst, sum := w.Output(n, s.out), w.Buffer(n, s.out)
 		w.Run(Stateless(n), func(p device.Pass) {
@@ -67,7 +72,7 @@ func linear(n int, s Shape) Operation {
 
 // gating is gate, up and their SwiGLU as the model records them, beside products of other shapes and forms.
 func gating(n int, s Shape) Operation {
-	return Operation{fmt.Sprintf("gate and up, %d rows of %v", n, s), []string{"linear_gemv", "linear_gemm"}, halved, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("gate and up, %d rows of %v", n, s), []string{"linear_gemv", "linear_gemm"}, halved, sizes{"gated rows": {n}, "gated out": {s.out}}, func(w *World) [][]float32 {
 		other, last := s, s
 		other.out, last.out = s.out+9, 1
 		x, a, b := w.Buffer(n, s.in), w.Matrix(s), w.Matrix(s)
@@ -91,7 +96,7 @@ func gating(n int, s Shape) Operation {
 }
 
 func swiglu(n, cols int) Operation {
-	return Operation{fmt.Sprintf("swiglu [%d,%d]", n, cols), []string{"swiglu"}, ordered, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("swiglu [%d,%d]", n, cols), []string{"swiglu"}, ordered, sizes{"count": {n * cols}, "rows": {n}}, func(w *World) [][]float32 {
 		gate, up := w.Buffer(n, cols), w.Buffer(n, cols)
 		w.Run(Stateless(n), func(p device.Pass) { p.SwiGLU(gate, gate, up, n) })
 		return Rows(gate)
@@ -99,7 +104,7 @@ func swiglu(n, cols int) Operation {
 }
 
 func gathering(n, cols int) Operation {
-	return Operation{fmt.Sprintf("gather %d of 9 rows of %d", n, cols), []string{"gather"}, 0, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("gather %d of 9 rows of %d", n, cols), []string{"gather"}, 0, sizes{"rows": {n}, "cols": {cols}}, func(w *World) [][]float32 {
 		src, dst := w.Buffer(9, cols), w.Output(n, cols)
 		indices := make([]int32, n)
 		for i := range indices {
@@ -112,7 +117,7 @@ func gathering(n, cols int) Operation {
 
 // selecting chooses on a device that can, and on the host for the one that cannot.
 func selecting(n, cols, k int) Operation {
-	return Operation{fmt.Sprintf("the largest %d of [%d,%d]", k, n, cols), []string{"top_k"}, 0, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("the largest %d of [%d,%d]", k, n, cols), []string{"top_k"}, 0, sizes{"rows": {n}, "cols": {cols}, "k": {k}}, func(w *World) [][]float32 {
 		src, values, ids := w.Buffer(n, cols), w.Output(n, k), w.Output(n, k)
 		if p, ok := w.Device.NewPass().(device.SelectingPass); ok {
 			p.Begin(Stateless(n))
@@ -135,7 +140,7 @@ func selecting(n, cols, k int) Operation {
 }
 
 func rotating(start, n, pairs int) Operation {
-	return Operation{fmt.Sprintf("rotation of %d pairs from %d", pairs, start), []string{"rotation"}, 1e-6, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("rotation of %d pairs from %d", pairs, start), []string{"rotation"}, 1e-6, sizes{"rows": {n}, "pairs": {pairs}}, func(w *World) [][]float32 {
 		dst := w.Output(n, 2*pairs)
 		inverse := make([]float64, pairs)
 		for i := range inverse {
@@ -177,7 +182,7 @@ func StateOf(keyHeads, valueHeads, dk, dv int) device.StateGeometry {
 
 // convolving runs two passes, so that the second begins from the tails of the first.
 func convolving(channels int, lengths ...int) Operation {
-	return Operation{fmt.Sprintf("conv of %d channels over %v", channels, lengths), []string{"delta_input"}, ordered, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("conv of %d channels over %v", channels, lengths), []string{"delta_input"}, ordered, sizes{"rows": lengths, "channels": {channels}}, func(w *World) [][]float32 {
 		g := StateOf(1, 1, 1, channels-2)
 		segments, n := w.SegmentsOf(g, lengths...)
 		x, dst, weight := w.Buffer(n, channels), w.Output(n, channels), w.Vector(4*channels)
@@ -190,8 +195,9 @@ func convolving(channels int, lengths ...int) Operation {
 	}}
 }
 
+// delta compares the outputs of a segment as one row: those of its first token are β(q·k)v, all of them as small as one sum that may cancel.
 func delta(g device.StateGeometry, lengths ...int) Operation {
-	return Operation{fmt.Sprintf("delta rule %d/%d heads, %d×%d, over %v", g.KeyHeads, g.ValueHeads, g.ValueDim, g.KeyDim, lengths), []string{"delta_chunk", "delta_step"}, ordered, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("delta rule %d/%d heads, %d×%d, over %v", g.KeyHeads, g.ValueHeads, g.ValueDim, g.KeyDim, lengths), []string{"delta_chunk", "delta_step"}, ordered, sizes{"rows": lengths, "value dim": {g.ValueDim}}, func(w *World) [][]float32 {
 		segments, n := w.SegmentsOf(g, lengths...)
 		aLog, dtBias := w.Vector(g.ValueHeads), w.Vector(g.ValueHeads)
 		dst := w.Output(n, g.ValueHeads*g.ValueDim)
@@ -201,14 +207,16 @@ func delta(g device.StateGeometry, lengths ...int) Operation {
 			w.Run(segments, func(p device.Pass) {
 				p.DeltaRule(device.DeltaRule{Dst: dst, QKV: qkv, A: a, B: b, ALog: aLog, DTBias: dtBias, Layer: 1})
 			})
-			out = append(out, Rows(dst)...)
+			for _, s := range segments {
+				out = append(out, slices.Concat(Rows(dst)[s.Row:s.Row+s.N]...))
+			}
 		}
 		return States(out, segments, 1)
 	}}
 }
 
 func gatedNorm(n, heads, dim int) Operation {
-	return Operation{fmt.Sprintf("gated norm of %d rows, %d heads of %d", n, heads, dim), []string{"gated_norm"}, ordered, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("gated norm of %d rows, %d heads of %d", n, heads, dim), []string{"gated_norm"}, ordered, sizes{"rows": {n}, "heads": {n * heads}, "dim": {dim}}, func(w *World) [][]float32 {
 		o, z, weight := w.Buffer(n, heads*dim), w.Buffer(n, heads*dim), w.Vector(dim)
 		w.Run(Stateless(n), func(p device.Pass) {
 			p.GatedNorm(device.GatedNorm{Dst: o, O: o, Z: z, Weight: weight, HeadDim: dim, Eps: 1e-6})
@@ -242,7 +250,11 @@ func attendingIn(format device.KVFormat, heads, kvHeads, dim, pairs int, places 
 	if format == device.KVQ8 {
 		files = append([]string{"attention_decode_q8"}, files...)
 	}
-	return Operation{fmt.Sprintf("attention %d/%d heads of %d at %v, pages of format %d", heads, kvHeads, dim, places, format), files, halved, func(w *World) [][]float32 {
+	span := sizes{"heads": {heads}, "all heads": {heads + 2*kvHeads}, "dim": {dim}}
+	for _, s := range places {
+		span["rows"], span["keys"] = append(span["rows"], s.n), append(span["keys"], s.start+s.n)
+	}
+	return Operation{fmt.Sprintf("attention %d/%d heads of %d at %v, pages of format %d", heads, kvHeads, dim, places, format), files, halved, span, func(w *World) [][]float32 {
 		total, pages := 0, 0
 		for _, s := range places {
 			total += s.n

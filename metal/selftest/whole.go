@@ -15,7 +15,7 @@ func whole(n int, s Shape) Operation {
 	if n > 8 {
 		file, tolerance = "linear_gemm", halved
 	}
-	return Operation{fmt.Sprintf("%d rows of %v, whole", n, s), []string{file}, tolerance, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("%d rows of %v, whole", n, s), []string{file}, tolerance, sizes{"rows": {n}, "out": {s.out}, "in": {s.in}}, func(w *World) [][]float32 {
 		x, m := w.Buffer(n, s.in), w.matrixData(s)
 		chosen := make([]int, samples)
 		for i := range chosen {

@@ -133,6 +133,9 @@ func Affine(out, in, bits, group int, scales device.Format) Shape {
 	return Shape{out, in, device.FormatAffine, bits, group, scales}
 }
 
+// Dense is a matrix of numbers.
+func Dense(out, in int, format device.Format) Shape { return Shape{out: out, in: in, format: format} }
+
 // Matrix uploads a random matrix.
 func (w *World) Matrix(s Shape) device.Matrix {
 	out, err := w.Device.Matrix(w.matrixData(s))
@@ -184,8 +187,12 @@ type Operation struct {
 	// Files are the kernel files that it goes through and that have a plain variant, the likeliest culprit first; else the one file.
 	Files     []string
 	Tolerance float64 // of a row's largest value
-	record    func(w *World) [][]float32
+	// Sizes are what stands at the edges of a kernel's blocks or beside them, by name.
+	Sizes  sizes
+	record func(w *World) [][]float32
 }
+
+type sizes = map[string][]int
 
 // Do runs the operation in w.
 func (o Operation) Do(w *World) (rows [][]float32, err error) {
