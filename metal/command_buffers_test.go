@@ -5,6 +5,7 @@ package metal_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"slipway/engine/device"
@@ -75,6 +76,49 @@ func TestAttentionThatHoldsTheGPU(t *testing.T) {
 	}
 	if after := fake.Count().Dispatches; after <= before {
 		t.Errorf("%s: %d dispatches, %d where the GPU is fast", o.Name, after, before)
+	}
+}
+
+// So is a product: of many rows in pieces of rows, then of outputs, of one row in pieces of outputs. The bits stay.
+func TestProductThatHoldsTheGPU(t *testing.T) {
+	clock := fake.Configuration{DispatchMicros: 50_000, Threads: 2}
+	for name, pieces := range map[string][2]uint64{ // of two products: where the GPU is fast, and slow
+		"65 rows of [40,544] 8 bits by 32, scales bf16": {2, 12}, "33 rows of [33,96] f16": {2, 8}, "33 rows of [40,64] 4 bits by 32, scales f16": {2, 8},
+		"1 rows of [40,544] 8 bits by 32, scales bf16": {1, 4}, "1 rows of [9,5120] bf16": {1, 2}, "10 rows of [9,256] 3 bits by 64, scales f16": {2, 2}, // less than a tile
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := slices.Concat(selftest.TileShapes(), selftest.Largest27B())
+			at := slices.IndexFunc(all, func(o selftest.Operation) bool { return o.Name == name })
+			if at < 0 {
+				t.Fatal("there is no such operation")
+			}
+			d := open(t, clock, metal.Options{})
+			run := func() (rows [][]float32, dispatches, commits uint64) {
+				fake.Configure(clock)
+				rows, err := all[at].Do(newWorld(t, d, 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return rows, fake.Count().Dispatches, fake.Count().Commits
+			}
+			want, dispatches, _ := run()
+			p := equalDispatches(newWorld(t, d, 1), 40)
+			for range 20 { // the GPU's clock says that everything is slow
+				if err := p.Run(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, in, commits := run()
+			if what := differ(got, want, 0); what != "" {
+				t.Errorf("in pieces: %s", what)
+			}
+			if what := check(all[at], d, 1); what != "" {
+				t.Errorf("in pieces: %s", what)
+			}
+			if dispatches != pieces[0] || in != pieces[1] || commits < in/2 {
+				t.Errorf("%d dispatches in %d command buffers, %d where the GPU is fast, wanted %d", in, commits, dispatches, pieces)
+			}
+		})
 	}
 }
 

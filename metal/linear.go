@@ -16,10 +16,12 @@ const (
 	splitColumns = 1024
 	// gemvProducts is the most products of one dispatch of it.
 	gemvProducts = 4
+	// gemmTile is the rows, and the outputs, of a tile of linear_gemm. Pieces of a product are whole tiles, so that its bits are the same.
+	gemmTile = 32
 )
 
 // encodeLinear runs the products side by side: they share x and write to different buffers. Where linear_gemv takes them, those of one
-// form go in one dispatch.
+// form go in one dispatch. What would keep the GPU for longer than a command buffer may goes in pieces.
 func (p *pass) encodeLinear(e *encoder, o *op) error {
 	var done [64]bool
 	if len(o.products) > len(done) {
@@ -29,58 +31,137 @@ func (p *pass) encodeLinear(e *encoder, o *op) error {
 		if done[i] {
 			continue
 		}
-		v, grid, group := p.linearVariant(o.products[i].W.(*matrix), o.rows)
+		m := o.products[i].W.(*matrix)
+		v := p.linearVariant(m, o.rows)
 		if v.library != "linear_gemv" {
-			if err := p.encodeProduct(e, o, &o.products[i], v, grid, group); err != nil {
+			if err := p.encodeProduct(e, o, &o.products[i], v); err != nil {
+				return err
+			}
+			continue
+		}
+		if outs := m.fitting(o.rows, e.budget()); outs < m.out && o.rows == 1 {
+			if err := p.encodeRow(e, o, v, &o.products[i], outs); err != nil {
 				return err
 			}
 			continue
 		}
 		var together [gemvProducts]*device.Product
-		n := 0
+		n, left := 0, e.budget()
 		for j := i; j < len(o.products) && n < gemvProducts; j++ {
-			if other, _, _ := p.linearVariant(o.products[j].W.(*matrix), o.rows); !done[j] && other == v {
+			other := o.products[j].W.(*matrix)
+			if cost := other.cost(o.rows, other.out); !done[j] && p.linearVariant(other, o.rows) == v && (n == 0 || cost <= left) {
 				together[n], done[j] = &o.products[j], true
+				left -= cost
 				n++
 			}
 		}
-		if err := p.encodeTogether(e, o, v, together[:n]); err != nil {
+		if err := p.encodeTogether(e, o, v, 0, together[:n]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// encodeProduct runs one product by linear_gemm or linear_plain.
-func (p *pass) encodeProduct(e *encoder, o *op, q *device.Product, v variant, grid, group [3]int) error {
-	m, dst := q.W.(*matrix), q.Dst.(*buffer)
-	params := kernels.LinearParams{Rows: u32(o.rows), Out: u32(m.out), In: u32(m.in)}
+// encodeProduct runs one product by linear_gemm or linear_plain, in pieces of rows that each fit into a command buffer, and where a tile
+// of rows does not, of outputs too.
+func (p *pass) encodeProduct(e *encoder, o *op, q *device.Product, v variant) error {
+	m, rows := q.W.(*matrix), o.rows
+	for rows > gemmTile && m.cost(rows, m.out) > e.budget() {
+		rows = divide(divide(rows, 2), gemmTile) * gemmTile
+	}
+	outs := m.fitting(rows, e.budget())
+	for row := 0; row < o.rows; row += rows {
+		for from := 0; from < m.out; from += outs {
+			if err := p.encodePiece(e, o, q, v, row, min(rows, o.rows-row), from, min(outs, m.out-from)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// encodePiece runs rows [row, row+rows) by outputs [from, from+outs) of a product.
+func (p *pass) encodePiece(e *encoder, o *op, q *device.Product, v variant, row, rows, from, outs int) error {
+	whole, dst := q.W.(*matrix), q.Dst.(*buffer)
+	m := whole.rows(from, outs)
+	params := kernels.LinearParams{Rows: u32(rows), Out: u32(outs), In: u32(m.in), Stride: u32(whole.out)}
 	if q.Add {
 		params.Add = 1
 	}
-	bytes, flops := m.cost(o.rows)
-	if m.format == device.FormatAffine {
-		return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, bytes, flops,
-			dst.use(1, write), o.a.use(2, read), m.data.use(3), m.scales.use(4), m.biases.use(5), p.status(6))
+	grid, group := groups(outs, rows, plane), plane
+	if v.library == "linear_gemm" {
+		grid, group = [3]int{divide(outs, gemmTile), divide(rows, gemmTile), 1}, [3]int{128, 1, 1}
 	}
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, bytes, flops,
-		dst.use(1, write), o.a.use(2, read), m.data.use(3), p.status(6))
+	to := dst.from(row, 1, write)
+	to.offset += 4 * from
+	uses := [6]use{to, o.a.from(row, 2, read), m.data.use(3), p.status(6), m.scales.use(4), m.biases.use(5)}
+	n := len(uses)
+	if m.format != device.FormatAffine {
+		n -= 2
+	}
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, whole.cost(rows, outs), 0, uses[:n]...)
 }
 
-// cost is what a product of rows moves and computes.
-func (m *matrix) cost(rows int) (bytes, flops float64) {
-	return float64(m.bytes) + 4*float64(rows)*float64(m.in+m.out), 2 * float64(rows) * float64(m.in) * float64(m.out)
+// encodeRow runs a product of one row by linear_gemv, outs outputs at a time. Of more rows it would have to read the weights that often,
+// or know of a stride; a matrix of 1 GB takes that long where memory is read at 5 GB/s, a tenth of the slowest M-series chip's.
+func (p *pass) encodeRow(e *encoder, o *op, v variant, q *device.Product, outs int) error {
+	m := q.W.(*matrix)
+	for from := 0; from < m.out; from += outs {
+		piece := *q
+		piece.W = m.rows(from, min(outs, m.out-from))
+		if err := p.encodeTogether(e, o, v, from, []*device.Product{&piece}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// encodeTogether runs up to four products by linear_gemv, one after another along the grid; or gate and up, where v is gated.
-func (p *pass) encodeTogether(e *encoder, o *op, v variant, products []*device.Product) error {
+// cost is what a product of rows takes, in bytes, by a share of the outputs.
+func (m *matrix) cost(rows, outs int) float64 {
+	bytes := float64(m.bytes)*float64(outs)/float64(m.out) + 4*float64(rows)*float64(m.in+outs)
+	return max(bytes, 2*float64(rows)*float64(m.in)*float64(outs)/flopsPerByte)
+}
+
+// fitting is how many outputs, whole tiles, fit into a budget; at least a tile.
+func (m *matrix) fitting(rows int, budget float64) int {
+	outs := m.out
+	for outs > gemmTile && m.cost(rows, outs) > budget {
+		outs = divide(divide(outs, 2), gemmTile) * gemmTile
+	}
+	return outs
+}
+
+// rows is the matrix of rows [from, from+n), which are outputs. A multiple of 32 keeps the places in memory aligned.
+func (m *matrix) rows(from, n int) *matrix {
+	if n == m.out {
+		return m
+	}
+	part := *m
+	part.out = n
+	part.bytes = m.bytes * int64(n) / int64(m.out)
+	bits := m.bits
+	if m.format != device.FormatAffine {
+		bits = 8 * formatBytes[m.format]
+	}
+	part.data.offset += from * m.in * bits / 8
+	if m.format == device.FormatAffine {
+		scales := from * (m.in / m.group) * formatBytes[m.scaleFormat]
+		part.scales.offset += scales
+		part.biases.offset += scales
+	}
+	return &part
+}
+
+// encodeTogether runs up to four products by linear_gemv, one after another along the grid; or gate and up, where v is gated. Their outputs
+// begin at a column.
+func (p *pass) encodeTogether(e *encoder, o *op, v variant, column int, products []*device.Product) error {
 	const never = 1 << 31 // a tile beyond every grid
 	params := kernels.LinearGemvParams{In: u32(o.a.cols), Tile1: never, Tile2: never, Tile3: never}
 	outs := [gemvProducts]*uint32{&params.Out0, &params.Out1, &params.Out2, &params.Out3}
 	begins := [gemvProducts]*uint32{nil, &params.Tile1, &params.Tile2, &params.Tile3}
 	var uses [1 + 4*gemvProducts]use
 	n, tiles := 1, 0
-	var bytes, flops float64
+	var cost float64
 	uses[0] = o.a.use(5, read)
 	for q := range gemvProducts {
 		there := q < len(products)
@@ -91,6 +172,7 @@ func (p *pass) encodeTogether(e *encoder, o *op, v variant, products []*device.P
 		m := of.W.(*matrix)
 		*outs[q] = u32(m.out)
 		uses[n], uses[n+1] = of.Dst.(*buffer).use(1+q, write), m.data.use(6+q)
+		uses[n].offset += 4 * column
 		n += 2
 		if m.format == device.FormatAffine {
 			uses[n], uses[n+1] = m.scales.use(10+q), m.biases.use(14+q)
@@ -102,8 +184,7 @@ func (p *pass) encodeTogether(e *encoder, o *op, v variant, products []*device.P
 		if of.Add {
 			params.Add |= 1 << q
 		}
-		b, f := m.cost(o.rows)
-		bytes, flops = bytes+b, flops+f
+		cost += m.cost(o.rows, m.out)
 		own := divide(m.out, 8) // of a matrix
 		if v.constants[5] != 0 {
 			own = divide(m.out, 4)
@@ -118,7 +199,7 @@ func (p *pass) encodeTogether(e *encoder, o *op, v variant, products []*device.P
 			tiles = own
 		}
 	}
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{tiles, 1, 1}, [3]int{64, 1, 1}, bytes, flops, uses[:n]...)
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{tiles, 1, 1}, [3]int{64, 1, 1}, cost, 0, uses[:n]...)
 }
 
 // gated returns the variant that runs a Linear of gate and up with the SwiGLU behind it, when that is what the two are.
@@ -130,8 +211,8 @@ func (p *pass) gated(linear, after *op) (v variant, ok bool) {
 	if gate.Add || up.Add || gate.Dst.(*buffer) != after.a || up.Dst.(*buffer) != after.b || after.dst != after.a || after.a == after.b {
 		return v, false
 	}
-	v, _, _ = p.linearVariant(gate.W.(*matrix), linear.rows)
-	other, _, _ := p.linearVariant(up.W.(*matrix), linear.rows)
+	v = p.linearVariant(gate.W.(*matrix), linear.rows)
+	other := p.linearVariant(up.W.(*matrix), linear.rows)
 	if v.library != "linear_gemv" || other != v {
 		return v, false
 	}
@@ -142,11 +223,11 @@ func (p *pass) gated(linear, after *op) (v variant, ok bool) {
 // encodeGated runs gate, up and SwiGLU in one dispatch.
 func (p *pass) encodeGated(e *encoder, o *op, v variant) error {
 	products := [2]*device.Product{&o.products[0], &o.products[1]}
-	return p.encodeTogether(e, o, v, products[:])
+	return p.encodeTogether(e, o, v, 0, products[:])
 }
 
 // linearVariant picks by rows and by what the fast kernels read: 4 and 8 bits, or dense rows of whole vectors or tiles.
-func (p *pass) linearVariant(m *matrix, rows int) (v variant, grid, group [3]int) {
+func (p *pass) linearVariant(m *matrix, rows int) (v variant) {
 	kind := "dense"
 	few, many := m.in%4 == 0, m.in%32 == 0
 	if m.format == device.FormatAffine {
@@ -170,10 +251,7 @@ func (p *pass) linearVariant(m *matrix, rows int) (v variant, grid, group [3]int
 		}
 		v = p.dev.either(fast, v)
 	}
-	if v.library == "linear_gemm" {
-		return v, [3]int{divide(m.out, 32), divide(rows, 32), 1}, [3]int{128, 1, 1}
-	}
-	return v, groups(m.out, rows, plane), plane
+	return v
 }
 
 // Names of the kernels by the kind of weights.

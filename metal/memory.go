@@ -162,14 +162,16 @@ func (d *Device) Matrix(data device.MatrixData) (device.Matrix, error) {
 	return m, nil
 }
 
+// formatBytes is the size of a number.
+var formatBytes = map[device.Format]int{device.FormatF32: 4, device.FormatF16: 2, device.FormatBF16: 2}
+
 // checkMatrix refuses what the kernels do not read.
 func checkMatrix(m device.MatrixData) error {
 	if m.Out < 1 || m.In < 1 || m.Out > math.MaxInt32 || m.In > math.MaxInt32 {
 		return fmt.Errorf("a matrix of [%d,%d]", m.Out, m.In)
 	}
-	size := map[device.Format]int{device.FormatF32: 4, device.FormatF16: 2, device.FormatBF16: 2}
 	if m.Format != device.FormatAffine {
-		if size[m.Format] == 0 || len(m.Data) != m.Out*m.In*size[m.Format] {
+		if formatBytes[m.Format] == 0 || len(m.Data) != m.Out*m.In*formatBytes[m.Format] {
 			return fmt.Errorf("%d bytes for [%d,%d] of format %d", len(m.Data), m.Out, m.In, m.Format)
 		}
 		return nil
@@ -180,7 +182,7 @@ func checkMatrix(m device.MatrixData) error {
 	if m.Bits < 2 || m.Bits > 8 || m.Bits == 7 {
 		return fmt.Errorf("codes of %d bits", m.Bits)
 	}
-	scales := m.Out * (m.In / m.Group) * size[m.ScaleFormat]
+	scales := m.Out * (m.In / m.Group) * formatBytes[m.ScaleFormat]
 	if scales == 0 || len(m.Data) != m.Out*m.In*m.Bits/8 || len(m.Scales) != scales || len(m.Biases) != scales {
 		return fmt.Errorf("%d bytes of codes, %d of scales, %d of biases for [%d,%d]", len(m.Data), len(m.Scales), len(m.Biases), m.Out, m.In)
 	}

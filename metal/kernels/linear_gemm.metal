@@ -1,6 +1,6 @@
 // Matrix product for many rows, prefill: dst[r, o] = Σ_i W[o, i]·x[r, i], or += with add, by simdgroup matrices.
 //
-// x f32 [rows, in]; dst f32 [rows, out]; W affine of 4 or 8 bits, or dense; in a multiple of 32 (affine always is).
+// x f32 [rows, in]; dst f32 [rows, stride], of which out columns are written; W affine of 4 or 8 bits, or dense; in a multiple of 32 (affine always is).
 // A threadgroup of 128 owns 32 rows × 32 outputs; its 4 simdgroups own 16 × 16 each. Per 32 columns: all threads turn a tile of x and
 // one of W into 16-bit operands in threadgroup memory, a barrier, each simdgroup multiplies, a barrier before the tiles are
 // written again. At the end the sums go through the same memory, so that edges and add need no knowledge of a matrix's lanes.
@@ -21,7 +21,8 @@ struct LinearParams {
   uint rows;
   uint out;
   uint in;
-  uint add;  // 1: dst += the product
+  uint add;     // 1: dst += the product
+  uint stride;  // columns of dst
 };
 
 constant constexpr uint TILE = 32;     // rows, outputs and columns of a step
@@ -80,7 +81,7 @@ inline void write(threadgroup const float *from, device float *dst, uint2 tile, 
     const uint out = tile.x * TILE + i % TILE;
     if (row >= p.rows || out >= p.out) continue;
     const float sum = from[i / TILE * SUM_STRIDE + i % TILE];
-    device float *to = dst + ulong(row) * p.out + out;
+    device float *to = dst + ulong(row) * p.stride + out;
     *to = p.add != 0 ? *to + sum : sum;
   }
 }

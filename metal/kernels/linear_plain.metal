@@ -1,7 +1,7 @@
 // Matrix product, plain: dst[r, o] = Σ_i W[o, i]·x[r, i], or += with add. The variant behind linear_gemv and linear_gemm,
 // and the one for widths of code that they do not take (2, 3, 5, 6 bit).
 //
-// x f32 [rows, in]; dst f32 [rows, out]; W as in embed.metal. A thread owns an output; x along out, y the rows.
+// x f32 [rows, in]; dst f32 [rows, stride], of which out columns are written; W as in embed.metal. A thread owns an output; x along out, y the rows.
 // Accumulation f32, per group scale·(Σ q·x) + bias·(Σ x). Reference: device/cpu Linear; tolerance 1e-4 of the row.
 
 constant uint BITS [[function_constant(0)]];
@@ -12,7 +12,8 @@ struct LinearParams {
   uint rows;
   uint out;
   uint in;
-  uint add;  // 1: dst += the product
+  uint add;     // 1: dst += the product
+  uint stride;  // columns of dst
 };
 
 kernel void linear_plain_affine(constant LinearParams &p [[buffer(0)]],
@@ -36,7 +37,7 @@ kernel void linear_plain_affine(constant LinearParams &p [[buffer(0)]],
     }
     total += load_float(scales, group + g, FORMAT) * codes + load_float(biases, group + g, FORMAT) * values;
   }
-  dst += ulong(at.y) * p.out + at.x;
+  dst += ulong(at.y) * p.stride + at.x;
   *dst = p.add != 0 ? *dst + total : total;
 }
 
@@ -49,6 +50,6 @@ kernel void linear_plain_dense(constant LinearParams &p [[buffer(0)]],
   x += ulong(at.y) * p.in;
   float total = 0.0f;
   for (uint i = 0; i < p.in; i++) total += load_float(data, ulong(at.x) * p.in + i, FORMAT) * x[i];
-  dst += ulong(at.y) * p.out + at.x;
+  dst += ulong(at.y) * p.stride + at.x;
   *dst = p.add != 0 ? *dst + total : total;
 }

@@ -8,7 +8,7 @@ type (
 		Rows, Cols, Stride, Column uint32
 		Eps                        float32
 	}
-	LinearParams     struct{ Rows, Out, In, Add uint32 }
+	LinearParams     struct{ Rows, Out, In, Add, Stride uint32 }
 	SwiGLUParams     struct{ Count uint32 }
 	GatherParams     struct{ Rows, Cols uint32 }
 	RotationParams   struct{ Rows, Pairs uint32 }
