@@ -89,10 +89,24 @@ func load(s settings, log *slog.Logger) (l *loaded, err error) {
 	}
 	l.network = &network{Network: n, vocab: config.VocabSize, window: n.WindowTokens(), chunk: n.ChunkTokens(), unload: l.close,
 		load: func() (*model.Network, error) { return l.reload(s, options) }}
+	l.network.gpu.now = l.gpuSeconds()
 	if l.key, err = l.keyOf(s); err != nil {
 		return l, err
 	}
 	return l, nil
+}
+
+// gpuSeconds is the clock of the GPU that is open at the time; nil on the CPU.
+func (l *loaded) gpuSeconds() func() float64 {
+	if l.metal == nil {
+		return nil
+	}
+	return func() float64 {
+		if l.metal == nil {
+			return 0 // loaded again, on the CPU
+		}
+		return l.metal.GPUSeconds()
+	}
 }
 
 // loadWeights puts the weights on the device, and on a GPU brings them into memory before the first pass.
@@ -183,6 +197,9 @@ func (l *loaded) engine(s settings, options *api.Options, log *slog.Logger) (*se
 		return nil, err
 	}
 	options.Memory = l.memory()
+	if l.network.gpu.now != nil {
+		options.GPU = l.network.gpu.told
+	}
 	options.Keeper, options.Normalize = l.keeper, s.normalize
 	options.Profile = s.profile
 	if l.kv != device.KVNative {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/engine/api"
 	"slipway/metal/cpurun"
 )
 
@@ -150,4 +153,28 @@ func TestServerOnMetal(t *testing.T) {
 	}
 	say("normal")
 	ask(p)
+	get := func(path string) []byte {
+		response, err := http.Get(p.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, _ := io.ReadAll(response.Body)
+		return body
+	}
+	metrics := string(get("/metrics"))
+	var watched struct{ GPU api.GPU }
+	if err := json.Unmarshal(get("/slipway/system"), &watched); err != nil {
+		t.Fatal(err)
+	}
+	for phase, told := range map[string]api.GPUPhase{"prefill": watched.GPU.Prefill, "decode": watched.GPU.Decode} {
+		if told.Seconds <= 0 || told.Passes < 3 { // of three replies
+			t.Errorf("%s: %+v", phase, told)
+		}
+		for _, line := range []string{fmt.Sprintf("slipway_gpu_seconds_total{phase=%q} %v\n", phase, told.Seconds), fmt.Sprintf("slipway_gpu_passes_total{phase=%q} %d\n", phase, told.Passes)} {
+			if !strings.Contains(metrics, line) {
+				t.Errorf("no %q in %s", line, metrics)
+			}
+		}
+	}
 }

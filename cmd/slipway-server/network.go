@@ -17,6 +17,7 @@ type network struct {
 	unload               func()
 	segments             []model.Segment // of the pass under way
 	asleep               atomic.Bool     // for those who watch
+	gpu                  gpuTime
 }
 
 func (n *network) VocabSize() int    { return n.vocab }
@@ -50,11 +51,14 @@ var wanted = map[serve.LogitsWanted]model.LogitsWanted{
 	serve.LogitsNone: model.LogitsNone, serve.LogitsLast: model.LogitsLast, serve.LogitsAll: model.LogitsAll,
 }
 
-func (n *network) Forward(ctx context.Context, segments []serve.Segment) ([][][]float32, error) {
+func (n *network) Forward(ctx context.Context, segments []serve.Segment) (rows [][][]float32, err error) {
 	n.segments = n.segments[:0]
 	for _, s := range segments {
 		n.segments = append(n.segments, model.Segment{Seq: s.Seq.(sequence).Sequence, Tokens: s.Tokens, Logits: wanted[s.Logits]})
 	}
-	rows, err := n.Network.Forward(ctx, n.segments)
+	err = n.gpu.pass(segments, func() (err error) {
+		rows, err = n.Network.Forward(ctx, n.segments)
+		return err
+	})
 	return rows, saidBeyond(err)
 }

@@ -23,6 +23,7 @@ type Metrics struct {
 	status  func() serve.Status
 	keeper  *keep.Keeper  // nil: nothing is kept between requests
 	memory  func() Memory // nil: not told
+	gpu     func() GPU    // nil: there is none
 
 	mu       sync.Mutex
 	outcomes map[serve.FinishReason]int
@@ -112,6 +113,8 @@ var (
 	computedDesc     = desc("slipway_computed_tokens_total", "Prompt tokens that went through the network.")
 	completionDesc   = desc("slipway_completion_tokens_total", "Tokens of replies, end tokens included.")
 	phaseDesc        = desc("slipway_phase_seconds_total", "Wall clock of requests, by phase.", "phase")
+	gpuSecondsDesc   = desc("slipway_gpu_seconds_total", "Time that the GPU worked on passes, by its own clock, by phase.", "phase")
+	gpuPassesDesc    = desc("slipway_gpu_passes_total", "Passes that the GPU ran, by phase.", "phase")
 	againDesc        = desc("slipway_computed_again_tokens_total", "Prompt tokens that had been processed before and were computed again, by why.", "because")
 	readyDesc        = desc("slipway_ready", "1 while requests are taken, 0 while the server stops.")
 	heldDesc         = desc("slipway_model_memory_bytes", "What the model holds at most, pools counted full: weights, context (KV and states), points (restore points), work.", "part")
@@ -135,7 +138,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc, completionDesc, phaseDesc, againDesc, readyDesc, heldDesc, loadedDesc, activeDesc, queuedDesc,
+	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc, completionDesc, phaseDesc, gpuSecondsDesc, gpuPassesDesc, againDesc, readyDesc, heldDesc, loadedDesc, activeDesc, queuedDesc,
 		cacheHitsDesc, cachePointsDesc, cacheBytesDesc, cacheSavedDesc, cacheEvictedDesc, cacheRefusedDesc, cacheDamagedDesc, cacheWrittenDesc} {
 		to <- d
 	}
@@ -163,6 +166,13 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	for because, tokens := range m.again {
 		counter(againDesc, float64(tokens), string(because))
+	}
+	if m.gpu != nil {
+		g := m.gpu()
+		for phase, p := range map[string]GPUPhase{"prefill": g.Prefill, "decode": g.Decode} {
+			counter(gpuSecondsDesc, p.Seconds, phase)
+			counter(gpuPassesDesc, float64(p.Passes), phase)
+		}
 	}
 	if m.keeper != nil {
 		c := m.keeper.Counters()

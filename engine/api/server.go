@@ -52,6 +52,7 @@ type Options struct {
 	ShowSnippets   bool // text around a miss is shown to them: the server listens on loopback alone
 
 	Memory     func() Memory  // nil: not told
+	GPU        func() GPU     // nil: there is none
 	Machine    func() Machine // nil: not told
 	LaunchFile string         // what the installer left behind, see [Launch]; empty: none
 
@@ -85,7 +86,7 @@ func New(opt Options) *Server {
 	if opt.Metrics == nil {
 		opt.Metrics = NewMetrics(opt.Log, func() serve.Status { return serve.Status{} }, opt.Version, opt.ModelID, opt.Revision)
 	}
-	opt.Metrics.keeper, opt.Metrics.memory = opt.Keeper, opt.Memory
+	opt.Metrics.keeper, opt.Metrics.memory, opt.Metrics.gpu = opt.Keeper, opt.Memory, opt.GPU
 	return &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}, large: make(chan struct{}, 1)}
 }
 

@@ -26,6 +26,10 @@ func (s *Server) system(w http.ResponseWriter, _ *http.Request) {
 		m := s.opt.Memory()
 		v.Memory = &m
 	}
+	if s.opt.GPU != nil {
+		g := s.opt.GPU()
+		v.GPU = &g
+	}
 	if s.opt.Machine != nil {
 		m := s.opt.Machine()
 		v.Machine = &m

@@ -14,6 +14,7 @@ type system struct {
 	Process       systemProcess `json:"process"`
 	Memory        *Memory       `json:"memory"`  // null where the program does not tell
 	Machine       *Machine      `json:"machine"` // null where the program does not tell
+	GPU           *GPU          `json:"gpu"`     // null where the CPU answers
 	Launch        *Launch       `json:"launch"`  // null where no installer launched it
 	Totals        systemTotals  `json:"totals"`
 	History       systemHistory `json:"history"`
@@ -35,6 +36,19 @@ type Memory struct {
 	ContextBytes      int64 `json:"context_bytes"` // KV pages and recurrent states of the requests under way
 	WorkBytes         int64 `json:"work_bytes"`    // activations of one pass
 	PointsBudgetBytes int64 `json:"points_budget_bytes"`
+}
+
+// GPU is what the GPU worked on passes since the server began, by its own clock. A prefill pass takes in tokens of a prompt; a decode pass
+// one token of every reply.
+type GPU struct {
+	Prefill GPUPhase `json:"prefill"`
+	Decode  GPUPhase `json:"decode"`
+}
+
+// GPUPhase is the passes of a phase.
+type GPUPhase struct {
+	Seconds float64 `json:"seconds"`
+	Passes  int     `json:"passes"`
 }
 
 // Machine is the machine's state. What the system does not tell is null or empty.

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"sync"
+
+	"slipway/engine/api"
+	"slipway/engine/serve"
+)
+
+// gpuTime adds up what a GPU worked on passes, by its own clock.
+type gpuTime struct {
+	now func() float64 // seconds of all passes so far; nil: there is no GPU
+
+	mu  sync.Mutex // guards what follows: one writes, those who watch read
+	all api.GPU
+}
+
+// pass runs f, a pass of segments, and counts what the GPU worked on it: also of one that fails or is stopped. One that advances some
+// sequence by more than a token is prefill.
+func (g *gpuTime) pass(segments []serve.Segment, f func() error) error {
+	if g.now == nil {
+		return f()
+	}
+	before := g.now()
+	err := f()
+	took := g.now() - before
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	phase := &g.all.Decode
+	for _, s := range segments {
+		if len(s.Tokens) > 1 {
+			phase = &g.all.Prefill
+		}
+	}
+	phase.Seconds += took
+	phase.Passes++
+	return err
+}
+
+// told is what was counted so far.
+func (g *gpuTime) told() api.GPU {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.all
+}

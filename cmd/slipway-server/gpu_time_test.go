@@ -1,0 +1,35 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"slipway/engine/api"
+	"slipway/engine/serve"
+)
+
+func TestGPUTimeOfAFailedPassThatIsLost(t *testing.T) {
+	clock := 10.0
+	g := gpuTime{now: func() float64 { return clock }}
+	one, many, failed := serve.Segment{Tokens: make([]int32, 1)}, serve.Segment{Tokens: make([]int32, 7)}, errors.New("the GPU failed")
+	for _, pass := range []struct {
+		took     float64
+		err      error
+		segments []serve.Segment
+	}{{1, nil, []serve.Segment{many}}, {2, failed, []serve.Segment{one, many}}, {4, nil, []serve.Segment{one, one}}, {8, failed, []serve.Segment{one}}} {
+		if err := g.pass(pass.segments, func() error { clock += pass.took; return pass.err }); err != pass.err {
+			t.Errorf("%v, wanted %v", err, pass.err)
+		}
+	}
+	want := api.GPU{Prefill: api.GPUPhase{Seconds: 3, Passes: 2}, Decode: api.GPUPhase{Seconds: 12, Passes: 2}}
+	if got := g.told(); got != want {
+		t.Errorf("%+v, wanted %+v", got, want)
+	}
+}
+
+func TestCPUThatTellsGPUTime(t *testing.T) {
+	var g gpuTime
+	if err := g.pass(nil, func() error { return nil }); err != nil || g.told() != (api.GPU{}) {
+		t.Errorf("%v, %+v", err, g.told())
+	}
+}
