@@ -18,8 +18,10 @@ const maxHeadDim = 256
 // kv is a pool of pages, a buffer of keys and one of values a layer, zero until written. Native: f16 [pages, heads, 256, headDim]. KVQ8: a
 // page is its codes u8 [heads, 256, headDim], then words u32 [heads, 256, headDim/64] of scale and bias. It implements device.KV.
 type kv struct {
+	dev          *Device
 	g            device.KVGeometry
 	keys, values []*mtl.Buffer
+	lost         error // Metal did not take the memory again: no pass may use it
 }
 
 // KVFormats names the formats of attention memory that KV makes, indexed by device.KVFormat.
@@ -36,7 +38,7 @@ func (d *Device) KV(g device.KVGeometry) (device.KV, error) {
 	if g.Format == device.KVQ8 && g.HeadDim%device.KVGroup != 0 {
 		return nil, fmt.Errorf("attention heads of %d dimensions: the 8-bit format takes multiples of %d", g.HeadDim, device.KVGroup)
 	}
-	k := &kv{g: g}
+	k := &kv{dev: d, g: g}
 	for range g.Layers {
 		for _, to := range []*[]*mtl.Buffer{&k.keys, &k.values} {
 			b, err := d.allocatePages(fmt.Sprintf("the cache of %d pages", g.Pages), g.Pages*k.pageBytes())

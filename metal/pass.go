@@ -207,6 +207,11 @@ func (p *pass) run(before, during context.Context) error {
 	if len(p.ops) == 0 {
 		return nil
 	}
+	for i := range p.ops {
+		if k := p.ops[i].kv; k != nil && k.lost != nil {
+			return k.lost
+		}
+	}
 	if err := p.layMeta(); err != nil {
 		return err
 	}

@@ -12,6 +12,13 @@ type PageTransfer interface {
 	WritePage(page int32, src []byte, tokens int)
 }
 
+// PageReturn is a KV that gives the memory of pages back to the system when it is short. Not during a pass.
+type PageReturn interface {
+	PageTransfer
+	// ReturnPages loses what pages hold: they are as before they were written. On error the KV is of no more use.
+	ReturnPages(pages []int32) error
+}
+
 // StateTransfer is a State that can be taken out and put back whole, [Bytes].
 type StateTransfer interface {
 	State

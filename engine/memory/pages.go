@@ -29,6 +29,9 @@ func NewPages(n int) *Pages {
 // Free is the number of free pages.
 func (p *Pages) Free() int { return len(p.free) }
 
+// FreePages are the free pages themselves, in no order; valid until the next Take or Drop.
+func (p *Pages) FreePages() []int32 { return p.free }
+
 // Len is the number of pages.
 func (p *Pages) Len() int { return len(p.refs) }
 

@@ -74,6 +74,23 @@ func (n *Network) MemoryBytes() Memory {
 	return m
 }
 
+// ReturnPages gives the memory of attention pages that nobody stands in back to the system, where the device can.
+func (n *Network) ReturnPages() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	give := func(kv device.KV, book *memory.Pages) error {
+		if r, ok := kv.(device.PageReturn); ok {
+			return r.ReturnPages(book.FreePages())
+		}
+		return nil
+	}
+	err := give(n.kv, n.pages)
+	if n.mtp != nil && err == nil {
+		err = give(n.mtp.kv, n.mtpPages)
+	}
+	return err
+}
+
 // spareRows is what a pass may hold beyond a chunk for each sequence: decode and verification rows beside a prefill.
 const spareRows = 8
 

@@ -52,13 +52,23 @@ func (e *Engine) DropPoints() {
 	e.poke()
 }
 
+// pageReturner is a network that can give the memory of pages that nobody stands in back to the system.
+type pageReturner interface{ ReturnPages() error }
+
 // relieve does what DropPoints asked for.
 func (e *Engine) relieve() {
-	if !e.drop.Swap(false) || e.opt.Keeper == nil || e.asleep {
+	if !e.drop.Swap(false) || e.asleep {
 		return
 	}
-	if n := e.opt.Keeper.Drop(); n > 0 {
-		e.opt.Log.Warn("memory is short: restore points that nothing uses are given back", "points", n)
+	if e.opt.Keeper != nil {
+		if n := e.opt.Keeper.Drop(); n > 0 {
+			e.opt.Log.Warn("memory is short: restore points that nothing uses are given back", "points", n)
+		}
+	}
+	if net, ok := e.net.(pageReturner); ok {
+		if err := net.ReturnPages(); err != nil {
+			e.opt.Log.Error("memory is short", "error", err.Error())
+		}
 	}
 }
 

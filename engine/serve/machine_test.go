@@ -96,3 +96,21 @@ func TestCancelledPrefillThatRunsItsChunkToTheEnd(t *testing.T) {
 		t.Errorf("the next one: %v, %v", end.Reason, end.Err)
 	}
 }
+
+// Dropped points free pages of the pool; only the network can give their memory to the machine, and only between passes.
+func TestShortMemoryThatStaysInThePool(t *testing.T) {
+	returned := make(chan struct{}, 8)
+	net := &servetest.Network{Return: func() error { returned <- struct{}{}; return errors.New("not now") }}
+	h := start(t, net, serve.Options{Parallel: 1})
+	h.DropPoints()
+	<-returned
+	entered, leave := hold(net)
+	running := submit(t, h, request("running", 5, 3))
+	<-entered
+	h.DropPoints()
+	leave()
+	if _, _, end := read(t, running); end.Reason != serve.FinishLength {
+		t.Errorf("what ran ended with %v: %v", end.Reason, end.Err)
+	}
+	<-returned
+}

@@ -106,8 +106,26 @@ func (d *Device) NewBufferOver(at unsafe.Pointer, n int) (*Buffer, error) {
 	return &Buffer{d.r, id, nil, n}, nil
 }
 
+// Renew gives a buffer over mapped memory back, calls between, which may map other pages there, and wraps the memory again. No command
+// buffer may use it meanwhile. On error the buffer must not be used again.
+func (d *Device) Renew(b *Buffer, between func()) error {
+	b.Release()
+	between()
+	again, err := d.NewBufferOver(unsafe.Pointer(&b.Bytes[0]), b.Length)
+	if err != nil {
+		b.id = 0
+		return err
+	}
+	b.id = again.id
+	return nil
+}
+
 // Release gives the buffer back. No command buffer may still use it.
-func (b *Buffer) Release() { b.r.message(b.id, selRelease) }
+func (b *Buffer) Release() {
+	if b.id != 0 {
+		b.r.message(b.id, selRelease)
+	}
+}
 
 func (d *Device) residencySets() bool {
 	return truth(d.r.message(d.id, selResponds, d.r.selectors[selNewResidencySet]))

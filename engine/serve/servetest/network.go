@@ -29,6 +29,9 @@ type Network struct {
 	// Prefill, when not nil, is called in each pass that begins with more than one token, with the pass's context.
 	Prefill func(ctx context.Context) error
 
+	// Return, when not nil, is called when pages are to be given back to the system.
+	Return func() error
+
 	open   atomic.Int64
 	passes atomic.Int64
 	busy   sync.Mutex
@@ -67,6 +70,18 @@ func (n *Network) NewSequence() (serve.Sequence, error) {
 	}
 	n.open.Add(1)
 	return &sequence{n: n}, nil
+}
+
+// ReturnPages may not meet a pass.
+func (n *Network) ReturnPages() error {
+	if !n.busy.TryLock() {
+		panic("servetest: pages are given back during a pass")
+	}
+	defer n.busy.Unlock()
+	if n.Return == nil {
+		return nil
+	}
+	return n.Return()
 }
 
 // Forward breaks the test's process when two goroutines use the network at once, when a segment is empty or closed, or
