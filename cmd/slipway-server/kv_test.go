@@ -18,6 +18,7 @@ import (
 	"slipway/engine/device"
 	"slipway/engine/device/cpu"
 	"slipway/engine/model"
+	"slipway/engine/sample"
 	"slipway/engine/weights"
 	"slipway/manifests"
 	"slipway/metal"
@@ -169,11 +170,12 @@ func TestPocketIn8BitBeside16(t *testing.T) {
 		}
 		defer s.Close()
 		for range steps {
-			rows, err := n.Forward(context.Background(), []model.Segment{{Seq: s, Tokens: ids, Logits: model.LogitsLast}})
+			rows, err := n.Forward(context.Background(), []model.Segment{{Seq: s, Tokens: ids, Logits: model.LogitsLast, Top: 20}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			logits := rows[0][0]
+			sameChoice(t, n, logits, 20)
 			if last == nil {
 				last = slices.Clone(logits)
 			}
@@ -202,5 +204,18 @@ func TestPocketIn8BitBeside16(t *testing.T) {
 	}
 	if compared == 0 || worst == 0 || worst > 0.5 {
 		t.Errorf("%d prompts, worst difference %.4f", compared, worst)
+	}
+}
+
+// sameChoice holds what the GPU chose of a row against the sampler's look at all of it.
+func sameChoice(t *testing.T, n *model.Network, row []float32, k int) {
+	t.Helper()
+	chosen := (&network{Network: n}).Best(0)
+	p := sample.Neutral()
+	p.TopK = k
+	got, ok := sample.NewSampler(len(row)).DistributionOfTop(chosen, p)
+	want, err := sample.NewSampler(len(row)).Distribution(row, p, nil, nil)
+	if err != nil || !ok || !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Probs, want.Probs) {
+		t.Fatalf("the GPU chose %v, the row gives %v (%v, %v)", got, want, ok, err)
 	}
 }

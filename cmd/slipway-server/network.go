@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"slipway/engine/model"
+	"slipway/engine/sample"
 	"slipway/engine/serve"
 )
 
@@ -16,6 +17,7 @@ type network struct {
 	load                 func() (*model.Network, error) // again, the same
 	unload               func()
 	segments             []model.Segment // of the pass under way
+	best                 []int32         // ids of the latest Best
 	asleep               atomic.Bool     // for those who watch
 	gpu                  gpuTime
 }
@@ -54,11 +56,21 @@ var wanted = map[serve.LogitsWanted]model.LogitsWanted{
 func (n *network) Forward(ctx context.Context, segments []serve.Segment) (rows [][][]float32, err error) {
 	n.segments = n.segments[:0]
 	for _, s := range segments {
-		n.segments = append(n.segments, model.Segment{Seq: s.Seq.(sequence).Sequence, Tokens: s.Tokens, Logits: wanted[s.Logits]})
+		n.segments = append(n.segments, model.Segment{Seq: s.Seq.(sequence).Sequence, Tokens: s.Tokens, Logits: wanted[s.Logits], Top: s.Top})
 	}
 	err = n.gpu.pass(segments, func() (err error) {
 		rows, err = n.Network.Forward(ctx, n.segments)
 		return err
 	})
 	return rows, saidBeyond(err)
+}
+
+// Best hands on what the device chose.
+func (n *network) Best(i int) sample.Top {
+	logits, ids := n.Network.Best(i)
+	n.best = n.best[:0]
+	for _, id := range ids {
+		n.best = append(n.best, int32(id))
+	}
+	return sample.Top{IDs: n.best, Logits: logits}
 }

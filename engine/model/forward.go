@@ -20,6 +20,8 @@ type Segment struct {
 	Seq    *Sequence
 	Tokens []int32
 	Logits LogitsWanted
+	// Top is how many of the largest logits of its rows the device is to choose, where it can: see Network.Best. 0: none.
+	Top int
 	// Hidden, when not nil, receives the rows after the final norm, [len(Tokens), Hidden]: the input of the MTP head.
 	Hidden []float32
 	// Policy is the approximate prefill; zero is exact. DenseFrom is an absolute position.
@@ -41,6 +43,7 @@ func (n *Network) Forward(ctx context.Context, segments []Segment) ([][][]float3
 		return nil, err
 	}
 	n.record(segments)
+	n.work.best.record(n, len(n.work.indices))
 	if err := n.run(ctx); err != nil {
 		return nil, n.failed(ctx, err, segments)
 	}
@@ -85,6 +88,10 @@ func (n *Network) prepare(ctx context.Context, segments []Segment) error {
 			return err
 		}
 		n.segments = append(n.segments, device.Segment{Row: len(w.tokens) - len(g.Tokens), N: len(g.Tokens), Start: s.len, State: s.state, Pages: s.pages.ids, Policy: g.Policy})
+	}
+	w.best.wanted(n, segments)
+	if err := w.best.grow(n, len(w.indices)); err != nil {
+		return err
 	}
 	return w.growLogits(n, len(w.indices))
 }
@@ -204,7 +211,7 @@ func (n *Network) copyHidden(dst []float32, segment int) {
 func (n *Network) results(segments int) [][][]float32 {
 	w := &n.work
 	v := n.config.VocabSize
-	w.rows, w.out = w.rows[:0], w.out[:0]
+	w.rows, w.out, w.best.first = w.rows[:0], w.out[:0], w.best.first[:0]
 	for i := range w.indices {
 		w.rows = append(w.rows, w.logits.Floats()[i*v:(i+1)*v:(i+1)*v])
 	}
@@ -215,8 +222,9 @@ func (n *Network) results(segments int) [][][]float32 {
 		for at < len(w.indices) && int(w.indices[at]) < g.Row+g.N {
 			at++
 		}
-		w.out = append(w.out, w.rows[first:at:at])
+		w.out, w.best.first = append(w.out, w.rows[first:at:at]), append(w.best.first, first)
 	}
+	w.best.first = append(w.best.first, at)
 	return w.out
 }
 

@@ -78,6 +78,7 @@ func (n *Network) prepareMTP(ctx context.Context, segments []MTPSegment) error {
 		}
 		n.segments = append(n.segments, device.Segment{Row: len(w.tokens) - len(g.Tokens), N: len(g.Tokens), Start: g.Slot, Pages: s.mtp.ids})
 	}
+	w.best.k = 0
 	return w.growLogits(n, len(w.indices))
 }
 

@@ -17,6 +17,7 @@ type work struct {
 	selected device.Buffer // final rows whose logits are wanted
 	last     device.Buffer // final row of each segment; with an MTP head only
 	logits   device.Buffer // grows with the rows that are wanted
+	best     best
 	taps     map[int]device.Buffer
 
 	all     []int32 // 0, 1, 2, ...: the indices of a whole copy
@@ -112,7 +113,7 @@ func (w *work) growLogits(n *Network, rows int) error {
 }
 
 func (w *work) bytes() int64 {
-	var total int64
+	total := w.best.bytes()
 	for _, b := range []device.Buffer{w.x, w.y, w.rotation, w.qkv, w.conv, w.z, w.a, w.b, w.o, w.qGate, w.q, w.k, w.v, w.attended, w.gate, w.up, w.pair, w.selected, w.last, w.logits} {
 		if b != nil {
 			total += int64(b.Rows()) * int64(b.Cols()) * 4

@@ -79,6 +79,11 @@ func (s *Sampler) Distribution(logits []float32, p Params, history *History, mas
 		p.TopK, p.Temperature = 1, 1
 	}
 	s.keepTopK(p.TopK)
+	return s.truncated(top, p), nil
+}
+
+// truncated makes a distribution of the candidates, whose largest logit is top.
+func (s *Sampler) truncated(top float64, p Params) Distribution {
 	for i, l := range s.weights {
 		s.weights[i] = math.Exp((l - top) / p.Temperature)
 	}
@@ -88,7 +93,7 @@ func (s *Sampler) Distribution(logits []float32, p Params, history *History, mas
 	for i := range s.weights {
 		s.weights[i] /= total
 	}
-	return Distribution{s.ids, s.weights}, nil
+	return Distribution{s.ids, s.weights}
 }
 
 // candidates lists the allowed ids with their logits, in s.weights until they become probabilities, and gives the largest.

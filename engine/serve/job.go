@@ -51,6 +51,14 @@ func newJob(ctx context.Context, req Request, room int, now time.Time) *job {
 // over asks the request's Watch, if it has one.
 func (j *job) over(text string, final bool) bool { return j.Watch != nil && j.Watch(text, final) }
 
+// topWanted is how many of the largest logits decide its next token; 0 where all do, as with a mask or where probabilities are told.
+func (j *job) topWanted() int {
+	if j.Mask != nil || j.TopLogprobs >= 0 {
+		return 0
+	}
+	return j.Sampling.TopWanted()
+}
+
 // prefilling reports whether part of the input is still to be processed.
 func (j *job) prefilling() bool { return j.done < len(j.input) }
 

@@ -1,6 +1,10 @@
 package serve
 
-import "context"
+import (
+	"context"
+
+	"slipway/engine/sample"
+)
 
 // Network is what this package needs of the model. Only the goroutine of [Engine.Run] calls NewSequence and Forward.
 type Network interface {
@@ -15,6 +19,13 @@ type Network interface {
 	Forward(ctx context.Context, segments []Segment) ([][][]float32, error)
 }
 
+// Choosing is a Network whose device can choose among logits. Best gives the largest of segment i's last row in the latest Forward, at least
+// as many as its Top asked for, valid until the next; empty where nothing was chosen.
+type Choosing interface {
+	Network
+	Best(i int) sample.Top
+}
+
 // Sequence is the state of one token sequence in the network.
 type Sequence interface {
 	Len() int // tokens processed
@@ -26,6 +37,7 @@ type Segment struct {
 	Seq    Sequence
 	Tokens []int32
 	Logits LogitsWanted
+	Top    int // largest logits of the last row that decide, for Choosing; 0: the whole row
 }
 
 // LogitsWanted says which rows of logits a segment needs.

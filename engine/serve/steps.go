@@ -17,7 +17,7 @@ func (e *Engine) decodeStep(ctx context.Context) error {
 	for _, j := range e.active {
 		if !j.prefilling() {
 			jobs = append(jobs, j)
-			segments = append(segments, Segment{j.seq, j.out[len(j.out)-1:], LogitsLast})
+			segments = append(segments, Segment{j.seq, j.out[len(j.out)-1:], LogitsLast, j.topWanted()})
 		}
 	}
 	e.jobs, e.segments = jobs, segments
@@ -30,7 +30,7 @@ func (e *Engine) decodeStep(ctx context.Context) error {
 	}
 	for i, j := range jobs {
 		e.processed(j, segments[i].Tokens)
-		e.next(j, rows[i][0])
+		e.next(j, rows[i][0], i)
 	}
 	return nil
 }
@@ -49,14 +49,14 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 	e.turn++
 	j.lastTurn = e.turn
 	chunk := e.chunk(j)
-	wanted := LogitsNone
+	wanted, top := LogitsNone, 0
 	if j.done+len(chunk) == len(j.input) {
-		wanted = LogitsLast
+		wanted, top = LogitsLast, j.topWanted()
 	}
 	whileWanted, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(j.reply.ctx, cancel)()
-	rows, err := e.pass(whileWanted, []*job{j}, []Segment{{j.seq, chunk, wanted}})
+	rows, err := e.pass(whileWanted, []*job{j}, []Segment{{j.seq, chunk, wanted, top}})
 	if rows == nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 			return nil
 		}
 	}
-	e.next(j, rows[0][0])
+	e.next(j, rows[0][0], 0)
 	return nil
 }
 
@@ -120,9 +120,9 @@ func (e *Engine) forward(ctx context.Context, segments []Segment) (rows [][][]fl
 	return rows, nil
 }
 
-// next chooses a reply's next token from logits [V] and delivers it. A panic on the way ends this request alone.
-func (e *Engine) next(j *job, logits []float32) {
-	token, err := e.choose(j, logits)
+// next chooses a reply's next token from logits [V] of the pass's segment and delivers it. A panic on the way ends this request alone.
+func (e *Engine) next(j *job, logits []float32, segment int) {
+	token, err := e.choose(j, logits, segment)
 	if err != nil {
 		e.logPanic(err, j)
 		e.end(j, FinishError, err)
@@ -131,15 +131,20 @@ func (e *Engine) next(j *job, logits []float32) {
 	e.deliver(j, token)
 }
 
-func (e *Engine) choose(j *job, logits []float32) (token Token, err error) {
+func (e *Engine) choose(j *job, logits []float32, segment int) (token Token, err error) {
 	defer recovered(&err)
-	var mask sample.Mask
-	if j.Mask != nil {
-		mask = j.Mask(j.out)
+	d, chosen := sample.Distribution{}, false
+	if device, ok := e.net.(Choosing); ok && j.topWanted() > 0 {
+		d, chosen = e.sampler.DistributionOfTop(device.Best(segment), j.Sampling)
 	}
-	d, err := e.sampler.Distribution(logits, j.Sampling, j.history, mask)
-	if err != nil {
-		return Token{}, err
+	if !chosen {
+		var mask sample.Mask
+		if j.Mask != nil {
+			mask = j.Mask(j.out)
+		}
+		if d, err = e.sampler.Distribution(logits, j.Sampling, j.history, mask); err != nil {
+			return Token{}, err
+		}
 	}
 	token.ID = d.IDs[0]
 	if len(d.IDs) > 1 {

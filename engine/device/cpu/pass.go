@@ -63,6 +63,7 @@ const (
 	opRotation
 	opAttentionInput
 	opAttention
+	opTopK
 )
 
 // taskFloats is how many floats a task of an element-wise operation should touch: about 2 µs of work, ten times what taking
@@ -163,6 +164,8 @@ func (p *pass) runTask(o *op, task int, s *scratch) {
 		p.attentionInput(o, lo, hi)
 	case opAttention:
 		p.attention(o, task, s)
+	case opTopK:
+		o.topK(lo, hi)
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 	"sync"
 	"sync/atomic"
 
+	"slipway/engine/sample"
 	"slipway/engine/serve"
 )
 
@@ -32,6 +34,11 @@ type Network struct {
 	// Return, when not nil, is called when pages are to be given back to the system.
 	Return func() error
 
+	// Choose makes it a network whose device chooses; else Best is empty.
+	Choose bool
+	best   []sample.Top // of the latest pass
+	chosen atomic.Int64
+
 	open   atomic.Int64
 	passes atomic.Int64
 	busy   sync.Mutex
@@ -42,6 +49,30 @@ func (n *Network) Open() int { return int(n.open.Load()) }
 
 // Passes is the number of passes begun.
 func (n *Network) Passes() int { return int(n.passes.Load()) }
+
+// Chosen is the number of rows of which the largest were chosen.
+func (n *Network) Chosen() int { return int(n.chosen.Load()) }
+
+// Best implements serve.Choosing.
+func (n *Network) Best(i int) sample.Top { return n.best[i] }
+
+// choose gives the k largest of a row, of equal ones the smallest id first.
+func (n *Network) choose(row []float32, k int) (top sample.Top) {
+	if !n.Choose || k == 0 {
+		return top
+	}
+	n.chosen.Add(1)
+	ids := make([]int32, len(row))
+	for id := range ids {
+		ids[id] = int32(id)
+	}
+	sort.SliceStable(ids, func(a, b int) bool { return row[ids[a]] > row[ids[b]] })
+	top.IDs = ids[:k]
+	for _, id := range top.IDs {
+		top.Logits = append(top.Logits, row[id])
+	}
+	return top
+}
 
 func (n *Network) VocabSize() int    { return n.Vocab }
 func (n *Network) WindowTokens() int { return n.Window }
@@ -106,6 +137,7 @@ func (n *Network) Forward(ctx context.Context, segments []serve.Segment) ([][][]
 		}
 	}
 	out := make([][][]float32, len(segments))
+	n.best = make([]sample.Top, len(segments))
 	for i, segment := range segments {
 		seq := segment.Seq.(*sequence)
 		if seq.closed || len(segment.Tokens) == 0 || len(seq.tokens)+len(segment.Tokens) > n.Window {
@@ -116,6 +148,9 @@ func (n *Network) Forward(ctx context.Context, segments []serve.Segment) ([][][]
 			if segment.Logits == serve.LogitsAll || segment.Logits == serve.LogitsLast && t == len(segment.Tokens)-1 {
 				out[i] = append(out[i], n.logits(seq.tokens))
 			}
+		}
+		if rows := len(out[i]); rows > 0 {
+			n.best[i] = n.choose(out[i][rows-1], segment.Top)
 		}
 	}
 	return out, nil

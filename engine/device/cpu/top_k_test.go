@@ -1,0 +1,48 @@
+package cpu
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"testing"
+
+	"slipway/engine/device"
+)
+
+func TestLargestValuesInAnotherOrder(t *testing.T) {
+	d := New(2)
+	defer d.Close()
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, c := range []struct{ rows, cols, k int }{{1, 1, 1}, {3, 31, 4}, {2, 257, 257}, {5, 5000, 20}, {1, 9000, 1}} {
+		src, values, ids := newBuffer(c.rows, c.cols), newBuffer(c.rows, c.k), newBuffer(c.rows, c.k)
+		for i := range src.f {
+			src.f[i] = float32(math.Round(r.NormFloat64() * 4)) // many equal ones
+			if r.IntN(9) == 0 {
+				src.f[i] = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[r.IntN(3)]
+			}
+		}
+		p := d.NewPass().(device.SelectingPass)
+		p.Begin([]device.Segment{{N: c.rows}})
+		p.TopK(values, ids, src, c.rows)
+		if err := p.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for row := range c.rows {
+			x := src.row(row)
+			var order []int
+			for i, v := range x {
+				if v == v {
+					order = append(order, i)
+				}
+			}
+			sort.SliceStable(order, func(i, j int) bool { return x[order[i]] > x[order[j]] })
+			for n := range c.k {
+				v, id := values.row(row)[n], int(ids.row(row)[n])
+				if n < len(order) && (id != order[n] || v != x[order[n]]) || n >= len(order) && (v == v || id != -1) {
+					t.Fatalf("%+v: row %d, place %d: %v at %d", c, row, n, v, id)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package model
+
+import "slipway/engine/device"
+
+// best is where a device that can choose leaves the largest logits of a pass.
+type best struct {
+	k       int // of the pass under way; 0: nothing is chosen
+	buffers map[int][2]device.Buffer
+	first   []int // row of the logits with which each segment begins, and their number behind the last
+}
+
+// wanted sets k to the largest wish, where the device can choose.
+func (b *best) wanted(n *Network, segments []Segment) {
+	b.k = 0
+	if _, ok := n.pass.(device.SelectingPass); !ok {
+		return
+	}
+	for i := range segments {
+		if segments[i].Logits != LogitsNone {
+			b.k = max(b.k, min(segments[i].Top, n.config.VocabSize))
+		}
+	}
+}
+
+// grow makes room for rows rows of k. What each k needs stays: 8 bytes a row and place.
+func (b *best) grow(n *Network, rows int) error {
+	if b.k == 0 {
+		return nil
+	}
+	have := b.buffers[b.k]
+	if have[0] != nil && have[0].Rows() >= rows {
+		return nil
+	}
+	var fresh [2]device.Buffer
+	for i := range fresh {
+		var err error
+		if fresh[i], err = n.dev.Buffer(max(rows, n.opt.MaxSequences), b.k); err != nil {
+			return err
+		}
+	}
+	for _, old := range have {
+		if old != nil {
+			old.Release()
+		}
+	}
+	if b.buffers == nil {
+		b.buffers = map[int][2]device.Buffer{}
+	}
+	b.buffers[b.k] = fresh
+	return nil
+}
+
+// record chooses among the rows of logits of the pass.
+func (b *best) record(n *Network, rows int) {
+	if b.k > 0 && rows > 0 {
+		into := b.buffers[b.k]
+		n.pass.(device.SelectingPass).TopK(into[0], into[1], n.work.logits, rows)
+	}
+}
+
+func (b *best) bytes() (total int64) {
+	for _, pair := range b.buffers {
+		total += 2 * 4 * int64(pair[0].Rows()) * int64(pair[0].Cols())
+	}
+	return total
+}
+
+// Best gives the largest logits of segment i's last row in the latest Forward, at least as many as its Top asked for, largest first
+// and of equal ones the smallest id first, and their ids as numbers; an id of -1 where only NaN was left. Empty where nothing was
+// chosen. Owned by the network, valid until the next Forward or MTP.
+func (n *Network) Best(i int) (logits, ids []float32) {
+	b := &n.work.best
+	if b.k == 0 || i+1 >= len(b.first) || b.first[i] == b.first[i+1] {
+		return nil, nil
+	}
+	at := (b.first[i+1] - 1) * b.k
+	from := b.buffers[b.k]
+	return from[0].Floats()[at:][:b.k], from[1].Floats()[at:][:b.k]
+}
