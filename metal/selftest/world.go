@@ -18,7 +18,7 @@ type World struct {
 	random  *rand.Rand
 	made    []interface{ Release() }
 
-	stored stored  // by the last operation over pages of 8 bits
+	stored stored  // by the last operation over pages
 	given  *stored // to the reference: what the device stored
 	unlike string  // how that is not what the reference would have stored
 }

@@ -7,9 +7,10 @@ import (
 	"slipway/engine/device"
 )
 
-// Pages of 8 bits are compared in two steps. Each device turns keys and values into codes, and these are compared one by one. Then the
-// reference takes over the codes of the device, so that attention is compared over the same memory: a key half way between two codes,
-// which may fall to either side, is no difference of attention.
+// Attention is compared in two steps. Each device rounds keys and values to what its pages hold, and these are compared one by one: as f16
+// within a unit in the last place, as codes of 8 bits within a code. Then the reference takes over the pages of the device, so that
+// attention is compared over the same memory: a key half way between two codes, which may fall to either side, is no difference of
+// attention.
 
 // writable is a reference's pages: Write is the inverse of Read.
 type writable interface {
@@ -17,7 +18,7 @@ type writable interface {
 	Write(keys, values []float32, layer int, page int32, offset int)
 }
 
-// stored is what a device's pages of 8 bits hold after an operation: a row [heads·headDim] a position, in the order in which they were read.
+// stored is what a device's pages hold after an operation: a row [heads·headDim] a position, in the order in which they were read.
 type stored struct{ keys, values [][]float32 }
 
 // sequence is a page table and how many positions of it are filled.
@@ -48,6 +49,31 @@ func (s stored) takeOver(kv writable, layer int, sequences []sequence) {
 			at++
 		}
 	}
+}
+
+// unitsFrom says where what was stored as f16 is more than a unit in the last place from the reference's; empty where nothing is. A value is
+// rounded once, to the nearest: half a unit. A key comes from a norm and a rotation, which may cancel: beside the unit it may be off by f32's
+// rounding of what was rotated.
+func (s stored) unitsFrom(want stored) string {
+	apart := func(got, want []float32, most, ofLargest float64) string {
+		rounding := ofLargest * Size(want)
+		for i, w := range want {
+			_, exponent := math.Frexp(float64(w))
+			if unit := math.Ldexp(1, max(exponent, -13)-11); !(math.Abs(float64(got[i])-float64(w)) <= most*unit+rounding) && w == w {
+				return fmt.Sprintf("%v at %d, wanted %v (a unit is %.3g)", got[i], i, w, unit)
+			}
+		}
+		return ""
+	}
+	for i := range want.keys {
+		if what := apart(s.values[i], want.values[i], 0.5, 0); what != "" {
+			return fmt.Sprintf("values of position %d: %s", i, what)
+		}
+		if what := apart(s.keys[i], want.keys[i], 1, 1e-6); what != "" {
+			return fmt.Sprintf("keys of position %d: %s", i, what)
+		}
+	}
+	return ""
 }
 
 // differFrom returns how many groups of keys, of how many, hold another code than the reference's, and a sentence when that is too much. A
