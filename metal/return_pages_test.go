@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"slipway/engine/device"
+	"slipway/engine/model"
+	"slipway/engine/weights"
 	"slipway/metal"
 	"slipway/metal/fake"
 	"slipway/metal/selftest"
@@ -128,5 +130,48 @@ func TestPagesThatMetalDoesNotTakeAgain(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), says) {
 		t.Errorf("%v, wanted an error", err)
+	}
+}
+
+// A conversation goes on to the same bits after the pages of another, which has ended, went back.
+func TestConversationThatLosesPagesWithAnother(t *testing.T) {
+	ckpt, err := weights.Open(pocket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ckpt.Close() })
+	n, err := model.Load(open(t, fake.Configuration{Threads: 2}, metal.Options{}), ckpt, model.Options{WindowTokens: 1024, MaxSequences: 2, ChunkTokens: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := make([]int32, 30)
+	for i := range tokens {
+		tokens[i] = int32(100 + 7*i)
+	}
+	answer := func(give bool) []float32 {
+		var both [2]*model.Sequence
+		for i := range both {
+			if both[i], err = n.NewSequence(); err != nil {
+				t.Fatal(err)
+			}
+			defer both[i].Close()
+			if _, err := n.Forward(t.Context(), []model.Segment{{Seq: both[i], Tokens: tokens[:20]}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		both[0].Close()
+		if give {
+			if err := n.ReturnPages(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows, err := n.Forward(t.Context(), []model.Segment{{Seq: both[1], Tokens: tokens[20:], Logits: model.LogitsLast}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append([]float32(nil), rows[0][0]...)
+	}
+	if what := differ([][]float32{answer(true)}, [][]float32{answer(false)}, 0); what != "" {
+		t.Error(what)
 	}
 }
