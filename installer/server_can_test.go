@@ -89,8 +89,11 @@ func TestPlanOnAMacThatForgets8Bit(t *testing.T) {
 	if c.KVFormat != "q8" || c.Draft != "none" || !strings.Contains(c.Sentence, "no draft because this server has no mtp") {
 		t.Errorf("%+v", c)
 	}
+	if reasons := strings.Join(sized["balanced"].proposal.Reasons, " "); !strings.Contains(reasons, "Profile balanced approximates: keys and values at 8 bit") {
+		t.Errorf("the price is not said: %s", reasons)
+	}
 	p := plan.Make(plan.Decisions{Profile: c, Request: plan.Request{Launch: true}})
-	if !slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return strings.Contains(a.Sentence, "KV q8") }) {
+	if !slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return strings.Contains(a.Sentence, "KV q8 (less exact than 16 bit)") }) {
 		t.Errorf("the plan does not say it: %+v", p.Actions)
 	}
 }

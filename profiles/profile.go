@@ -111,6 +111,14 @@ func (p Profile) Unhonoured(c Capabilities) []string {
 	return missing
 }
 
+// Price says what the profile approximates, a sentence.
+func (p Profile) Price() string {
+	if len(p.Approximations) == 0 {
+		return fmt.Sprintf("Profile %s approximates nothing.", p.ID)
+	}
+	return fmt.Sprintf("Profile %s approximates: %s.", p.ID, strings.Join(p.Approximations, "; "))
+}
+
 func list(names []string) string {
 	if len(names) == 0 {
 		return "none"

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // ComfortableTokens is the window below which the next smaller model is proposed: a coding assistant's instructions,
@@ -111,10 +110,7 @@ func firstHonoured(profiles []Profile, capabilities *Capabilities) (Profile, str
 			why = append(why, missing...)
 			continue
 		}
-		if len(p.Approximations) == 0 {
-			return p, fmt.Sprintf("Profile %s approximates nothing.", p.ID), nil
-		}
-		return p, fmt.Sprintf("Profile %s approximates: %s.", p.ID, strings.Join(p.Approximations, "; ")), nil
+		return p, p.Price(), nil
 	}
 	return Profile{}, "", fmt.Errorf("no profile can be offered: %s", list(why))
 }

@@ -45,7 +45,11 @@ func printLive(w io.Writer, l *launch.Live, most int) {
 func memoryLines(l *launch.Live) []string {
 	var lines []string
 	if m := l.Memory; m != nil {
-		line := fmt.Sprintf("Memory: weights %s, KV and states %s, restore points at most %s, work space %s", binary(m.WeightsBytes), binary(m.ContextBytes),
+		kv := "KV"
+		if l.Server.KVFormat != "" {
+			kv += " in " + launch.Printable(l.Server.KVFormat)
+		}
+		line := fmt.Sprintf("Memory: weights %s, %s and states %s, restore points at most %s, work space %s", binary(m.WeightsBytes), kv, binary(m.ContextBytes),
 			binary(m.PointsBudgetBytes), binary(m.WorkBytes))
 		if l.Launch != nil && l.Launch.BudgetBytes > 0 {
 			line += "; budget " + binary(l.Launch.BudgetBytes)

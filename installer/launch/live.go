@@ -13,10 +13,11 @@ import (
 // /slipway/system, of which the names are those of the HTTP API.
 type Live struct {
 	Server struct {
-		Ready    bool `json:"ready"`
-		Active   int  `json:"active"`
-		Queued   int  `json:"queued"`
-		Draining bool `json:"draining"`
+		Ready    bool   `json:"ready"`
+		Active   int    `json:"active"`
+		Queued   int    `json:"queued"`
+		Draining bool   `json:"draining"`
+		KVFormat string `json:"kv_format"` // empty: not told
 	} `json:"server"`
 	Cache    *LiveCache    `json:"cache"` // nil: nothing is kept between requests
 	Requests []LiveRequest `json:"requests"`

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"path"
+
+	"slipway/profiles"
 )
 
 // Folders are the fixed folders of a home.
@@ -116,7 +118,7 @@ func settingsAction(d Decisions) Action {
 	a := Action{
 		ID: "settings", Kind: SettingsAction, Consent: []Class{Write},
 		Sentence: fmt.Sprintf("Keep the settings: model %s, profile %s, window %s tokens, KV %s, port %d.",
-			d.Model.ID, d.Profile.Name, Count(d.Profile.WindowTokens), d.Profile.KVFormat, d.Request.Port),
+			d.Model.ID, d.Profile.Name, Count(d.Profile.WindowTokens), formatWords(d.Profile.KVFormat), d.Request.Port),
 		Touches:      Touches{Paths: []string{SettingsPath}, Bytes: 4096, Ports: []int{}, Processes: []string{}},
 		Precondition: "the file is absent or written by slipway",
 		Undo:         "remove the file",
@@ -147,6 +149,14 @@ func launchAction(d Decisions) Action {
 		a.Sentence += fmt.Sprintf(" So that conversations go on until it stops, it keeps restore points: up to %s in memory, none on disk.", Bytes(p.CacheMemoryBytes))
 	}
 	return a
+}
+
+// formatWords names a format, and that it changes results where it does.
+func formatWords(kv string) string {
+	if profiles.KVFormat(kv).Approximate() {
+		return kv + " (less exact than 16 bit)"
+	}
+	return kv
 }
 
 func short(digest string) string {

@@ -12,7 +12,7 @@ export function showServer(server, cache) {
   text(by("facts"), [server.device, `window ${count(server.window_tokens)} tokens`, `prefill ${server.prefill_policy}`, server.kv_format && `KV ${server.kv_format}`].filter(Boolean).join(" · "));
   facts(by("served"), [
     ["Name", server.model], ["Revision", server.revision ? server.revision.slice(0, 12) : "not given"], ["Device", server.device || "—"],
-    ["Window", `${count(server.window_tokens)} tokens`], ["Prefill policy", server.prefill_policy], ["KV format", server.kv_format || "—"],
+    ["Window", `${count(server.window_tokens)} tokens`], ["Prefill policy", server.prefill_policy], ["KV format", server.kv_format || "—"], ["Numerics", server.numerics || "—"],
   ]);
   showCache(cache);
 }

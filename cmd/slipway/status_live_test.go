@@ -1,0 +1,16 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"slipway/installer/launch"
+)
+
+func TestStatusLeavesOutHowKeysAndValuesAreKept(t *testing.T) {
+	l := &launch.Live{Memory: &launch.LiveMemory{Loaded: true, ContextBytes: 1 << 30}}
+	l.Server.KVFormat = "q8"
+	if said := strings.Join(memoryLines(l), "\n"); !strings.Contains(said, "KV in q8 and states") {
+		t.Errorf("%s", said)
+	}
+}
