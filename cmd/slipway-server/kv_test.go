@@ -219,3 +219,74 @@ func sameChoice(t *testing.T, n *model.Network, row []float32, k int) {
 		t.Fatalf("the GPU chose %v, the row gives %v (%v, %v)", got, want, ok, err)
 	}
 }
+
+// A restore point of 8 bit leaves one network and enters another, as by the disk: the same bytes, and the same logits behind it.
+func TestPointIn8BitComesBackOtherwise(t *testing.T) {
+	gpu, err := metal.New(with(t, "", "", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gpu.Close()
+	ckpt, err := weights.Open(pocketDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ckpt.Close()
+	var networks [2]*model.Network
+	for i := range networks {
+		if networks[i], err = model.Load(gpu, ckpt, model.Options{WindowTokens: 512, MaxSequences: 1, ExtraPages: 2, KVFormat: device.KVQ8}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := func(s *model.Sequence, tokens []int32) []float32 {
+		t.Helper()
+		rows, err := networks[0].Forward(context.Background(), []model.Segment{{Seq: s, Tokens: tokens, Logits: model.LogitsLast}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(rows[0][0])
+	}
+	const length = 256 + 37
+	ids := make([]int32, length)
+	for i := range ids {
+		ids[i] = int32(i*i*7+i) % 4000
+	}
+	s, err := networks[0].NewSequence()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one(s, ids)
+	point, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := one(s, []int32{11})
+	s.Close()
+	state := make([]byte, point.StateBytes())
+	point.ReadState(state)
+	pageOf := func(p *model.Point, index, tokens int) []byte {
+		data := make([]byte, networks[0].PositionBytes(tokens))
+		p.ReadPage(data, index, tokens)
+		return data
+	}
+	// By way of the other network, back into the first.
+	for i := 1; i >= 0; i-- {
+		from := point
+		if point, err = networks[i].Import(length, state, nil, nil, 0, func(index, tokens int) ([]byte, error) { return pageOf(from, index, tokens), nil }); err != nil {
+			t.Fatal(err)
+		}
+		for index, tokens := range []int{256, 37} {
+			if a, b := pageOf(from, index, tokens), pageOf(point, index, tokens); !slices.Equal(a, b) || len(a) != 2*2*2*(64+4)*tokens {
+				t.Errorf("page %d of %d bytes is another, or %d bytes", index, len(a), len(b))
+			}
+		}
+	}
+	if s, err = networks[0].NewSequence(); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Restore(point)
+	if got := one(s, []int32{11}); !slices.Equal(got, want) {
+		t.Error("the logits behind the point are others")
+	}
+}

@@ -239,20 +239,31 @@ func TestStopOfAServerThatIgnoresItsSignal(t *testing.T) {
 func TestProbeThatCannotHonourThePlan(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "server")
 	script := `#!/bin/sh
-echo '{"schema_version":1,"recommended_max_working_set":1000,"capabilities":{"kv_formats":["f32"],"prefill_policies":["exact"],"drafts":["none"],"devices":["cpu"]}}'
+echo '{"schema_version":1,"recommended_max_working_set":1000,"capabilities":{"kv_formats":["f32","f16","q8"],"kv_formats_of":{"cpu":["f32"],"metal":["f16","q8"]},"prefill_policies":["exact"],"drafts":["none"],"devices":["cpu","metal"]}}'
 `
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	good := Settings{KVFormat: "f32", PrefillPolicy: "exact", Draft: "none", Device: "cpu"}
+	onMetal := good
+	onMetal.KVFormat = "q8"
+	for _, device := range []string{"metal", "auto"} { // auto: a small model that was planned for Metal
+		onMetal.Device = device
+		if err := CheckProbe(t.Context(), program, onMetal); err != nil {
+			t.Errorf("q8 on %s: %v", device, err)
+		}
+		if args := strings.Join(arguments(onMetal, "/home", "id"), " "); !strings.Contains(args, "--device "+device+" --kv q8 ") {
+			t.Errorf("the format is not handed on: %s", args)
+		}
+	}
 	if err := CheckProbe(t.Context(), program, good); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Settings){
-		"KV format":      func(s *Settings) { s.KVFormat = "q8" },
+		"KV format":      func(s *Settings) { s.KVFormat = "q8" }, // which the CPU of this server has not
 		"prefill policy": func(s *Settings) { s.PrefillPolicy = "sink_window" },
 		"draft":          func(s *Settings) { s.Draft = "mtp" },
-		"device":         func(s *Settings) { s.Device = "metal" },
+		"device":         func(s *Settings) { s.Device = "tpu" },
 		"Metal memory":   func(s *Settings) { s.BudgetBytes = 1001 },
 	} {
 		want := good
