@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sort"
@@ -44,5 +45,26 @@ func TestLargestValuesInAnotherOrder(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A row of the 27B's logits; beside BenchmarkDistribution of engine/sample, which looks at the same row.
+func BenchmarkTopK(b *testing.B) {
+	d := New(1)
+	defer d.Close()
+	r := rand.New(rand.NewPCG(3, 4))
+	src := newBuffer(1, 248_320)
+	for i := range src.f {
+		src.f[i] = float32(r.Float64()*20 - 10)
+	}
+	for _, k := range []int{1, 20} {
+		b.Run(fmt.Sprint(k), func(b *testing.B) {
+			values, ids, p := newBuffer(1, k), newBuffer(1, k), d.NewPass().(device.SelectingPass)
+			for b.Loop() {
+				p.Begin([]device.Segment{{N: 1}})
+				p.TopK(values, ids, src, 1)
+				p.Run(context.Background())
+			}
+		})
 	}
 }
