@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -57,4 +58,41 @@ func TestShortConversationSurvivesRestart(t *testing.T) {
 		t.Fatalf("%d tokens: no short conversation", b.prompt)
 	}
 	k.atMost("a short conversation after a restart", b, b.fresh+slack)
+}
+
+// A prompt whose client left, and an edit in the middle of a long one, find the periodic points of before.
+func TestPeriodicPointsSurviveRestart(t *testing.T) {
+	dir := t.TempDir() + "/cache"
+	k := startKept(t, func(s *settings) { s.cacheDisk = dir })
+	restart := func() {
+		seen, prompts := k.seen, k.prompts
+		k.stop()
+		k = startKept(t, func(s *settings) { s.cacheDisk = dir })
+		k.seen, k.prompts = slices.Clone(seen), slices.Clone(prompts)
+	}
+	retried := []message{user(k.document(13, 3000) + "\nWhat is it about?")}
+	left := k.leaveDuringPrefill(retried, 1500)
+	restart()
+	again := k.ask(retried, nil)
+	done := left.Usage.PromptTokens()
+	k.atMost("a retry after a restart", again, again.prompt-done+k.loaded.network.ChunkTokens())
+
+	head, tail := k.document(5, 2000), k.document(6, 1600)
+	talk := func(value int) []message {
+		return []message{user(fmt.Sprintf("%sThe pass key is %d.\n%sWhat is the pass key?", head, value, tail))}
+	}
+	k.ask(talk(58213), nil)
+	restart()
+	edited := k.ask(talk(94027), nil)
+	k.atMost("early edit after a restart", edited, edited.fresh+512+slack)
+}
+
+// The reply before the last message was not decoded here: its end is a place to go on from all the same.
+func TestLastMessageEditedBehindAReplyFromElsewhere(t *testing.T) {
+	k := startKept(t, nil)
+	history := []message{system("You are kind."), user("What is new?"), {"role": "assistant", "content": k.document(14, 300)}}
+	k.ask(append(slices.Clone(history), user("And the lamp?")), message{"max_tokens": 4})
+	a := k.ask(append(slices.Clone(history), user("No, the door, please.")), message{"max_tokens": 4})
+	turn := k.tokens("<|im_end|>\n<|im_start|>user\nNo, the door, please.<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n")
+	k.atMost("the last message edited", a, turn+slack)
 }

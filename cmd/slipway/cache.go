@@ -22,8 +22,8 @@ type cacheAnswer struct {
 	BudgetBytes int64     `json:"budget_bytes"` // 0: the server that is set up keeps nothing on disk
 	Points      int       `json:"points"`
 	Bytes       int64     `json:"bytes"`
-	Oldest      time.Time `json:"oldest"` // point; zero without any
-	Newest      time.Time `json:"newest"`
+	Oldest      time.Time `json:"oldest,omitzero"` // point; absent without any
+	Newest      time.Time `json:"newest,omitzero"`
 	InUse       bool      `json:"in_use"`
 	Cleared     bool      `json:"cleared"`
 }

@@ -31,6 +31,9 @@ func (s *Server) recall(ids []int32, tools []json.RawMessage) ([]int32, keep.Mar
 	marks := keep.Marks{Turns: turns.Headers(ids)}
 	if last := len(marks.Turns) - 1; last >= 0 {
 		marks.Reply = marks.Turns[last] + len(turns.Header)
+		if last > 0 {
+			marks.Said = turns.EndOf(ids, marks.Turns[last-1])
+		}
 	}
 	user := memory.Turns{Header: s.special(userOpens)}.Headers(ids)
 	if len(user) > 0 {

@@ -7,17 +7,22 @@ import "cmp"
 // that may leave it would not fit, nothing leaves.
 //
 // What goes first is what would save the least recomputation per byte: see [Index.worth]. The only point of a conversation
-// that was come back to goes after all others, however old; it is that of its newest turn. The latest of these goes only for
-// a conversation that was come back to itself, which returning says: a prompt that nobody asks again takes nothing from it.
-func (x *Index) Room(t Tier, cost Cost, returning bool) (gone []Gone, ok bool) {
+// that was come back to goes after all others, however old; it is that of its newest turn. The claim bounds what may go.
+func (x *Index) Room(t Tier, cost Cost, claim Claim) (gone []Gone, ok bool) {
 	u := &x.usage[t]
 	if u.fits(cost) {
 		return nil, true
 	}
-	if !returning {
-		if spared := x.latestLast(t); spared != nil {
-			x.Pin(spared)
-			defer x.Unpin(spared)
+	for p := range x.points {
+		if p.In(t) && x.spares(p, claim) {
+			x.Pin(p)
+			defer x.Unpin(p)
+		}
+	}
+	if claim == ClaimNew {
+		if latest := x.latestLast(t); latest != nil {
+			x.Pin(latest)
+			defer x.Unpin(latest)
 		}
 	}
 	pinned := usage{budget: u.budget, pages: map[PageID]int{}}
@@ -37,6 +42,20 @@ func (x *Index) Room(t Tier, cost Cost, returning bool) (gone []Gone, ok bool) {
 		gone = append(gone, x.Release(p, t, LostEvicted))
 	}
 	return gone, true
+}
+
+// Claim is what a new point may take the room of.
+type Claim int
+
+const (
+	ClaimNew       Claim = iota // anything but the last point of the conversation come back to latest: nobody may ask for it again
+	ClaimReturning              // anything: its conversation was come back to
+	ClaimSpare                  // other periodic points, and what is of another key
+)
+
+// spares tells whether a claim leaves p alone.
+func (x *Index) spares(p *Point, claim Claim) bool {
+	return claim == ClaimSpare && p.Kind != KindPeriodic && p.key == x.key
 }
 
 // latestLast is the last point of the conversation that was come back to most recently, of those in a tier, or nil.

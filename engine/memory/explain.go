@@ -6,7 +6,8 @@ type Cause string
 const (
 	CauseNone      Cause = ""          // nothing was, or too little to matter
 	CauseOtherKey  Cause = "other key" // a point would have served, had its key been equal
-	CauseEvicted   Cause = "evicted"   // a point stood there and had to go, or was thinned out
+	CauseEvicted   Cause = "evicted"   // a point stood there and had to go
+	CauseThinned   Cause = "thinned"   // a point stood there and was dropped, as points get sparse behind the end and near each other
 	CauseNoRoom    Cause = "no room"   // none was saved there: what the budget held was worth more, or in use
 	CauseDamaged   Cause = "damaged"   // its file was torn or flipped
 	CauseNoPoint   Cause = "no point"  // no point was saved nearer to where the prefixes part
@@ -79,8 +80,10 @@ func (x *Index) Explain(key Key, prompt []int32, used, most int) Explanation {
 		e.Cause = CauseCancelled
 	case lost == LostNoRoom:
 		e.Cause = CauseNoRoom
-	case lost == LostEvicted || lost == LostThinned || lost == LostSuperseded:
+	case lost == LostEvicted:
 		e.Cause = CauseEvicted
+	case lost == LostThinned || lost == LostSuperseded:
+		e.Cause = CauseThinned
 	default:
 		e.Cause = CauseNoPoint
 	}

@@ -141,6 +141,14 @@ func (x *Index) Open(from *Point) *Conversation {
 // Returned tells whether the conversation was come back to: only what was is kept before others.
 func (c *Conversation) Returned() bool { return c.returned }
 
+// Claim is what a point of the conversation may take the room of.
+func (c *Conversation) Claim() Claim {
+	if c.returned {
+		return ClaimReturning
+	}
+	return ClaimNew
+}
+
 // Return notes that the conversation was come back to, although no point of it was there, or in an earlier run.
 func (c *Conversation) Return() { c.returned = true }
 
@@ -252,6 +260,14 @@ func (x *Index) Unheld(t Tier, pages []PageID) (free []PageID) {
 		}
 	}
 	return free
+}
+
+// Along gives the points on the path of ids, from its start.
+func (x *Index) Along(key Key, ids []int32) (points []*Point) {
+	if root := x.roots[key]; root != nil {
+		root.walk(ids, func(n *node) { points = append(points, n.points...) })
+	}
+	return points
 }
 
 // Below gives the longest point on the path of ids, in any tier, or nil.

@@ -97,7 +97,7 @@ func TestIndexAgreesWithASearchOfEverything(t *testing.T) {
 						cost.Pages = append(cost.Pages, page)
 					}
 				}
-				gone, ok := x.Room(tier, cost, false)
+				gone, ok := x.Room(tier, cost, ClaimNew)
 				leave(gone)
 				if !ok {
 					continue
@@ -229,7 +229,7 @@ func TestFloodOfOneOffPromptsDoesNotWashAConversationAway(t *testing.T) {
 	x := NewIndex(exact, three, Budget{}, 100_000)
 	add := func(c *Conversation, prefix []int32, kind Kind) {
 		cost := Cost{Bytes: 100}
-		if _, ok := x.Room(InMemory, cost, false); !ok {
+		if _, ok := x.Room(InMemory, cost, ClaimNew); !ok {
 			t.Fatal("no room")
 		}
 		x.Add(exact, prefix, nil, kind, c, InMemory, cost)
@@ -263,7 +263,7 @@ func TestConversationNeverRestoredGoesBeforeOneThatWas(t *testing.T) {
 		x.Open(nil)
 	}
 	x.Add(exact, ids(1000, 5000), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
-	gone, ok := x.Room(InMemory, Cost{Bytes: 100}, false)
+	gone, ok := x.Room(InMemory, Cost{Bytes: 100}, ClaimNew)
 	if !ok || len(gone) != 1 || gone[0].Point == old {
 		t.Fatal("the only point of a conversation that was restored went first")
 	}
@@ -275,13 +275,13 @@ func TestOneOffTakesNothingFromTheConversationComeBackToLast(t *testing.T) {
 	latest := x.Add(exact, ids(50, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	x.Open(older)
 	x.Open(latest)
-	if gone, ok := x.Room(InMemory, Cost{Bytes: 200}, false); ok || len(gone) > 0 {
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 200}, ClaimNew); ok || len(gone) > 0 {
 		t.Fatal("a one-off took all that was kept")
 	}
-	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}, false); !ok || len(gone) != 1 || gone[0].Point != older {
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}, ClaimNew); !ok || len(gone) != 1 || gone[0].Point != older {
 		t.Fatal("a one-off finds no room beside the conversation come back to last")
 	}
-	if gone, ok := x.Room(InMemory, Cost{Bytes: 200}, true); !ok || len(gone) != 1 || gone[0].Point != latest {
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 200}, ClaimReturning); !ok || len(gone) != 1 || gone[0].Point != latest {
 		t.Fatal("a conversation that was come back to finds no room")
 	}
 }
@@ -292,11 +292,11 @@ func TestLastPointStaysWhileRedundantOnesAreOnlyPinned(t *testing.T) {
 	x.Open(only)
 	other := x.Add(exact, ids(50, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	x.Pin(other)
-	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}, false); ok || len(gone) > 0 {
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}, ClaimNew); ok || len(gone) > 0 {
 		t.Fatal("the last point of a conversation went, because a one-off was being written")
 	}
 	x.Unpin(other)
-	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}, false); !ok || len(gone) != 1 || gone[0].Point != other {
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}, ClaimNew); !ok || len(gone) != 1 || gone[0].Point != other {
 		t.Fatal("the one-off did not go once it was free")
 	}
 }
@@ -306,10 +306,10 @@ func TestRoomThatPinsForbidTakesNothing(t *testing.T) {
 	a := x.Add(exact, ids(0, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	x.Add(exact, ids(50, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	x.Pin(a)
-	if gone, ok := x.Room(InMemory, Cost{Bytes: 150}, false); ok || len(gone) > 0 || x.Usage(InMemory).Points != 2 {
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 150}, ClaimNew); ok || len(gone) > 0 || x.Usage(InMemory).Points != 2 {
 		t.Fatal("points left for something that cannot fit")
 	}
-	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}, false); !ok || len(gone) != 1 || gone[0].Point == a {
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}, ClaimNew); !ok || len(gone) != 1 || gone[0].Point == a {
 		t.Fatal("the pinned point went, or nothing did")
 	}
 }

@@ -27,6 +27,15 @@ func (t Turns) Headers(ids []int32) []int {
 	return at
 }
 
+// EndOf gives where the turn ends whose header begins at; its end token stands there. 0: nowhere.
+func (t Turns) EndOf(ids []int32, at int) int {
+	begin := at + len(t.Header)
+	if n := indexOf(ids[begin:], t.End); n >= 0 {
+		return begin + n
+	}
+	return 0
+}
+
 // Recall puts the ids that were streamed in the place of those that a returned history was cut into, turn by turn. A reply is
 // only used behind exactly the prefix that it was streamed behind. Where the turn says the same, all of its ids are used;
 // else those whose text the turn begins with, and what follows stays as it was cut. turns counts those that were recalled.

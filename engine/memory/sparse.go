@@ -32,12 +32,7 @@ const near = 8
 // a turn's or a reply's point goes when another one that stays is near below it and a later one carries on. It returns what
 // left memory and what left the disk.
 func (x *Index) Tidy(key Key, ids []int32, period int) (gone [2][]Gone) {
-	root := x.roots[key]
-	if root == nil {
-		return gone
-	}
-	var path []*Point
-	root.walk(ids, func(n *node) { path = append(path, n.points...) })
+	path := x.Along(key, ids)
 	kept := -1 // length of the last point that stays
 	for i, p := range path {
 		why := Lost("")

@@ -122,11 +122,12 @@ type place struct {
 // Bounds of what is watched.
 const (
 	volatileAfter = 3  // different values at one place; two may be an edit
+	wordsAfter    = 6  // where they have no digit: a few may be prompts that differ in a word
 	mostPlaces    = 32 // watched at once, the latest
 	mostValues    = 8
 )
 
-// Observe takes the change that a request missed by. found is true once its place had volatileAfter different values.
+// Observe takes the change that a request missed by. found is true once its place had volatileAfter different values, or wordsAfter.
 func (v *Volatile) Observe(c Change) (found bool) {
 	if !c.Rejoins {
 		return false
@@ -150,6 +151,9 @@ func (v *Volatile) Observe(c Change) (found bool) {
 	v.places = append(v.places, p)
 	if len(v.places) > mostPlaces {
 		v.places = v.places[1:]
+	}
+	if !digits.MatchString(c.Old + c.New) {
+		return len(p.values) >= wordsAfter
 	}
 	return len(p.values) >= volatileAfter
 }

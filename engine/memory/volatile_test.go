@@ -54,6 +54,12 @@ func TestFreshIdOnEveryTurnIsRecognisedAndAnEditIsNot(t *testing.T) {
 	if v.Observe(edit) {
 		t.Fatal("one edit taken for volatile text")
 	}
+	roles := []string{"Coder", "Reviewer", "Tester", "Writer", "Planner"}
+	for i := range roles[1:] {
+		if v.Observe(ChangeAt("You are ", roles[i]+", and brief.", roles[i+1]+", and brief.")) {
+			t.Fatal("a few system prompts that differ in a word taken for volatile text")
+		}
+	}
 	id := func(i int) string { return fmt.Sprintf("id-%08x\nYou are", i*0x9e3779b9) }
 	for i := 1; i <= 3; i++ {
 		change := ChangeAt("request ", id(i-1), id(i))

@@ -16,8 +16,8 @@ type Contents struct {
 	Pages      int       `json:"pages"`
 	PageBytes  int64     `json:"page_bytes"`
 	ReplyBytes int64     `json:"reply_bytes"`
-	Oldest     time.Time `json:"oldest"` // point; zero without any
-	Newest     time.Time `json:"newest"`
+	Oldest     time.Time `json:"oldest,omitzero"` // point; absent without any
+	Newest     time.Time `json:"newest,omitzero"`
 	InUse      bool      `json:"in_use"` // by a running server
 }
 

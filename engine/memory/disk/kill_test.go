@@ -29,7 +29,7 @@ func writeUntilKilled(dir string) {
 	}
 	x := memory.NewIndex(key, memory.Budget{}, s.Budget(), 0)
 	for _, f := range s.Found() {
-		if _, ok := x.Room(memory.OnDisk, f.Cost, false); !ok {
+		if _, ok := x.Room(memory.OnDisk, f.Cost, memory.ClaimNew); !ok {
 			panic("what was found does not fit")
 		}
 		x.Add(f.Key, f.IDs, nil, f.Kind, x.Open(nil), memory.OnDisk, f.Cost)
@@ -42,7 +42,7 @@ func writeUntilKilled(dir string) {
 			if !ok {
 				continue
 			}
-			gone, ok := x.Room(memory.OnDisk, cost, false)
+			gone, ok := x.Room(memory.OnDisk, cost, memory.ClaimNew)
 			for _, g := range gone {
 				s.Remove(key, g.Prefix(), g.Free)
 			}

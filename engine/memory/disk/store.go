@@ -93,14 +93,17 @@ var ErrInUse = errors.New("another server uses this cache folder; give this one 
 // reserve is kept from the cap for the marker, the day's count, the lock and the folders themselves.
 const reserve = 64 << 10
 
+// mostHead is more than a point's header takes.
+const mostHead = 1 << 10
+
 // Open takes a folder into use, making it where it is missing: what no point refers to and what is torn goes, and the points
 // that are left are read up to their ids.
 func Open(dir string, opt Options) (*Store, error) {
-	if opt.CapBytes < reserve+opt.ReplyBytes+opt.StateBytes {
-		return nil, fmt.Errorf("a disk cache of %d bytes holds no restore point of this model, which takes %d; give more with --cache-disk-bytes, or none with --no-cache-disk", opt.CapBytes, opt.StateBytes+opt.ReplyBytes+reserve)
-	}
 	s := &Store{dir: dir, opt: opt, ids: map[name]memory.PageID{}, names: map[memory.PageID]name{}, files: map[name]bool{}, have: map[name]bool{},
 		jobs: make(chan func(), 1024), stopped: make(chan struct{})}
+	if least := reserve + opt.ReplyBytes + opt.StateBytes + s.pageFileBytes() + mostHead; opt.CapBytes < least {
+		return nil, fmt.Errorf("a disk cache of %d bytes holds no restore point of this model; give %d or more with --cache-disk-bytes (%d of them are for remembered replies), or none with --no-cache-disk", opt.CapBytes, least, opt.ReplyBytes)
+	}
 	if err := s.claim(); err != nil {
 		return nil, err
 	}
@@ -141,6 +144,14 @@ func (s *Store) claim() error {
 	for _, sub := range []string{"points", "pages"} {
 		if err := os.MkdirAll(filepath.Join(s.dir, sub), 0o700); err != nil {
 			return err
+		}
+		if err := os.Chmod(filepath.Join(s.dir, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"replies", "written-today"} {
+		if info, err := os.Lstat(filepath.Join(s.dir, name)); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s in it is no file; delete it, as nothing of ours is in it", name) // reading a pipe would wait for ever
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,6 +138,47 @@ func TestDailyBoundHoldsOverRestartsAndEndsWithTheDay(t *testing.T) {
 	now = now.Add(24 * time.Hour)
 	if err := write(101); err != nil {
 		t.Fatalf("the next day: %v", err)
+	}
+}
+
+func TestPointsAtIntervalsLeaveHalfOfTheDayToOthers(t *testing.T) {
+	opt := options()
+	opt.DailyBytes = 20_000
+	s := open(t, filepath.Join(t.TempDir(), "c"), opt)
+	var errs []error
+	write := func(kind memory.Kind) {
+		ids := someIDs(uint64(len(errs)), 100)
+		result := make(chan error, 1)
+		s.Save(key, kind, false, ids, content{ids}, func(err error) { result <- err })
+		errs = append(errs, <-result)
+	}
+	for range 8 {
+		write(memory.KindPeriodic)
+	}
+	if used := s.Stats().WrittenBytes; errs[0] != nil || !errors.Is(errs[7], ErrDailyBound) || used > opt.DailyBytes/2 {
+		t.Fatalf("%d bytes of points at intervals of %d a day: %v", used, opt.DailyBytes, errs)
+	}
+	if write(memory.KindTurn); errs[8] != nil {
+		t.Fatalf("a turn's end found no room in the day: %v", errs[8])
+	}
+}
+
+// Reading a pipe would wait for ever.
+func TestPipeInTheFolderIsRefused(t *testing.T) {
+	for _, name := range []string{"replies", "written-today"} {
+		dir := filepath.Join(t.TempDir(), "c")
+		s, err := Open(dir, options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		finish(s)
+		os.Remove(filepath.Join(dir, name))
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, options()); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

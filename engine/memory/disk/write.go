@@ -24,6 +24,15 @@ func (s *Store) Cost(key memory.Key, kind memory.Kind, ids []int32) (cost memory
 	if s.files[whole] {
 		return cost, false
 	}
+	cost.Bytes = s.pointBytes(key, kind, ids)
+	for _, page := range pages {
+		cost.Pages = append(cost.Pages, s.pageID(page))
+	}
+	return cost, true
+}
+
+// pointBytes is what a point's file takes at the most, its pages aside.
+func (s *Store) pointBytes(key memory.Key, kind memory.Kind, ids []int32) int64 {
 	sections := s.pointSections(key, ids)
 	// The checksums, the first slot and whether the conversation was come back to are not known yet; their length is, at the most.
 	for i := range sections {
@@ -32,14 +41,11 @@ func (s *Store) Cost(key memory.Key, kind memory.Kind, ids []int32) (cost memory
 			sections[i].First = len(ids)
 		}
 	}
-	cost.Bytes = int64(len(encodeHead(pointMagic, s.pointHeader(key, kind, true, ids, sections), pointAlign)))
+	bytes := int64(len(encodeHead(pointMagic, s.pointHeader(key, kind, true, ids, sections), pointAlign)))
 	for _, section := range sections {
-		cost.Bytes += section.Bytes
+		bytes += section.Bytes
 	}
-	for _, page := range pages {
-		cost.Pages = append(cost.Pages, s.pageID(page))
-	}
-	return cost, true
+	return bytes
 }
 
 func (s *Store) pointHeader(key memory.Key, kind memory.Kind, returned bool, ids []int32, sections []section) pointHeader {
@@ -71,14 +77,17 @@ func (s *Store) Save(key memory.Key, kind memory.Kind, returned bool, ids []int3
 
 // save writes the pages that are missing, then the point: whoever finds the point finds its pages.
 func (s *Store) save(key memory.Key, kind memory.Kind, returned bool, ids []int32, pages []name, file name, state Exporter) error {
-	_, slots := s.opt.Draft.mtpSlots(len(ids))
-	size := s.opt.StateBytes + int64(slots)*s.opt.Draft.SlotBytes
+	size := s.pointBytes(key, kind, ids)
 	for _, page := range pages {
 		if !s.have[page] {
 			size += s.pageFileBytes()
 		}
 	}
-	if err := s.mayWrite(size); err != nil {
+	asked := size
+	if kind == memory.KindPeriodic {
+		asked += s.opt.DailyBytes / 2 // the other half is for the ends of turns and replies
+	}
+	if err := s.mayWrite(asked); err != nil {
 		return err
 	}
 	defer s.writeDay()

@@ -23,6 +23,11 @@ const (
 func (c *chat) prompt(user []int32) ([]int32, Marks) {
 	ids := slices.Concat(c.ids, []int32{userOpens}, user, []int32{turnEnds, replyOpens, replyOpens})
 	m := Marks{Reply: len(ids)}
+	for at, id := range c.ids {
+		if id == turnEnds {
+			m.Said = at // the last turn of what was before is a reply
+		}
+	}
 	for i := range ids[:len(ids)-1] {
 		if ids[i] == replyOpens && ids[i+1] == replyOpens {
 			m.Turns = append(m.Turns, i)

@@ -152,15 +152,14 @@ func pageIDs(pages []int32) []memory.PageID {
 	return out
 }
 
-// room makes room in memory, for a conversation that was come back to or another. Where the only thing in the way is the request's
-// own source, that gives way.
-func (k *Keeper) room(cost memory.Cost, returning bool, own *memory.Point) bool {
-	gone, ok := k.index.Room(memory.InMemory, cost, returning)
+// room makes room in memory. Where the only thing in the way is the request's own source, that gives way.
+func (k *Keeper) room(cost memory.Cost, claim memory.Claim, own *memory.Point) bool {
+	gone, ok := k.index.Room(memory.InMemory, cost, claim)
 	k.leave(memory.InMemory, gone)
 	if !ok && own != nil {
 		k.index.Unpin(own)
 		var more []memory.Gone
-		more, ok = k.index.Room(memory.InMemory, cost, returning)
+		more, ok = k.index.Room(memory.InMemory, cost, claim)
 		k.index.Pin(own)
 		k.leave(memory.InMemory, more)
 		gone = append(gone, more...)

@@ -16,22 +16,24 @@ type ended struct {
 	err   error
 }
 
-// store sends a new point to the disk, where it is worth a file. The point stays in memory until it is written. Periodic
-// points stay out: they serve edits of the text at hand, of which a restart loses little. A file holds the state at the
-// point's reach, so one with a tape is settled first.
+// store sends a point to the disk, where it is worth a file. The point stays in memory until it is written. A file holds the
+// state at the point's reach, so one with a tape is settled first.
 func (k *Keeper) store(p *memory.Point, reach []int32, s State) {
-	if k.opt.Disk == nil || p.Kind == memory.KindPeriodic {
+	if k.opt.Disk == nil {
 		return
 	}
 	cost, ok := k.opt.Disk.Cost(k.opt.Key, p.Kind, reach)
 	if !ok {
 		return
 	}
-	returning := p.Conversation().Returned()
-	gone, ok := k.index.Room(memory.OnDisk, cost, returning)
+	claim := p.Conversation().Claim()
+	if p.Kind == memory.KindPeriodic {
+		claim = memory.ClaimSpare
+	}
+	gone, ok := k.index.Room(memory.OnDisk, cost, claim)
 	k.leave(memory.OnDisk, gone)
 	if !ok {
-		if returning && p.Kind == memory.KindTurn {
+		if claim == memory.ClaimReturning && p.Kind == memory.KindTurn {
 			k.owed = append(slices.DeleteFunc(k.owed, func(p *memory.Point) bool { return k.states[p] == nil }), p)
 		}
 		return
@@ -56,7 +58,20 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s State) {
 	}
 	k.index.Pin(p)
 	k.index.Hold(p, memory.OnDisk, cost)
-	k.opt.Disk.Save(k.opt.Key, p.Kind, returning, slices.Clone(reach), s, done)
+	k.opt.Disk.Save(k.opt.Key, p.Kind, p.Conversation().Returned(), slices.Clone(reach), s, done)
+}
+
+// storePeriodic sends the periodic points on the path of ids to the disk, once the request that went along it has ended: those that
+// thinning left. An edit, or a retry of what was cancelled, finds them after a restart too.
+func (k *Keeper) storePeriodic(ids []int32) {
+	if k.opt.Disk == nil {
+		return
+	}
+	for _, p := range k.index.Along(k.opt.Key, ids) {
+		if p.Kind == memory.KindPeriodic && p.In(memory.InMemory) && !p.In(memory.OnDisk) {
+			k.store(p, p.Prefix(), k.states[p])
+		}
+	}
 }
 
 // collect takes in what the disk has done meanwhile.
@@ -162,9 +177,9 @@ func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	for i := shared; i < (len(ids)+k.opt.PageTokens-1)/k.opt.PageTokens; i++ {
 		cost.Pages = append(cost.Pages, freshPages+memory.PageID(i))
 	}
-	if !k.room(cost, true, nil) {
+	if !k.room(cost, memory.ClaimReturning, nil) {
 		k.written()
-		if !k.room(cost, true, nil) {
+		if !k.room(cost, memory.ClaimReturning, nil) {
 			return nil, errNoRoom
 		}
 	}
@@ -264,7 +279,7 @@ func (k *Keeper) readDisk() {
 		if f.Returned {
 			c.Return()
 		}
-		gone, ok := k.index.Room(memory.OnDisk, f.Cost, f.Returned)
+		gone, ok := k.index.Room(memory.OnDisk, f.Cost, c.Claim())
 		k.leave(memory.OnDisk, gone)
 		if ok {
 			k.index.Add(f.Key, f.IDs, nil, f.Kind, c, memory.OnDisk, f.Cost)

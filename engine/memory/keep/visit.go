@@ -10,6 +10,7 @@ import (
 type Marks struct {
 	System int   // end of the system and tools block; 0: none
 	Turns  []int // H: ends of user and tool turns, each before a reply's header, ascending
+	Said   int   // where the last reply of the history ends; 0: none
 	Reply  int   // where the ids of the reply's turn begin, behind its header; 0: not a chat
 }
 
@@ -57,7 +58,7 @@ func (k *Keeper) Admit(prompt []int32, marks Marks, seq Sequence) *Visit {
 	m, fetched := k.find(prompt, most)
 	explanation := k.index.Explain(k.opt.Key, prompt, m.Usable, most)
 	v.conversation = k.index.Open(m.Point)
-	if marks.asked(explanation.Common, most) {
+	if marks.asked(explanation.Common, most) || explanation.Cause == memory.CauseCancelled {
 		v.conversation.Return()
 	}
 	k.count(func(c *Counters) {
@@ -95,6 +96,8 @@ func (v *Visit) plan(from int) {
 	for _, at := range v.marks.Turns[max(0, len(v.marks.Turns)-coldTurns):] {
 		add(at, memory.KindTurn)
 	}
+	// The last user's message may come back edited. Where the reply before it was decoded here, its end is a point already.
+	add(v.marks.Said, memory.KindReply)
 	if v.marks.Reply == 0 {
 		add(len(v.prompt)-1, memory.KindTurn) // a text without turns is asked again as it is
 	}
@@ -163,6 +166,7 @@ func (v *Visit) End(how Ending, reply []int32) {
 	for t, gone := range k.index.Tidy(k.opt.Key, v.now, k.period) {
 		k.leave(memory.Tier(t), gone)
 	}
+	k.storePeriodic(v.now)
 	if v.marks.Reply > 0 && len(reply) > 0 {
 		v.remember(reply)
 	}
@@ -192,10 +196,10 @@ func (v *Visit) save(kind memory.Kind, tape bool) bool {
 		v.saved = len(v.now)
 		return true
 	}
-	returning := v.conversation.Returned()
-	ok := k.room(cost, returning, v.from)
-	if !ok && returning && kind == memory.KindTurn && k.written() {
-		ok = k.room(cost, returning, v.from)
+	claim := v.conversation.Claim()
+	ok := k.room(cost, claim, v.from)
+	if !ok && claim == memory.ClaimReturning && kind == memory.KindTurn && k.written() {
+		ok = k.room(cost, claim, v.from)
 	}
 	if !ok {
 		k.index.Lose(k.opt.Key, v.now, memory.LostNoRoom)
@@ -216,6 +220,8 @@ func (v *Visit) save(kind memory.Kind, tape bool) bool {
 	}
 	p := k.index.Add(k.opt.Key, prefix, tail, kind, v.conversation, memory.InMemory, cost)
 	k.states[p] = state
-	k.store(p, v.now, state)
+	if kind != memory.KindPeriodic { // of those only some are left when the request ends
+		k.store(p, v.now, state)
+	}
 	return true
 }
