@@ -157,8 +157,7 @@ func (p *pass) encodeTilesFrom(e *encoder, o *op, segment, at, n int) error {
 		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, read), use{o.kv.keys[o.layer], 0, 4, read}, use{o.kv.values[o.layer], 0, 5, read}, p.integers(p.meta.pages[segment], 6))
 }
 
-// makePartial makes room for an operation's partial sums. A smaller buffer may still be in use by the operations encoded before:
-// it is given back when the pass has run.
+// makePartial makes room for an operation's partial sums.
 func (p *pass) makePartial(o *op) error {
 	total := 0
 	for i := range p.segments {
@@ -167,16 +166,5 @@ func (p *pass) makePartial(o *op) error {
 			total += partialFloats(&q)
 		}
 	}
-	if total == 0 || p.meta.partial != nil && p.meta.partial.Length >= 4*total {
-		return nil
-	}
-	b, err := p.dev.allocate("attention over split keys", 4*total)
-	if err != nil {
-		return err
-	}
-	if p.meta.partial != nil {
-		p.meta.outgrown = append(p.meta.outgrown, p.meta.partial)
-	}
-	p.meta.partial = b
-	return nil
+	return p.growPartial("attention over split keys", total)
 }

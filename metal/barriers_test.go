@@ -61,6 +61,7 @@ func layer(t *testing.T, w *selftest.World, format device.KVFormat, lengths ...i
 	qkv, conv, z, a, b, o := w.Output(n, g.ConvChannels), w.Output(n, g.ConvChannels), w.Output(n, 128), w.Output(n, 4), w.Output(n, 4), w.Output(n, 128)
 	qGate, q, k, v, attended, table := w.Output(n, 2*heads*dim), w.Output(n, heads*dim), w.Output(n, dim), w.Output(n, dim), w.Output(n, heads*dim), w.Output(n, 16)
 	gate, up, selected, logits := w.Output(n, inner), w.Output(n, inner), w.Output(1, hidden), w.Output(1, 50)
+	values, ids := w.Output(1, 5), w.Output(1, 5)
 	embed := m(50, hidden)
 	in := []device.Product{{W: m(g.ConvChannels, hidden), Dst: qkv}, {W: m(128, hidden), Dst: z}, {W: m(4, hidden), Dst: b}, {W: m(4, hidden), Dst: a}}
 	out := []device.Product{{W: m(hidden, 128), Dst: x, Add: true}}
@@ -96,11 +97,12 @@ func layer(t *testing.T, w *selftest.World, format device.KVFormat, lengths ...i
 		p.Gather(selected, x, []int32{int32(n - 1)})
 		p.RMSNorm(selected, selected, norm, 1e-6, 1, 0)
 		p.Linear(selected, head, 1)
+		p.(device.SelectingPass).TopK(values, ids, logits, 1)
 	})
 	if err != nil { // a mutated pass may leave the range of f16: that shows too
 		return [][]float32{{float32(len(err.Error()))}}
 	}
-	return selftest.States(append(selftest.Rows(x), selftest.Rows(logits)...), segments, 0)
+	return selftest.States(append(append(selftest.Rows(x), selftest.Rows(logits)...), selftest.Rows(values)...), segments, 0)
 }
 
 // Every barrier that the host writes, ignored alone: some order of dispatches must show it. A token or a verification, a prefill beside a

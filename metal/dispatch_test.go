@@ -36,6 +36,7 @@ func newStructure(t testing.TB, d device.Device, n int) *structure {
 	qkv, conv, z, a, b, o := w.Output(n, g.ConvChannels), w.Output(n, g.ConvChannels), w.Output(n, 64), w.Output(n, 2), w.Output(n, 2), w.Output(n, 64)
 	qGate, q, k, v, attended := w.Output(n, 2*heads*dim), w.Output(n, heads*dim), w.Output(n, dim), w.Output(n, dim), w.Output(n, heads*dim)
 	gate, up, selected, logits := w.Output(n, inner), w.Output(n, inner), w.Output(1, hidden), w.Output(1, 50)
+	values, ids := w.Output(1, 20), w.Output(1, 20)
 	norm, headNorm, valueNorm, taps, vector := w.Vector(hidden), w.Vector(dim), w.Vector(32), w.Vector(4*g.ConvChannels), w.Vector(2)
 	embed := m(50, hidden)
 	in := []device.Product{{W: m(g.ConvChannels, hidden), Dst: qkv}, {W: m(64, hidden), Dst: z}, {W: m(2, hidden), Dst: b}, {W: m(2, hidden), Dst: a}}
@@ -72,6 +73,7 @@ func newStructure(t testing.TB, d device.Device, n int) *structure {
 		p.Gather(selected, x, last)
 		p.RMSNorm(selected, selected, norm, 1e-6, 1, 0)
 		p.Linear(selected, head, 1)
+		p.(device.SelectingPass).TopK(values, ids, logits, 1)
 	}}
 }
 

@@ -40,7 +40,9 @@ var edges = map[string][]edge{
 	"linear_plain_dense":    {{"out", []int{1, 31, 32, 33, 40}}, {"rows", []int{1, 3, 7, 8, 9}}, {"in", []int{1, 3, 4, 5, 31, 32, 33}}},
 	"swiglu":                {{"count", []int{1, 63, 64, 65, 300}}},
 	"gather":                plane("cols", "rows"),
-	"top_k":                 {{"cols", []int{1, 255, 256, 257, 300}}, {"k", []int{1, 4, 40}}, {"rows", []int{1, 3}}},
+	"top_k_slices":          {{"cols", []int{1, 31, 32, 33, 255, 256, 257, 2047, 2048, 2049}}, {"k", []int{1, 4, 31, 32}}, {"rows", []int{1, 3}}},
+	"top_k_merge":           {{"cols", []int{1, 2048, 2049, 65536, 65537}}, {"k", []int{1, 31, 32}}, {"rows", []int{1, 3}}}, // a lane has a list of 2,048, or two
+	"top_k_plain":           {{"cols", []int{1, 255, 256, 257, 300}}, {"k", []int{1, 4, 33, 40}}, {"rows", []int{1, 3}}},
 	"rotation":              plane("pairs", "rows"),
 	"delta_input":           {{"channels", []int{3, 63, 64, 65, 100}}, {"rows", []int{1, 2, 3, 4, 5, 70}}},
 	"delta_step":            {{"value dim", []int{1, 3, 4, 5, 33}}, {"rows", []int{1, 2, 16}}},

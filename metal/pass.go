@@ -273,7 +273,7 @@ type meta struct {
 	b                *mtl.Buffer
 	positions, slots int
 	pages            []int         // by segment
-	partial          *mtl.Buffer   // of attention over split keys
+	partial          *mtl.Buffer   // what an operation's first dispatch leaves its second
 	outgrown         []*mtl.Buffer // earlier ones, given back after the run
 }
 
@@ -328,6 +328,23 @@ func (p *pass) layMeta() error {
 		m.b = b
 	}
 	copy(m.ints(), m.host)
+	return nil
+}
+
+// growPartial makes room for n words between an operation's two dispatches. A smaller buffer may still be in use by the operations encoded
+// before: it is given back when the pass has run.
+func (p *pass) growPartial(what string, n int) error {
+	if n == 0 || p.meta.partial != nil && p.meta.partial.Length >= 4*n {
+		return nil
+	}
+	b, err := p.dev.allocate(what, 4*n)
+	if err != nil {
+		return err
+	}
+	if p.meta.partial != nil {
+		p.meta.outgrown = append(p.meta.outgrown, p.meta.partial)
+	}
+	p.meta.partial = b
 	return nil
 }
 

@@ -27,6 +27,7 @@ var wrong = []struct{ file, from, to string }{
 	{"gated_norm", "* silu(z[at + i])", "* sigmoid(z[at + i])"},
 	{"attention_input", "normed[i + p.pairs] * table[p.pairs + i]", "normed[i + p.pairs] * table[i]"},
 	{"attention_flash", "total = total * factor + sum", "total = total + sum"},
+	{"top_k", "heads[j].x == best ? heads[j].y", "heads[j].x >= best ? heads[j].x"},
 	{"attention_decode", "total[h] = total[h] * factor", "total[h] = total[h] * 1.0f"},
 }
 

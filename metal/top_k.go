@@ -21,8 +21,32 @@ func (p *pass) TopK(values, ids, src device.Buffer, rows int) {
 	p.add(o)
 }
 
+// What top_k takes: columns of a threadgroup, threadgroups a row, and k. Longer rows and larger k go by top_k_plain.
+const (
+	topKSlice  = 2048
+	topKSlices = 128
+	topKMost   = 32
+)
+
 func (p *pass) encodeTopK(e *encoder, o *op) error {
-	params := kernels.TopKParams{Rows: u32(o.rows), Cols: u32(o.b.cols), K: u32(o.dst.cols)}
-	return e.run(variant{library: "top_k", name: "top_k", threads: 256}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{o.rows, 1, 1}, [3]int{256, 1, 1},
-		float64(4*o.rows*o.b.cols*o.dst.cols), 0, o.dst.use(1, write), o.a.use(2, write), o.b.use(3, read))
+	cols, k := o.b.cols, o.dst.cols
+	params := kernels.TopKParams{Rows: u32(o.rows), Cols: u32(cols), K: u32(k)}
+	slices := variant{library: "top_k", name: "top_k_slices", threads: 256}
+	merge := variant{library: "top_k", name: "top_k_merge", threads: 32}
+	n := divide(cols, topKSlice)
+	if k > topKMost || n > topKSlices || p.dev.either(slices, variant{}).name == "" || p.dev.either(merge, variant{}).name == "" {
+		return e.run(variant{library: "top_k_plain", name: "top_k_plain", threads: 256}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{o.rows, 1, 1}, [3]int{256, 1, 1},
+			float64(4*o.rows*cols*k), 0, o.dst.use(1, write), o.a.use(2, write), o.b.use(3, read))
+	}
+	if err := p.growPartial("the largest of slices", 2*o.rows*n*k); err != nil {
+		return err
+	}
+	err := e.run(slices, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{n, o.rows, 1}, [3]int{256, 1, 1},
+		float64(4*o.rows*cols), 0, o.b.use(3, read), use{p.meta.partial, 0, 4, write})
+	if err != nil {
+		return err
+	}
+	e.phase()
+	return e.run(merge, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{o.rows, 1, 1}, [3]int{32, 1, 1},
+		float64(8*o.rows*n*k), 0, o.dst.use(1, write), o.a.use(2, write), o.b.use(3, read), use{p.meta.partial, 0, 4, read})
 }

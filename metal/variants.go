@@ -19,7 +19,7 @@ type variant struct {
 // plainOf maps the kernel files that may fail to the files that stand in for them. The others have no other variant.
 var plainOf = map[string]string{
 	"rms_norm": "rms_norm_plain", "linear_gemv": "linear_plain", "linear_gemm": "linear_plain", "delta_step": "delta_step_plain", "delta_chunk": "delta_step", "attention_decode_q8": "attention_decode",
-	"gated_norm": "gated_norm_plain", "attention_input": "attention_input_plain", "attention_flash": "attention_plain", "attention_decode": "attention_plain",
+	"gated_norm": "gated_norm_plain", "top_k": "top_k_plain", "attention_input": "attention_input_plain", "attention_flash": "attention_plain", "attention_decode": "attention_plain",
 }
 
 // fast tells whether a kernel file is to be used rather than its plain variant.

@@ -181,8 +181,8 @@ type Pass interface {
 type SelectingPass interface {
 	Pass
 	// TopK writes the k largest values of each row of src, rows [0, rows), into values [rows, k], largest first and of equal ones the
-	// leftmost first, and their columns, as numbers, into ids [rows, k]. k = 1 is argmax. A NaN is never chosen; where nothing else is
-	// left the value is NaN and the id -1.
+	// leftmost first, and their columns, as numbers, into ids [rows, k]. k = 1 is argmax. A row with a NaN anywhere has no
+	// largest: all its values are NaN and all its ids -1.
 	TopK(values, ids, src Buffer, rows int)
 }
 

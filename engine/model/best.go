@@ -66,7 +66,7 @@ func (b *best) bytes() (total int64) {
 }
 
 // Best gives the largest logits of segment i's last row in the latest Forward, at least as many as its Top asked for, largest first
-// and of equal ones the smallest id first, and their ids as numbers; an id of -1 where only NaN was left. Empty where nothing was
+// and of equal ones the smallest id first, and their ids as numbers; all -1 of a row with a NaN. Empty where nothing was
 // chosen. Owned by the network, valid until the next Forward or MTP.
 func (n *Network) Best(i int) (logits, ids []float32) {
 	b := &n.work.best

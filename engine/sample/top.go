@@ -9,7 +9,7 @@ type Top struct {
 	Logits []float32
 }
 
-// MostTop is how many logits are worth choosing on a device, which looks at a row once for each.
+// MostTop is how many logits are chosen on a device: what a simdgroup of 32 keeps, one a lane (metal/kernels/top_k.metal).
 const MostTop = 32
 
 // TopWanted is how many of a row's largest logits decide the next token under p; 0 where the whole row does.
@@ -26,8 +26,8 @@ func (p Params) TopWanted() int {
 }
 
 // DistributionOfTop gives what Distribution gives of the whole row without history and mask, bit for bit. False where the choice cannot be
-// made from top: too few, ids that are padding of the network, or a value that is no number; then the whole row decides. (A NaN beside
-// numbers is not among the largest and stays unseen here, where Distribution refuses it.)
+// made from top: too few, ids that are padding of the network, or a value that is no number; then the whole row decides. Of a row with a
+// NaN a device gives NaN alone, so that Distribution refuses it as it would without a device.
 func (s *Sampler) DistributionOfTop(top Top, p Params) (Distribution, bool) {
 	k := p.TopWanted()
 	if k == 0 || k > len(top.IDs) || k >= s.vocabTokens {

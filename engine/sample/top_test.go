@@ -9,13 +9,15 @@ import (
 	"slipway/engine/sample"
 )
 
-// topOf is what a device gives: the k largest of a row, NaN left out.
+// topOf is what a device gives: the k largest of a row, none of a row with a NaN.
 func topOf(logits []float32, k int) sample.Top {
 	var order []int32
 	for i, v := range logits {
-		if v == v {
-			order = append(order, int32(i))
+		if v != v {
+			order = nil
+			break
 		}
+		order = append(order, int32(i))
 	}
 	sort.SliceStable(order, func(i, j int) bool { return logits[order[i]] > logits[order[j]] })
 	top := sample.Top{IDs: order[:min(k, len(order))]}
@@ -83,7 +85,7 @@ func TestChoiceThatTheTopAloneCannotMake(t *testing.T) {
 	s := sample.NewSampler(3)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for name, top := range map[string]sample.Top{
-		"nothing chosen": {}, "all NaN": topOf([]float32{nan, nan, nan}, 1), "infinite": topOf([]float32{1, inf, 0}, 1),
+		"nothing chosen": {}, "all NaN": topOf([]float32{nan, nan, nan}, 1), "a NaN beside numbers": topOf([]float32{1, 2, nan}, 1), "infinite": topOf([]float32{1, inf, 0}, 1),
 		"nothing allowed": topOf([]float32{-inf, -inf, -inf}, 1), "padding": topOf([]float32{1, 2, 0, 9}, 1),
 	} {
 		if d, ok := s.DistributionOfTop(top, greedy); ok {

@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -62,5 +63,23 @@ func TestReplyDependsOnWhoChooses(t *testing.T) {
 				t.Errorf("read whole   %v\nchosen from  %v", said[0], said[1])
 			}
 		})
+	}
+}
+
+// One logit far from the likeliest is no number: the reply ends with the same error whoever chooses.
+func TestNaNAmongLogitsThatTheChoiceHides(t *testing.T) {
+	for _, choose := range []bool{false, true} {
+		for _, topK := range []int{1, 20} {
+			h := start(t, &servetest.Network{Choose: choose, NaN: func([]int32) int32 { return vocab - 1 }}, serve.Options{})
+			r := request("x", 5, 30)
+			r.Sampling.TopK = topK
+			if topK > 1 {
+				r.Sampling.Temperature = 1
+			}
+			_, tokens, ended := read(t, submit(t, h, r))
+			if len(tokens) > 0 || ended.Reason != serve.FinishError || !errors.Is(ended.Err, sample.ErrNotANumber) {
+				t.Errorf("chosen by the device %v, top_k %d: %v, then %+v", choose, topK, tokens, ended)
+			}
+		}
 	}
 }

@@ -29,6 +29,9 @@ func queries(n int) []float32 {
 	return q
 }
 
+// logits are a row of the 27B's.
+var logits = sync.OnceValue(func() []float32 { return queries(logitCols) })
+
 // pagesOf are 32 pages of keys or values: f16 between 0.5 and 1 in size, or codes with scale 0.01 and bias -1.28.
 func pagesOf(heads, dim int, q8 bool) []uint64 {
 	const pages, positions = 32, 256

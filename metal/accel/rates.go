@@ -11,6 +11,9 @@ import (
 	"slipway/metal/kernels"
 )
 
+// logitCols is the 27B's vocabulary, with the rows that pad it.
+const logitCols = 248320
+
 // rotated is the least that a measurement reads before it comes back to the same bytes: caches hold less.
 const rotated = 500 << 20
 
@@ -34,6 +37,13 @@ type testCase struct {
 	make               func(d *driver) [31]uintptr
 	grid, group        [3]int
 	registers          int // the most that a thread may take; 0: as the driver's compiler likes
+	then               *second
+}
+
+// second is a dispatch of another kernel of the file after each of the first, over the same buffers.
+type second struct {
+	kernel      string
+	grid, group [3]int
 }
 
 func (c testCase) source() string {
@@ -75,6 +85,9 @@ func cases() (all []testCase) {
 			c.registers = registers
 			all = append(all, c)
 		}
+	}
+	for _, k := range []int{1, 20} {
+		all = append(all, selecting(k, false), selecting(k, true))
 	}
 	return append(all, decode("attention_decode", true, 6, 128), decode("attention_decode", false, 6, 128), decode("attention_decode", false, 3, 128))
 }
@@ -163,6 +176,22 @@ func decode(file string, q8 bool, heads, splits int) testCase {
 		}}
 }
 
+// selecting is the k largest of a row of the 27B's logits.
+func selecting(k int, plain bool) testCase {
+	const cols, slice = logitCols, 2048
+	c := testCase{name: fmt.Sprintf("top_k, the largest %d of %d, %.1f MB", k, cols, 4*cols/1e6), file: "top_k", kernel: "top_k_slices", constants: []uint32{}, bytes: 4 * cols, copies: rotated/(4*cols) + 2,
+		grid: [3]int{(cols + slice - 1) / slice, 1, 1}, group: [3]int{256, 1, 1}, then: &second{"top_k_merge", [3]int{1, 1, 1}, [3]int{32, 1, 1}}, make: func(d *driver) (b [31]uintptr) {
+			b[0], b[1], b[2] = put(d, []kernels.TopKParams{{Rows: 1, Cols: cols, K: uint32(k)}}), d.alloc(4*k, 0), d.alloc(4*k, 0)
+			b[3], b[4] = put(d, logits()), d.alloc(8*k*((cols+slice-1)/slice), 0)
+			return b
+		}}
+	if plain {
+		c.file, c.kernel, c.grid[0], c.then = "top_k_plain", "top_k_plain", 1, nil
+		c.name = strings.Replace(c.name, "top_k", "top_k_plain", 1)
+	}
+	return c
+}
+
 // measure reports the rates of the cases with word in their names; the ceiling is the best of the first ones.
 func measure(dir, word string, report func(rate)) error {
 	d, err := openDriver()
@@ -200,6 +229,10 @@ func (d *driver) occupy(dir string) {
 // rate launches a case over its copies, one after another: the median of five rounds, each all copies once, after one that is not counted.
 func (d *driver) rate(dir string, c testCase) rate {
 	f, registers := d.function(dir, c.mark(), c.kernel, c.registers)
+	var next uintptr
+	if c.then != nil {
+		next, _ = d.function(dir, c.mark(), c.then.kernel, c.registers)
+	}
 	copies := make([][31]uintptr, c.copies)
 	for i := range copies {
 		copies[i] = c.make(d)
@@ -210,6 +243,9 @@ func (d *driver) rate(dir string, c testCase) rate {
 		rounds = append(rounds, d.seconds(func() {
 			for i := range copies {
 				d.start(f, c.grid, c.group, &copies[i])
+				if next != 0 {
+					d.start(next, c.then.grid, c.then.group, &copies[i])
+				}
 			}
 		}))
 	}

@@ -27,6 +27,16 @@ inline uint load_code(device const uint *row, uint i, uint bits) {
 // number is c as a float, c below 2^23: without the conversion, which GPUs do at a fraction of their other rates.
 inline float number(uint c) { return as_type<float>(0x4b000000u | c) - 8388608.0f; }
 
+// rank is a whole number in the order of x, above 0: -0 as 0, NO_NUMBER for NaN, above all. By the bits alone, so that nothing that a compiler
+// takes for granted of floats, and no flushing of denormals, comes between.
+constant constexpr uint NO_NUMBER = 0xffffffffu;
+inline uint rank(float x) {
+  const uint bits = as_type<uint>(x);
+  const uint size = bits & 0x7fffffffu;
+  if (size > 0x7f800000u) return NO_NUMBER;
+  return bits > 0x80000000u ? ~bits : size | 0x80000000u;
+}
+
 inline float sigmoid(float x) { return 1.0f / (1.0f + precise::exp(-x)); }
 inline float silu(float x) { return x * sigmoid(x); }
 

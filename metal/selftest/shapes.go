@@ -69,7 +69,8 @@ func rowShapes() (all []Operation) {
 	for _, pairs := range []int{1, 31, 32, 33, 100} {
 		all = append(all, rotating(100, 33, pairs))
 	}
-	return append(all, rotating(0, 5, 1), rotating(262140, 4, 32), selecting(1, 1, 1), selecting(2, 255, 1), selecting(1, 256, 4), selecting(3, 257, 40))
+	return append(all, rotating(0, 5, 1), rotating(262140, 4, 32), selecting(1, 1, 1), selecting(2, 255, 1), selecting(1, 256, 4), selecting(3, 257, 40),
+		selecting(1, 31, 31), selecting(3, 32, 32), selecting(1, 33, 33), selecting(1, 33, 4), selecting(2, 257, 5), selecting(1, 2047, 32), selecting(2, 2048, 31), selecting(3, 2049, 1), selecting(1, 65536, 1), selecting(1, 65537, 2))
 }
 
 func deltaShapes() (all []Operation) {
@@ -122,7 +123,7 @@ func Largest27B() []Operation {
 	return []Operation{
 		norm(1, 5120, 0, false), linear(1, Affine(24, 17408, 4, 64, bf16)), linear(9, Affine(33, 17408, 4, 64, bf16)), linear(1, Affine(17, 5120, 8, 64, bf16)),
 		linear(1, Dense(9, 5120, bf16)), linear(9, Dense(33, 5120, bf16)), gating(1, Affine(7, 5120, 4, 64, bf16)), embedding(1, Affine(7, 5120, 4, 64, bf16)), embedding(1, Dense(3, 5120, bf16)), gathering(1, 5120),
-		swiglu(1, 17408), selecting(1, 20000, 2), convolving(10240, 2), delta(StateOf(16, 48, 128, 128), 2), delta(StateOf(16, 48, 128, 128), 20), gatedNorm(1, 48, 128), attending(24, 4, 256, 32, place{start: 300, n: 2}, place{start: 300, n: 20}),
+		swiglu(1, 17408), selecting(1, 20000, 20), convolving(10240, 2), delta(StateOf(16, 48, 128, 128), 2), delta(StateOf(16, 48, 128, 128), 20), gatedNorm(1, 48, 128), attending(24, 4, 256, 32, place{start: 300, n: 2}, place{start: 300, n: 20}),
 		attendingIn(device.KVQ8, 24, 4, 256, 32, place{start: 300, n: 2}),
 	}
 }
@@ -135,7 +136,7 @@ func Whole27B() (all []Operation) {
 		}
 		all = append(all, norm(n, 5120, 0, false), swiglu(n, 17408), convolving(10240, n), gatedNorm(n, 48, 128), delta(StateOf(16, 48, 128, 128), n))
 	}
-	return append(all, selecting(1, 248320, 20), linear(1, Affine(20000, 5120, 8, 64, bf16)), gating(1, Affine(17408, 5120, 4, 64, bf16)), delta(StateOf(16, 48, 128, 128), 500),
+	return append(all, selecting(1, 248320, 1), selecting(5, 248320, 20), selecting(1, 248320, 32), linear(1, Affine(20000, 5120, 8, 64, bf16)), gating(1, Affine(17408, 5120, 4, 64, bf16)), delta(StateOf(16, 48, 128, 128), 500),
 		attending(24, 4, 256, 32, place{start: 3000, n: 5}, place{start: 500, n: 70}), attendingIn(device.KVQ8, 24, 4, 256, 32, place{start: 3000, n: 5}, place{start: 500, n: 70}))
 }
 
@@ -144,7 +145,7 @@ func Few() []Operation {
 	return []Operation{
 		embedding(4, Affine(5, 64, 4, 32, f16)), embedding(3, Dense(3, 33, bf16)), norm(3, 257, 0, true), linear(3, Affine(33, 544, 4, 32, bf16)), linear(33, Affine(33, 96, 8, 32, f16)),
 		linear(2, Affine(7, 1088, 4, 32, f16)), gating(3, Affine(9, 64, 8, 32, f16)), gating(2, Shape{out: 6, in: 36, format: bf16}), linear(3, Affine(33, 64, 5, 32, f16)), linear(2, Shape{out: 9, in: 132, format: bf16}), linear(34, Shape{out: 33, in: 64, format: f16}),
-		swiglu(3, 100), gathering(4, 33), selecting(2, 300, 5), rotating(200, 3, 8), convolving(67, 5, 2), delta(StateOf(2, 6, 32, 33), 5, 2), delta(StateOf(1, 2, 128, 7), 3), delta(StateOf(1, 2, 32, 40), 43), gatedNorm(3, 3, 33),
+		swiglu(3, 100), gathering(4, 33), selecting(2, 300, 5), selecting(1, 300, 40), rotating(200, 3, 8), convolving(67, 5, 2), delta(StateOf(2, 6, 32, 33), 5, 2), delta(StateOf(1, 2, 128, 7), 3), delta(StateOf(1, 2, 32, 40), 43), gatedNorm(3, 3, 33),
 		attending(2, 1, 64, 8, place{start: 131, n: 3}, place{start: 250, n: 17}), attending(2, 1, 256, 8, place{start: 3, n: 17, policy: near}),
 		attendingIn(device.KVQ8, 6, 1, 64, 8, place{start: 131, n: 3}, place{start: 250, n: 17}),
 	}

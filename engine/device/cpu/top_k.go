@@ -6,7 +6,7 @@ import (
 	"slipway/engine/device"
 )
 
-// TopK implements device.SelectingPass: one look at every value, which is held against the worst of the best so far.
+// TopK implements device.SelectingPass: one look at every value, which is held against the worst of the best so far, up to the first NaN.
 func (p *pass) TopK(values, ids, src device.Buffer, rows int) {
 	o := op{kind: opTopK, rows: rows, dst: own(values, rows), a: own(ids, rows), b: own(src, rows)}
 	wantCols("ids", o.a.cols, o.dst.cols)
@@ -21,7 +21,11 @@ func (o *op) topK(lo, hi int) {
 		values, ids := o.dst.row(r), o.a.row(r)
 		found, last := 0, len(values)-1
 		for i, v := range o.b.row(r) {
-			if v != v || found > last && v <= values[last] {
+			if v != v {
+				found = 0
+				break
+			}
+			if found > last && v <= values[last] {
 				continue
 			}
 			at := min(found, last)

@@ -20,7 +20,7 @@ func TestLargestValuesInAnotherOrder(t *testing.T) {
 		for i := range src.f {
 			src.f[i] = float32(math.Round(r.NormFloat64() * 4)) // many equal ones
 			if r.IntN(9) == 0 {
-				src.f[i] = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[r.IntN(3)]
+				src.f[i] = float32(math.Inf(1 - 2*r.IntN(2)))
 			}
 		}
 		p := d.NewPass().(device.SelectingPass)
@@ -44,6 +44,26 @@ func TestLargestValuesInAnotherOrder(t *testing.T) {
 					t.Fatalf("%+v: row %d, place %d: %v at %d", c, row, n, v, id)
 				}
 			}
+		}
+	}
+}
+
+func TestNaNThatTheLargestHide(t *testing.T) {
+	d := New(1)
+	defer d.Close()
+	nan := float32(math.NaN())
+	src, values, ids := newBuffer(4, 3), newBuffer(4, 2), newBuffer(4, 2)
+	copy(src.f, []float32{nan, 1, 2, 3, 2, nan, 3, nan, float32(math.Inf(1)), 1, 2, 3})
+	p := d.NewPass().(device.SelectingPass)
+	p.Begin([]device.Segment{{N: 4}})
+	p.TopK(values, ids, src, 4)
+	if err := p.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for row := range 4 {
+		v, id := values.row(row), ids.row(row)
+		if refused := v[0] != v[0] && v[1] != v[1] && id[0] == -1 && id[1] == -1; refused != (row < 3) {
+			t.Errorf("row %d: %v at %v", row, v, id)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -34,6 +36,9 @@ type Network struct {
 	// Return, when not nil, is called when pages are to be given back to the system.
 	Return func() error
 
+	// NaN, when not nil, gives the id whose logit is no number after history.
+	NaN func(history []int32) int32
+
 	// Choose makes it a network whose device chooses; else Best is empty.
 	Choose bool
 	best   []sample.Top // of the latest pass
@@ -56,7 +61,7 @@ func (n *Network) Chosen() int { return int(n.chosen.Load()) }
 // Best implements serve.Choosing.
 func (n *Network) Best(i int) sample.Top { return n.best[i] }
 
-// choose gives the k largest of a row, of equal ones the smallest id first.
+// choose gives the k largest of a row, of equal ones the smallest id first; none of a row with a NaN.
 func (n *Network) choose(row []float32, k int) (top sample.Top) {
 	if !n.Choose || k == 0 {
 		return top
@@ -70,6 +75,11 @@ func (n *Network) choose(row []float32, k int) (top sample.Top) {
 	top.IDs = ids[:k]
 	for _, id := range top.IDs {
 		top.Logits = append(top.Logits, row[id])
+	}
+	if slices.ContainsFunc(row, func(v float32) bool { return v != v }) {
+		for i := range top.IDs {
+			top.IDs[i], top.Logits[i] = -1, float32(math.NaN())
+		}
 	}
 	return top
 }
@@ -166,6 +176,9 @@ func (n *Network) logits(history []int32) []float32 {
 			distance = -distance
 		}
 		row[id] = 10 - float32(distance)
+	}
+	if n.NaN != nil {
+		row[n.NaN(history)] = float32(math.NaN())
 	}
 	return row
 }
