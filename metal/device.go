@@ -40,8 +40,8 @@ type Device struct {
 	mu        sync.Mutex // guards what follows
 	libraries map[string]*mtl.Library
 	pipelines map[variant]*mtl.Pipeline
-	refused   map[string]error // by library or kernel
-	degraded  []string
+	refused   map[string]error // by library: fast ones given up, and plain ones that do not compile
+	order     []string         // in which they were refused
 	views     []view
 	heldBytes int64
 	live      map[*mtl.Buffer]bool // buffers not given back; true: over a mapping of ours
@@ -81,11 +81,26 @@ type KernelError struct {
 	Err    error
 }
 
-func (e *KernelError) Error() string { return "kernel " + e.Kernel + ": " + e.Err.Error() }
+func (e *KernelError) Error() string { return "kernel " + e.Kernel + ": " + said(e.Err) }
 func (e *KernelError) Unwrap() error { return e.Err }
 
+// FormError is work of a form that only a plain kernel file takes, and this file cannot be used here. Whatever the fast kernels take,
+// they do: the model is refused and not the device.
+type FormError struct {
+	File string
+	Err  error
+}
+
+func (e *FormError) Error() string {
+	return fmt.Sprintf("weights or heads of this form are computed by %s alone, which cannot be used here (%s)", e.File, said(e.Err))
+}
+func (e *FormError) Unwrap() error { return e.Err }
+
+// UnusableFile is the plain file.
+func (e *FormError) UnusableFile() string { return e.File }
+
 // New opens the default GPU and compiles every kernel file. A file whose kernels have a plain variant elsewhere may fail to
-// compile (see Degraded); any other failure is a *KernelError.
+// compile, and so may a plain one whose fast ones do not (see Degraded); any other failure is a *KernelError.
 func New(opt Options) (d *Device, err error) {
 	r, gpu, err := openGPU(opt.Libraries)
 	if err != nil {
@@ -106,11 +121,11 @@ func New(opt Options) (d *Device, err error) {
 			d.libraries[name] = l
 			continue
 		}
-		if plainOf[name] == "" {
-			d.Close()
-			return nil, &KernelError{name, err}
-		}
 		d.refuse(name, err)
+	}
+	if err := d.uncovered(); err != nil {
+		d.Close()
+		return nil, err
 	}
 	return d, nil
 }
@@ -129,7 +144,9 @@ func (d *Device) Numerics() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, file := range slices.Sorted(maps.Keys(d.refused)) {
-		name += "-plain:" + file
+		if !isPlain(file) {
+			name += "-plain:" + file
+		}
 	}
 	return name
 }
@@ -139,13 +156,6 @@ func (d *Device) BF16() bool { return d.opt.BF16 }
 
 // Facts are what the GPU says of itself.
 func (d *Device) Facts() mtl.Facts { return d.facts }
-
-// Degraded names, in sentences, the fast kernels that were replaced by their plain variants, and why.
-func (d *Device) Degraded() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return append([]string(nil), d.degraded...)
-}
 
 // GPUSeconds is how long the GPU has worked on passes since New.
 func (d *Device) GPUSeconds() float64 {

@@ -4,6 +4,9 @@ package metal
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"slipway/metal/mtl"
 )
@@ -19,8 +22,48 @@ type variant struct {
 // plainOf maps the kernel files that may fail to the files that stand in for them. The others have no other variant.
 var plainOf = map[string]string{
 	"rms_norm": "rms_norm_plain", "linear_gemv": "linear_plain", "linear_gemm": "linear_plain", "delta_step": "delta_step_plain", "delta_chunk": "delta_step", "attention_decode_q8": "attention_decode",
-	"gated_norm": "gated_norm_plain", "top_k": "top_k_plain", "attention_input": "attention_input_plain", "attention_flash": "attention_plain", "attention_decode": "attention_plain",
+	"gated_norm": "gated_norm_plain", "top_k": "top_k_plain", "attention_input": "attention_input_plain", "attention_flash": "attention_plain", "attention_decode": "attention_flash",
 }
+
+// isPlain tells whether a file is the last that stands in for others.
+func isPlain(file string) bool {
+	for _, plain := range plainOf {
+		if plain == file {
+			return plainOf[file] == ""
+		}
+	}
+	return false
+}
+
+// standIn is the first file that does the work of a file which cannot be used; empty where none is left.
+func (d *Device) standIn(file string) string {
+	for file = plainOf[file]; file != "" && d.refused[file] != nil; {
+		file = plainOf[file]
+	}
+	return file
+}
+
+// uncovered is why the device is of no use: the first kernel file that cannot be used and that no other stands in for. A plain file is
+// none as long as every fast one that it stands in for can be used.
+func (d *Device) uncovered() error {
+	for _, file := range slices.Sorted(maps.Keys(d.refused)) {
+		switch {
+		case isPlain(file) && !d.opt.Plain || !isPlain(file) && plainOf[file] != "" && d.opt.Plain:
+		case plainOf[file] == "":
+			return &KernelError{file, d.refused[file]}
+		case d.standIn(file) == "":
+			last := file
+			for plainOf[last] != "" {
+				last = plainOf[last]
+			}
+			return &KernelError{file, fmt.Errorf("%w; nor can %s be used, which would stand in for it: %s", d.refused[file], last, said(d.refused[last]))}
+		}
+	}
+	return nil
+}
+
+// said is an error's sentence without the white space that a compiler puts around it.
+func said(err error) string { return strings.TrimSpace(err.Error()) }
 
 // fast tells whether a kernel file is to be used rather than its plain variant.
 func (d *Device) fast(library string) bool {
@@ -41,15 +84,31 @@ func (d *Device) Refuse(file string, reason error) bool {
 	return true
 }
 
-// refuse remembers that a fast library cannot be used.
+// refuse remembers that a library cannot be used.
 func (d *Device) refuse(library string, err error) {
 	if d.refused[library] == nil {
 		d.refused[library] = err
-		d.degraded = append(d.degraded, fmt.Sprintf("%s cannot be used here (%v); %s stands in for it", library, err, plainOf[library]))
+		d.order = append(d.order, library)
 	}
 }
 
-// pipeline returns the pipeline of v, made at its first use. Of a fast library an error also refuses the library.
+// Degraded names, in sentences, the kernel files that cannot be used, why, and what stands in for them.
+func (d *Device) Degraded() (sentences []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, file := range d.order {
+		then := "nothing stands in for it"
+		if plain := d.standIn(file); plain != "" {
+			then = plain + " stands in for it"
+		} else if isPlain(file) && d.uncovered() == nil {
+			then = "only a model with a form of its own would need it"
+		}
+		sentences = append(sentences, fmt.Sprintf("%s cannot be used here (%s); %s", file, said(d.refused[file]), then))
+	}
+	return sentences
+}
+
+// pipeline returns the pipeline of v, made at its first use. An error also refuses the library, where there is another for its work.
 func (d *Device) pipeline(v variant) (*mtl.Pipeline, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,8 +117,11 @@ func (d *Device) pipeline(v variant) (*mtl.Pipeline, error) {
 	}
 	p, err := d.makePipeline(v)
 	if err != nil {
-		if plainOf[v.library] != "" {
+		if plainOf[v.library] != "" || isPlain(v.library) {
 			d.refuse(v.library, err)
+		}
+		if isPlain(v.library) && d.uncovered() == nil {
+			return nil, &FormError{v.library, err}
 		}
 		return nil, &KernelError{v.name, err}
 	}

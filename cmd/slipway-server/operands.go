@@ -54,10 +54,13 @@ func beyondF16(err error) bool {
 	return errors.As(err, &beyond) && !beyond.BF16
 }
 
-// saidBeyond adds to a value out of range what to do.
+// saidBeyond adds to a value out of range, and to a form that no kernel here takes, what to do.
 func saidBeyond(err error) error {
 	var beyond *metal.RangeError
+	var form *metal.FormError
 	switch {
+	case errors.As(err, &form):
+		return fmt.Errorf("%w; the GPU answers other models: start the server with --device cpu for this one, or take a model whose weights are in 4 or 8 bit", err)
 	case beyondF16(err):
 		return fmt.Errorf("%w: start the server with --operands bf16, which is less exact", err)
 	case errors.As(err, &beyond):

@@ -99,7 +99,16 @@ func (s selfTest) writeTable(out io.Writer) error {
 		fmt.Fprintln(out, note)
 	}
 	if s.Passed {
-		fmt.Fprintf(out, "%d operations on %s are right, in %.1f s\n", len(s.Results), s.GPU.Name, s.Seconds)
+		unusable := 0
+		for _, r := range s.Results {
+			if r.Unusable != "" {
+				unusable++
+			}
+		}
+		fmt.Fprintf(out, "%d operations on %s are right, in %.1f s\n", len(s.Results)-unusable, s.GPU.Name, s.Seconds)
+		if unusable > 0 {
+			fmt.Fprintf(out, "%d cannot be run here: a model that needs one of them is refused when it is loaded\n", unusable)
+		}
 	}
 	return nil
 }

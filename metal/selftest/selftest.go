@@ -28,6 +28,8 @@ type Result struct {
 	Tolerance  float64 `json:"tolerance"`
 	// Refused are the files that were given up for this operation to come out right.
 	Refused []string `json:"refused,omitempty"`
+	// Unusable is the plain kernel file that alone takes this form and cannot be used: models that need it are refused, the device is not.
+	Unusable string `json:"unusable,omitempty"`
 	// Failure is what stayed wrong; empty when the operation is right.
 	Failure string `json:"failure,omitempty"`
 }
@@ -79,7 +81,13 @@ func one(d Device, reference device.Device, o Operation, seed uint64) Result {
 		o.Tolerance *= bf16Times
 	}
 	r := Result{Operation: o.Name, Files: o.Files, Tolerance: o.Tolerance}
-	r.Difference, r.Failure = Check(d, reference, o, seed)
+	worst, what, err := check(d, reference, o, seed)
+	var form interface{ UnusableFile() string }
+	if errors.As(err, &form) {
+		r.Unusable = form.UnusableFile()
+		return r
+	}
+	r.Difference, r.Failure = worst, what
 	for _, file := range o.Files {
 		if r.Failure == "" {
 			break
@@ -94,14 +102,19 @@ func one(d Device, reference device.Device, o Operation, seed uint64) Result {
 
 // Check runs an operation on both devices and returns the largest difference and, when it is beyond the tolerance, a sentence.
 func Check(d, reference device.Device, o Operation, seed uint64) (worst float64, what string) {
+	worst, what, _ = check(d, reference, o, seed)
+	return worst, what
+}
+
+// check is Check with the error whose sentence it may be.
+func check(d, reference device.Device, o Operation, seed uint64) (worst float64, what string, err error) {
 	got, want := NewWorld(d, seed), NewWorld(reference, seed)
 	defer got.Release()
 	defer want.Release()
-	worst, what, err := Compare(got, want, o)
-	if err != nil {
-		what = err.Error()
+	if worst, what, err = Compare(got, want, o); err != nil {
+		what = strings.TrimSpace(err.Error())
 	}
-	return worst, what
+	return worst, what, err
 }
 
 // Compare is Check in worlds of the caller, of the same seed: the device's and the reference's. The error is of a device.
@@ -129,6 +142,8 @@ func (r Report) WriteTable(w io.Writer) error {
 		switch {
 		case x.Failure != "":
 			state = "WRONG: " + x.Failure
+		case x.Unusable != "":
+			state = "not here: only " + x.Unusable + " does this, which cannot be used"
 		case len(x.Refused) > 0:
 			state = "ok with the plain variant of " + strings.Join(x.Refused, ", ")
 		}

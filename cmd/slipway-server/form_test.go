@@ -1,0 +1,17 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"slipway/metal"
+)
+
+func TestFormWithoutAKernelThatSaysNoNextStep(t *testing.T) {
+	err := saidBeyond(&metal.FormError{File: "linear_plain", Err: errors.New("no kernel\n")})
+	var form *metal.FormError
+	if !errors.As(err, &form) || !strings.Contains(err.Error(), "linear_plain alone, which cannot be used here (no kernel); ") || !strings.Contains(err.Error(), "--device cpu") {
+		t.Error(err)
+	}
+}
