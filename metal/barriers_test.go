@@ -149,3 +149,43 @@ func TestHostBarrierThatNothingNeeds(t *testing.T) {
 		})
 	}
 }
+
+// Two operations that share one buffer: only that decides about a barrier. Without one the fake runs them in either order.
+func TestOperationThatOvertakesTheOneBefore(t *testing.T) {
+	d := metals(t, fake.Configuration{})["fast"]
+	gather := func(p device.Pass, dst, src device.Buffer) { p.Gather(dst, src, []int32{2, 0, 1}) }
+	for _, c := range []struct {
+		name     string
+		record   func(p device.Pass, x, y, z, other device.Buffer)
+		barriers uint64
+	}{
+		{"write after read", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, x, z) }, 1},
+		{"read after write", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, z, y) }, 1},
+		{"write after write", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, y, z) }, 1},
+		{"read after read", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, z, x) }, 0},
+		{"nothing shared", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, z, other) }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := func(d device.Device) (rows [][]float32) {
+				w := selftest.NewWorld(d, 1)
+				defer w.Release()
+				buffers := [4]device.Buffer{w.Buffer(3, 5), w.Buffer(3, 5), w.Buffer(3, 5), w.Buffer(3, 5)}
+				w.Run(selftest.Stateless(3), func(p device.Pass) { c.record(p, buffers[0], buffers[1], buffers[2], buffers[3]) })
+				for _, b := range buffers {
+					rows = append(rows, selftest.Rows(b)...)
+				}
+				return rows
+			}
+			want := run(reference())
+			for seed := range uint64(24) {
+				fake.Configure(fake.Configuration{Seed: seed})
+				if what := differ(run(d), want, 0); what != "" {
+					t.Fatalf("seed %d: %s", seed, what)
+				}
+				if n := fake.Count().Barriers; n != c.barriers {
+					t.Fatalf("%d barriers, wanted %d", n, c.barriers)
+				}
+			}
+		})
+	}
+}

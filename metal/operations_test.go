@@ -15,7 +15,7 @@ func TestKernelThatDiffersFromTheReference(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		all  []selftest.Operation
-	}{{"tile shapes", selftest.TileShapes()}, {"largest of the 27B", selftest.Largest27B()}} {
+	}{{"few", selftest.Few()}, {"tile shapes", selftest.TileShapes()}, {"largest of the 27B", selftest.Largest27B()}} {
 		t.Run(c.name, func(t *testing.T) {
 			for kind, d := range metals(t, fake.Configuration{Seed: 5, Threads: 2}) {
 				for i, o := range c.all {

@@ -29,6 +29,14 @@ var wrong = []struct{ file, from, to string }{
 	{"attention_flash", "total = total * factor + sum", "total = total + sum"},
 	{"top_k", "heads[j].x == best ? heads[j].y", "heads[j].x >= best ? heads[j].x"},
 	{"attention_decode", "total[h] = total[h] * factor", "total[h] = total[h] * 1.0f"},
+	{"attention_decode", "p.window > 0 && t < p.dense_from", "false"},
+	{"attention_decode_q8", "p.window > 0 && t < p.dense_from", "false"},
+	{"rms_norm", "p.stride + p.column", "p.stride - p.column"},
+	{"rms_norm", "float(p.cols) + p.eps", "float(p.cols) - p.eps"},
+	{"gated_norm", "float(p.dim) + p.eps", "float(p.dim) - p.eps"},
+	{"delta_step", "sums.y + 1e-6f", "sums.y - 1e-6f"},
+	{"delta_step", "sums.x + 1e-6f", "sums.x - 1e-6f"},
+	{"attention_input", "+ p.eps", "- p.eps"},
 }
 
 func TestWrongFastKernelThatTheSelfTestTrusts(t *testing.T) {

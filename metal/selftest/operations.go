@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -213,6 +214,19 @@ func delta(g device.StateGeometry, lengths ...int) Operation {
 	}}
 }
 
+// small is o with values around a thousandth, whose squares are as large as the eps that a norm adds.
+func small(o Operation) Operation {
+	record := o.record
+	o.Name += ", small values"
+	o.record = func(w *World) [][]float32 {
+		before := w.Scale
+		w.Scale = 1e-3 * cmp.Or(before, 1)
+		defer func() { w.Scale = before }()
+		return record(w)
+	}
+	return o
+}
+
 func gatedNorm(n, heads, dim int) Operation {
 	return Operation{fmt.Sprintf("gated norm of %d rows, %d heads of %d", n, heads, dim), []string{"gated_norm"}, ordered, sizes{"rows": {n}, "heads": {n * heads}, "dim": {dim}}, func(w *World) [][]float32 {
 		o, z, weight := w.Buffer(n, heads*dim), w.Buffer(n, heads*dim), w.Vector(dim)
@@ -230,7 +244,7 @@ type place struct {
 }
 
 func (p place) String() string {
-	if p.policy.Window == 0 {
+	if p.policy == (device.AttentionPolicy{}) {
 		return fmt.Sprintf("%d+%d", p.start, p.n)
 	}
 	return fmt.Sprintf("%d+%d within %d, %d, dense from %d", p.start, p.n, p.policy.Sink, p.policy.Window, p.policy.DenseFrom)

@@ -6,7 +6,11 @@ import (
 	"slipway/engine/device"
 )
 
-var near = device.AttentionPolicy{Sink: 40, Window: 70, DenseFrom: 1 << 20}
+// near hides keys of a long context, narrow of a short one, from its rows 40 and 41.
+var (
+	near   = device.AttentionPolicy{Sink: 40, Window: 70, DenseFrom: 1 << 20}
+	narrow = device.AttentionPolicy{Sink: 3, Window: 5, DenseFrom: 42}
+)
 
 // TileShapes stand on both sides of every block edge of the kernels: 32 lanes, 16-column and 512-column steps of linear_gemv, tiles of 32
 // of linear_gemm, 16 rows and 32 keys of attention_flash, 8 rows of decode, pages and splits of 256. A test holds the table of edges
@@ -113,9 +117,24 @@ func attentionShapes() (all []Operation) {
 	for _, n := range []int{2, 7, 8} {
 		all = append(all, attendingIn(device.KVQ8, 4, 1, 64, 8, place{start: 3, n: n}))
 	}
+	for _, format := range []device.KVFormat{device.KVNative, device.KVQ8} {
+		all = append(all, masked(format)...)
+	}
 	return append(all, attendingIn(device.KVQ8, 3, 1, 128, 16, place{start: 40, n: 18}, place{start: 270, n: 3}), attendingIn(device.KVQ8, 6, 1, 256, 32, place{start: 40, n: 18}, place{start: 270, n: 3}),
 		attending(7, 1, 64, 8, place{start: 20, n: 2}), attending(8, 1, 64, 8, place{start: 20, n: 2}),
 		attending(2, 1, 128, 16, place{start: 40, n: 18}, place{start: 270, n: 3}), attending(6, 1, 256, 32, place{start: 40, n: 18}, place{start: 270, n: 3}))
+}
+
+// masked are 1 to 8 rows, and a tile of 17, from which the policy hides keys: few enough are left that one more or less shows. The rows
+// stand before DenseFrom, at it and behind; the window is one key, a few, and none, which hides nothing whatever DenseFrom says; the sink
+// ends inside eight keys, at their end, and is empty.
+func masked(format device.KVFormat) (all []Operation) {
+	for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 17} {
+		all = append(all, attendingIn(format, 2, 1, 64, 8, place{start: 60, n: n, policy: device.AttentionPolicy{Sink: 3, Window: 5, DenseFrom: 60 + n/2}},
+			place{start: 40, n: n, policy: device.AttentionPolicy{Sink: 8, Window: 1, DenseFrom: 1 << 20}}, place{start: 20, n: n, policy: device.AttentionPolicy{DenseFrom: 1 << 20}},
+			place{start: 40, n: n, policy: device.AttentionPolicy{Window: 3, DenseFrom: 40 + n}}))
+	}
+	return all
 }
 
 // Largest27B are the 27B's widest rows, in slices of its matrices.
@@ -148,5 +167,7 @@ func Few() []Operation {
 		swiglu(3, 100), gathering(4, 33), selecting(2, 300, 5), selecting(1, 300, 40), rotating(200, 3, 8), convolving(67, 5, 2), delta(StateOf(2, 6, 32, 33), 5, 2), delta(StateOf(1, 2, 128, 7), 3), delta(StateOf(1, 2, 32, 40), 43), gatedNorm(3, 3, 33),
 		attending(2, 1, 64, 8, place{start: 131, n: 3}, place{start: 250, n: 17}), attending(2, 1, 256, 8, place{start: 3, n: 17, policy: near}),
 		attendingIn(device.KVQ8, 6, 1, 64, 8, place{start: 131, n: 3}, place{start: 250, n: 17}),
+		attending(2, 1, 64, 8, place{start: 40, n: 3, policy: narrow}), attendingIn(device.KVQ8, 2, 1, 64, 8, place{start: 40, n: 3, policy: narrow}),
+		small(norm(2, 33, 5, false)), small(gatedNorm(2, 3, 33)), small(delta(StateOf(1, 2, 32, 8), 3, 20)), small(attending(2, 1, 64, 8, place{start: 3, n: 2})),
 	}
 }
