@@ -8,6 +8,7 @@
 //                                     Threadgroup memory: (6 + 4)·D·4 B and 32, 10,272 B at D 256.
 // attention_combine                   grid: heads × rows, a thread a dimension. Merges the splits and applies the gate. No barriers.
 // Eight keys that the policy hides are not read; a hidden one among others counts as zero. All arithmetic f32.
+// Plain variant: attention_flash.metal, and where that fails too attention_plain.metal.
 // Reference: device/cpu Attention over the same pages; tolerance 1e-4.
 
 constant uint Q8 [[function_constant(0)]];     // 1: pages are q8

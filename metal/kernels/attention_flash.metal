@@ -11,6 +11,7 @@
 // that do see them become NaN at the end.
 // Threadgroup memory at D 256: q 8,448, keys or values 16,896, scores 2,304, weights 1,280, rest 512: 29,440 B of 32,768.
 // q·scale, keys, values (q8: scale·code + bias, rounded) and weights f16; scores, softmax and sums f32; masked scores are finite.
+// Plain variant: attention_plain.metal.
 // Reference: device/cpu Attention; tolerance 2e-3 of the row's largest value: q and the weights are rounded to 11 bits.
 
 struct AttentionParams {

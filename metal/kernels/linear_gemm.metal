@@ -9,6 +9,7 @@
 // digits. Which elements of a matrix a lane holds is found out by loading a matrix of row numbers: Metal does not say.
 // Threadgroup memory: tiles 2·32·40·2 = 5,120 B (rows of 40 elements, so that rows of a tile begin in different banks), sums 4,608 B,
 // numbers, scales, offsets and sums of x 640 B.
+// Plain variant: linear_plain.metal.
 // Operands f16 (or bf16: the _bf16 instances), accumulation f32. A finite activation that becomes an infinite operand sets STATUS_RANGE.
 // Reference: device/cpu Linear; tolerance 2e-3 of the row's largest value: x, and a dense W, are rounded to 11 bits (bf16: 8 bits,
 // 1.6e-2).

@@ -8,6 +8,7 @@
 // whose scale and bias are applied once) or 4 of every 128 (dense). Weights are read once for all rows, a step ahead of
 // their use. No barriers; split, where rows are long, the simdgroups of a threadgroup share 4 outputs and meet in threadgroup
 // memory, 128 B: one barrier.
+// Plain variant: linear_plain.metal.
 // Accumulation f32; activations stay f32. Reference: device/cpu Linear, then SwiGLU; tolerance 1e-4 of the row, order of summation.
 
 constant uint BITS [[function_constant(0)]];

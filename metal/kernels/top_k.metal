@@ -6,6 +6,7 @@
 //               times. The eight lists meet in threadgroup memory, 2 KB, a barrier, where the first simdgroup merges them.
 // top_k_merge   grid: rows. A simdgroup owns a row and merges its slices' lists, up to four a lane. No barriers.
 // What is no number ranks above all, which costs nothing to see: a row with one has no largest, its values are NaN and its ids -1.
+// Plain variant: top_k_plain.metal.
 // Exact. Reference: device/cpu TopK. k in [1, min(cols, 32)]; at most 128 slices.
 
 struct TopKParams {

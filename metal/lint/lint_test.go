@@ -57,12 +57,19 @@ func TestBadSourceThatPasses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, line := range strings.Split(text, "\n") {
+			rules := lint.Rules("bad.metal", text)
+			lines := strings.Split(text, "\n")
+			for _, f := range rules {
+				if !want.MatchString(lines[f.Line-1]) {
+					t.Errorf("found where nothing is wrong: %v", f)
+				}
+			}
+			for i, line := range lines {
 				m := want.FindStringSubmatch(line)
 				if m == nil {
 					continue
 				}
-				found := lint.Rules("bad.metal", text)
+				found := rules
 				if m[1] == "space" {
 					found = spaces
 				}

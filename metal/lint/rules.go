@@ -61,7 +61,7 @@ func Rules(name, text string) []Finding {
 		}
 		report(m[0], "%s: say precise::%s, whatever the compiler's options", code[m[4]:m[5]], code[m[4]:m[5]])
 	}
-	return append(found, recursion(name, code)...)
+	return append(append(found, threadgroupMemory(name, code)...), recursion(name, code)...)
 }
 
 // place is the file and line of an offset, by the #line directives before it.
