@@ -171,3 +171,38 @@ func TestPagesLinkToFilesThatExist(t *testing.T) {
 		}
 	}
 }
+
+// CONTRIBUTING.md tells of every folder with code, one folder deep where a room has several, and of none that is not there.
+func TestRoomThatNewcomersAreNotTold(t *testing.T) {
+	raw, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), "## The rooms\n\n```\n")
+	rooms, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("no list of rooms")
+	}
+	for _, word := range strings.Fields(rooms) {
+		if room, is := strings.CutSuffix(word, "/"); is {
+			if _, err := os.Stat(room); err != nil {
+				t.Errorf("CONTRIBUTING.md tells of %s/: %v", room, err)
+			}
+		}
+	}
+	for _, pattern := range []string{"[a-z]*", "engine/*", "installer/*", "metal/*"} {
+		folders, err := filepath.Glob(pattern)
+		if err != nil || len(folders) == 0 {
+			t.Fatalf("%s: %d folders, %v", pattern, len(folders), err)
+		}
+		for _, folder := range folders {
+			name := filepath.Base(folder)
+			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+				continue
+			}
+			if !slices.Contains([]string{"docs", "cmd"}, name) && !regexp.MustCompile(`(?m)(^|[\s,])`+name+`([\s,/;]|$)`).MatchString(rooms) {
+				t.Errorf("CONTRIBUTING.md does not tell of %s", folder)
+			}
+		}
+	}
+}
