@@ -18,9 +18,11 @@ import (
 type Options struct {
 	// Libraries are where Metal is; empty means the system's.
 	Libraries mtl.Libraries
-	// Mapped is memory that matrices may be read from in place: whole mappings of weight files, each beginning on a page. They must
-	// outlive the device. A matrix elsewhere, or not aligned to 16 bytes, is copied.
+	// Mapped is memory that matrices may be read from in place: whole mappings of weight files that nobody writes, each beginning on a
+	// page. They must outlive the device. A matrix elsewhere, or not aligned to 16 bytes, is copied, and its pages of the file are let go.
 	Mapped [][]byte
+	// Copied, unless nil, is told how many mapped bytes more were copied, from one goroutine at a time.
+	Copied func(bytes int64)
 	// BF16 multiplies prefill's operands in bf16 instead of f16: less exact, and for models whose activations leave f16's range.
 	BF16 bool
 	// Plain uses no fast kernel.
@@ -43,6 +45,7 @@ type Device struct {
 	refused   map[string]error // by library: fast ones given up, and plain ones that do not compile
 	order     []string         // in which they were refused
 	views     []view
+	copies    []copied
 	heldBytes int64
 	live      map[*mtl.Buffer]bool // buffers not given back; true: over a mapping of ours
 	weights   Weights
@@ -59,6 +62,7 @@ type Device struct {
 type MemoryError struct {
 	What                    string
 	Bytes, Held, WorkingSet int64
+	Weights                 bool // for a matrix
 }
 
 func (e *MemoryError) Error() string {
@@ -227,7 +231,7 @@ func (d *Device) Close() error {
 	for b := range d.live {
 		d.release(b)
 	}
-	d.pipelines, d.libraries, d.views, d.heldBytes = nil, nil, nil, 0
+	d.pipelines, d.libraries, d.views, d.copies, d.heldBytes = nil, nil, nil, nil, 0
 	d.queue.Release()
 	d.gpu.Release()
 	d.gpu = nil

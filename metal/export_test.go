@@ -3,9 +3,11 @@
 package metal
 
 import (
+	"context"
 	"maps"
 	"slices"
 
+	"slipway/engine/device"
 	"slipway/metal/mtl"
 )
 
@@ -20,4 +22,26 @@ func (d *Device) Used() []string {
 	}
 	d.pipelines = map[variant]*mtl.Pipeline{}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// MatrixBytes are the data of a matrix as the GPU has them.
+func MatrixBytes(m device.Matrix) []byte {
+	p := m.(*matrix).data
+	return p.b.Bytes[p.offset : p.offset+int(m.Bytes())]
+}
+
+// Touch reads a mapping as Prefault does.
+func Touch(region []byte) error {
+	chunks := slices.Collect(slices.Chunk(region, chunkBytes))
+	return inParallel(context.Background(), len(chunks), func(i int) error { return touch(chunks[i]) }, func(int) {})
+}
+
+// CopyAgain copies bytes and gives the copy back.
+func (d *Device) CopyAgain(bytes []byte) error {
+	b, err := d.copy("a matrix", bytes)
+	if err == nil {
+		d.free(b)
+		d.copies = nil
+	}
+	return err
 }

@@ -3,6 +3,7 @@
 package metal
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -39,9 +40,16 @@ func (d *Device) allocate(what string, n int) (*mtl.Buffer, error) {
 
 func (d *Device) room(what string, n int64) error {
 	if d.heldBytes+n > d.facts.WorkingSetBytes {
-		return &MemoryError{what, n, d.heldBytes, d.facts.WorkingSetBytes}
+		return &MemoryError{What: what, Bytes: n, Held: d.heldBytes, WorkingSet: d.facts.WorkingSetBytes}
 	}
 	return nil
+}
+
+// fits tells beforehand whether n bytes in several buffers have room.
+func (d *Device) fits(what string, n int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.room(what, n)
 }
 
 // allocatePages makes n bytes of zeroes that take memory only as they are written: a buffer over an anonymous mapping.
@@ -116,7 +124,6 @@ func floats(b *mtl.Buffer, from, n int) []float32 {
 type piece struct {
 	b      *mtl.Buffer
 	offset int
-	owned  bool
 }
 
 // view is a run of whole pages of mapped memory as one buffer.
@@ -155,6 +162,10 @@ func (d *Device) Matrix(data device.MatrixData) (device.Matrix, error) {
 		}
 		var err error
 		if *p.to, err = d.place(data.Name, p.bytes); err != nil {
+			var short *MemoryError
+			if errors.As(err, &short) {
+				short.Weights = true
+			}
 			return nil, err
 		}
 		m.bytes += int64(len(p.bytes))
@@ -194,17 +205,11 @@ func (d *Device) place(what string, bytes []byte) (piece, error) {
 	at := uintptr(unsafe.Pointer(&bytes[0]))
 	if at%16 == 0 {
 		if p, ok, err := d.inView(what, at, uintptr(len(bytes))); ok || err != nil {
-			d.count(&d.weights.InPlaceBytes, len(bytes))
 			return p, err
 		}
 	}
-	d.count(&d.weights.CopiedBytes, len(bytes))
-	b, err := d.allocate(what, (len(bytes)+3)/4*4)
-	if err != nil {
-		return piece{}, err
-	}
-	copy(b.Bytes, bytes)
-	return piece{b: b, owned: true}, nil
+	b, err := d.copy(what, bytes)
+	return piece{b: b}, err
 }
 
 func (d *Device) inView(what string, at, n uintptr) (piece, bool, error) {
@@ -212,6 +217,7 @@ func (d *Device) inView(what string, at, n uintptr) (piece, bool, error) {
 	defer d.mu.Unlock()
 	for _, v := range d.views {
 		if at >= v.from && at+n <= v.to {
+			d.weights.InPlaceBytes += int64(n)
 			return piece{b: v.buffer, offset: int(at - v.from)}, true, nil
 		}
 	}
@@ -235,6 +241,7 @@ func (d *Device) inView(what string, at, n uintptr) (piece, bool, error) {
 		}
 		d.heldBytes += int64(v.to-v.from) - d.overlap(v)
 		d.views = append(d.views, v)
+		d.weights.InPlaceBytes += int64(n)
 		return piece{b: v.buffer, offset: int(at - v.from)}, true, nil
 	}
 	return piece{}, false, nil

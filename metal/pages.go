@@ -39,9 +39,13 @@ func (d *Device) KV(g device.KVGeometry) (device.KV, error) {
 		return nil, fmt.Errorf("attention heads of %d dimensions: the 8-bit format takes multiples of %d", g.HeadDim, device.KVGroup)
 	}
 	k := &kv{dev: d, g: g}
+	what := fmt.Sprintf("the cache of %d pages", g.Pages)
+	if err := d.fits(what, k.Bytes()); err != nil {
+		return nil, err
+	}
 	for range g.Layers {
 		for _, to := range []*[]*mtl.Buffer{&k.keys, &k.values} {
-			b, err := d.allocatePages(fmt.Sprintf("the cache of %d pages", g.Pages), g.Pages*k.pageBytes())
+			b, err := d.allocatePages(what, g.Pages*k.pageBytes())
 			if err != nil {
 				for _, b := range append(k.keys, k.values...) {
 					d.free(b)

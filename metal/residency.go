@@ -4,9 +4,9 @@ package metal
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -16,8 +16,8 @@ import (
 	"slipway/metal/mtl"
 )
 
-// Weights is how matrices came to the GPU: read where their file is mapped, or copied because they are not aligned there, not
-// mapped, or longer than a buffer may be.
+// Weights is how matrices of mapped files came to the GPU: read where they lie, or copied because they are not aligned there or longer
+// than a buffer may be.
 type Weights struct{ InPlaceBytes, CopiedBytes int64 }
 
 // Weights tells how the matrices so far came to the GPU.
@@ -27,44 +27,47 @@ func (d *Device) Weights() Weights {
 	return d.weights
 }
 
-func (d *Device) count(to *int64, bytes int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	*to += int64(bytes)
-}
-
 // Reading ahead: 4 readers keep a solid-state disk busy, 8 MiB each at a time.
 const (
 	readers    = 4
 	chunkBytes = 8 << 20
 )
 
-// Prefault brings the mapped memory that matrices are read from into memory, so that no command buffer waits for the disk. Call
-// it once the weights are loaded. progress, which may be nil, is told bytes, from one goroutine at a time. Errors: the
-// context's; a disk that fails under the mapping.
+// Prefault brings the mapped memory that matrices are read from into memory, so that no command buffer waits for the disk; what was
+// copied is not read again. Call it once the weights are loaded. progress, which may be nil, is told bytes, from one goroutine at a time.
+// Errors: the context's; a disk that fails under the mapping.
 func (d *Device) Prefault(ctx context.Context, progress func(done, total int64)) error {
 	chunks, total := d.chunks()
+	done := int64(0)
+	return inParallel(ctx, len(chunks), func(i int) error { return touch(chunks[i]) }, func(i int) {
+		if done += int64(len(chunks[i])); progress != nil {
+			progress(done, total)
+		}
+	})
+}
+
+// inParallel does n pieces of work with so many readers, up to the first error or the context's end. did is told which are done, from one
+// goroutine at a time.
+func inParallel(ctx context.Context, n int, work func(i int) error, did func(i int)) error {
 	var (
 		wait  sync.WaitGroup
 		next  atomic.Int64
 		mu    sync.Mutex // guards what follows
-		done  int64
 		first error
 	)
-	for range readers {
+	for range min(readers, n) {
 		wait.Go(func() {
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
-				if i >= len(chunks) {
+				if i >= n {
 					return
 				}
-				err := touch(chunks[i])
+				err := work(i)
 				mu.Lock()
-				if err != nil && first == nil {
+				if err == nil {
+					did(i)
+				} else if first == nil {
 					first = err
-				}
-				if done += int64(len(chunks[i])); progress != nil {
-					progress(done, total)
 				}
 				mu.Unlock()
 				if err != nil {
@@ -80,7 +83,7 @@ func (d *Device) Prefault(ctx context.Context, progress func(done, total int64))
 	return first
 }
 
-// chunks cuts the mapped regions of which matrices are read.
+// chunks cuts what was not copied of the mapped regions of which matrices are read.
 func (d *Device) chunks() (chunks [][]byte, total int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,10 +93,14 @@ func (d *Device) chunks() (chunks [][]byte, total int64) {
 		for _, v := range d.views {
 			used = used || v.from < from+uintptr(len(region)) && v.to > from
 		}
-		for used && len(region) > 0 {
-			n := min(chunkBytes, len(region))
-			chunks, region = append(chunks, region[:n:n]), region[n:]
-			total += int64(n)
+		if !used {
+			continue
+		}
+		for _, rest := range d.uncopied(region) {
+			for chunk := range slices.Chunk(rest, chunkBytes) {
+				chunks = append(chunks, chunk)
+				total += int64(len(chunk))
+			}
 		}
 	}
 	return chunks, total
@@ -105,11 +112,7 @@ var touched atomic.Uint32
 // touch reads a byte of every page. A disk that fails, or a file that was cut, is an error and not the end of the process.
 func touch(chunk []byte) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("the weights cannot be read from the disk any more: %v", fault)
-		}
-	}()
+	defer faulted(&err)
 	unix.Madvise(chunk, unix.MADV_WILLNEED) // advice: without it the pages come one by one
 	sum := byte(0)
 	for at := 0; at < len(chunk); at += os.Getpagesize() {
@@ -119,13 +122,16 @@ func touch(chunk []byte) (err error) {
 	return nil
 }
 
-// MakeResident asks that the weights stay in the GPU's reach; call it once they are loaded. False where macOS has no way to ask.
+// MakeResident asks that the weights, in place and copied, stay in the GPU's reach; call it once they are loaded. False where macOS has no way to ask.
 func (d *Device) MakeResident() (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var buffers []*mtl.Buffer
 	for _, v := range d.views {
 		buffers = append(buffers, v.buffer)
+	}
+	for _, c := range d.copies {
+		buffers = append(buffers, c.buffer)
 	}
 	if len(buffers) == 0 || d.resident != nil {
 		return d.resident != nil, nil

@@ -26,12 +26,13 @@ var metalByItself = runtime.GOOS == "darwin" && runtime.GOARCH == "arm64"
 type opened struct {
 	device device.Device
 	metal  *metal.Device // the same; nil on the CPU
+	read   *reading      // of the weights, for metal
 	notes  []string
 }
 
 // openDevice makes the device that --device names, for weights of so many bytes, on Metal with operands in bf16 or f16. auto is Metal
 // where it passes its self-test; what is small enough for the CPU is answered there where it does not.
-func openDevice(name string, weights [][]byte, bf16 bool) (opened, error) {
+func openDevice(name string, weights [][]byte, bf16 bool, log *slog.Logger) (opened, error) {
 	if name == "auto" && !metalByItself {
 		name = "cpu"
 	}
@@ -42,10 +43,11 @@ func openDevice(name string, weights [][]byte, bf16 bool) (opened, error) {
 	if err != nil {
 		return opened{}, err
 	}
-	opt.Mapped, opt.BF16 = weights, bf16
+	read := &reading{log: log, total: total(weights)}
+	opt.Mapped, opt.BF16, opt.Copied = weights, bf16, read.more
 	gpu, err := openMetal(opt)
 	if err == nil {
-		return opened{gpu, gpu, gpu.Degraded()}, nil
+		return opened{gpu, gpu, read, gpu.Degraded()}, nil
 	}
 	if bytes := total(weights); name == "metal" || bytes > mostOnCPU {
 		return opened{}, fmt.Errorf("%w. %s", err, onCPU(bytes))
@@ -107,19 +109,12 @@ func onCPU(bytes int64) string {
 		float64(bytes)/1e9, max(seconds, 1), runtime.NumCPU())
 }
 
-// ready brings the weights into memory before the first pass needs them, and asks that they stay.
+// ready brings those weights into memory that were not copied, before the first pass needs them, and asks that they stay.
 func (o opened) ready(log *slog.Logger) error {
 	if o.metal == nil {
 		return nil
 	}
-	tenth := int64(0)
-	err := o.metal.Prefault(context.Background(), func(done, total int64) {
-		if now := 10 * done / total; now > tenth && total >= 1<<30 {
-			tenth = now
-			log.Info("reading the weights", "percent", 10*now, "bytes", done, "of", total)
-		}
-	})
-	if err != nil {
+	if err := o.metal.Prefault(context.Background(), o.read.ahead); err != nil {
 		return err
 	}
 	resident, err := o.metal.MakeResident()

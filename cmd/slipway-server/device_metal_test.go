@@ -65,7 +65,7 @@ func TestRefusedMetalThatLeavesTheUserAlone(t *testing.T) {
 	}
 	defer syscall.Munmap(pages)
 	small, large := [][]byte{make([]byte, 1<<20)}, [][]byte{pages}
-	o, err := openDevice("auto", small, false)
+	o, err := openDevice("auto", small, false, nil)
 	if err != nil || o.device.Name() != "cpu" || len(o.notes) != 1 || !strings.Contains(o.notes[0], "kernel delta_input") || !strings.Contains(o.notes[0], "CPU answers instead") {
 		t.Errorf("%v, notes %q", err, o.notes)
 	}
@@ -74,12 +74,12 @@ func TestRefusedMetalThatLeavesTheUserAlone(t *testing.T) {
 		weights [][]byte
 		says    string
 	}{{"metal", small, "--device cpu works without Metal, more slowly"}, {"auto", large, "5.4 GB of the weights for every token"}, {"metal", large, "s a token"}} {
-		if _, err := openDevice(c.name, c.weights, false); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "kernel delta_input") {
+		if _, err := openDevice(c.name, c.weights, false, nil); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "kernel delta_input") {
 			t.Errorf("--device %s: %v, wanted %q", c.name, err, c.says)
 		}
 	}
 	opt.Source = nil
-	o, err = openDevice("auto", small, false)
+	o, err = openDevice("auto", small, false, nil)
 	if err != nil || o.device.Name() != "metal" || len(o.notes) != 0 {
 		t.Fatalf("%v, notes %q", err, o.notes)
 	}

@@ -69,7 +69,7 @@ func load(s settings, log *slog.Logger) (l *loaded, err error) {
 		}
 	}
 	l.bf16 = s.operands == "bf16"
-	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings(), l.bf16); err != nil {
+	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings(), l.bf16, l.log); err != nil {
 		return l, err
 	}
 	if l.kv = l.takeKV(s.kv); l.kv == device.KVQ8 && config.HeadDim%device.KVGroup != 0 {
@@ -85,6 +85,7 @@ func load(s settings, log *slog.Logger) (l *loaded, err error) {
 		n, err = l.loadInBF16(s, options)
 	}
 	if err != nil {
+		err = l.saidRoom(err, s, options, config)
 		return l, err
 	}
 	l.network = &network{Network: n, vocab: config.VocabSize, window: n.WindowTokens(), chunk: n.ChunkTokens(), unload: l.close,
@@ -125,7 +126,7 @@ func (l *loaded) loadWeights(options model.Options) (*model.Network, error) {
 func (l *loaded) loadInBF16(s settings, options model.Options) (n *model.Network, err error) {
 	l.device.Close()
 	l.bf16 = true
-	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings(), true); err != nil {
+	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings(), true, l.log); err != nil {
 		return nil, err
 	}
 	l.notes = append(l.notes, "activations of this model leave the range of f16, so prompts are multiplied in bf16, which is less exact; --operands bf16 says so from the start")
@@ -143,7 +144,7 @@ func (l *loaded) reload(s settings, options model.Options) (n *model.Network, er
 	if l.checkpoint, err = weights.Open(s.modelDir); err != nil {
 		return nil, err
 	}
-	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings(), l.bf16); err != nil {
+	if l.opened, err = openDevice(s.device, l.checkpoint.Mappings(), l.bf16, l.log); err != nil {
 		return nil, err
 	}
 	l.kv = l.takeKV(s.kv)
