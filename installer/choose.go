@@ -157,7 +157,7 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 		c.proposal = profiles.Proposal{ModelID: c.manifest.ID, ProfileID: c.profile.ID, Device: device, Result: result,
 			Reasons: []string{"Model and profile are those that were asked for.", result.Sentence}}
 		if len(c.profile.Approximations) > 0 {
-			c.proposal.Reasons = append(c.proposal.Reasons, c.profile.Price())
+			c.proposal.Reasons = append(c.proposal.Reasons, c.profile.Price(result.KVFormat))
 		}
 	}
 }

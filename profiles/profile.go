@@ -111,13 +111,29 @@ func (p Profile) Unhonoured(c Capabilities) []string {
 	return missing
 }
 
-// Price says what the profile approximates, a sentence.
-func (p Profile) Price() string {
-	if len(p.Approximations) == 0 {
-		return fmt.Sprintf("Profile %s approximates nothing.", p.ID)
+// Price says what the profile approximates with keys and values in a format, which may be wider than the profile's: a sentence.
+func (p Profile) Price(kv KVFormat) string {
+	var said []string
+	for _, a := range p.Approximations {
+		if strings.HasPrefix(a, aboutKV) {
+			if !kv.Approximate() {
+				continue
+			}
+			a = fmt.Sprintf("%s at %s bit: small, unmeasured differences from 16 bit", aboutKV, strings.TrimPrefix(string(kv), "q"))
+		}
+		said = append(said, a)
 	}
-	return fmt.Sprintf("Profile %s approximates: %s.", p.ID, strings.Join(p.Approximations, "; "))
+	switch {
+	case len(p.Approximations) == 0:
+		return fmt.Sprintf("Profile %s approximates nothing.", p.ID)
+	case len(said) == 0:
+		return fmt.Sprintf("Profile %s approximates nothing here: keys and values are kept in %s.", p.ID, kv)
+	}
+	return fmt.Sprintf("Profile %s approximates: %s.", p.ID, strings.Join(said, "; "))
 }
+
+// aboutKV begins the approximation that depends on the format of keys and values.
+const aboutKV = "keys and values"
 
 func list(names []string) string {
 	if len(names) == 0 {

@@ -31,7 +31,7 @@ func Propose(machine Machine, models []Candidate, profiles []Profile, capabiliti
 // ProposeFor is Propose for at most so many sequences answered at once, by SizeUpTo, which the plan sizes with too, and
 // for a budget that was asked for (0: none).
 func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabilities *Capabilities, sequences int, userBudgetBytes int64) (Proposal, error) {
-	profile, reason, err := firstHonoured(profiles, capabilities)
+	profile, err := firstHonoured(profiles, capabilities)
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -50,7 +50,7 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 				continue
 			}
 			r, err := size("cpu", machine, model)
-			return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: "cpu", Result: r, Reasons: append(reasons, r.Sentence, reason)}, err
+			return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: "cpu", Result: r, Reasons: append(reasons, r.Sentence, profile.Price(r.KVFormat))}, err
 		}
 		return Proposal{}, errors.New("no embedded model is at hand for the CPU")
 	}
@@ -81,7 +81,7 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 		if r.WindowTokens >= min(ComfortableTokens, model.Geometry.MaxPositions) {
 			best.ModelID, best.Result = model.ID, r
 			best.Reasons = append(best.Reasons, fmt.Sprintf("%s is the largest model here that leaves a window of %s tokens or more.", model.Title, grouped(ComfortableTokens)))
-			best.Reasons = append(best.Reasons, r.Sentence, reason)
+			best.Reasons = append(best.Reasons, r.Sentence, profile.Price(r.KVFormat))
 			return best, nil
 		}
 		best.Reasons = append(best.Reasons, fmt.Sprintf("%s would leave a window of only %s tokens.", model.Title, grouped(r.WindowTokens)))
@@ -92,11 +92,11 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 	if best.ModelID == "" {
 		return onCPU(append(best.Reasons, "Only the embedded model fits this machine.")...)
 	}
-	best.Reasons = append(best.Reasons, fmt.Sprintf("No model leaves %s tokens; %s leaves the most.", grouped(ComfortableTokens), best.ModelID), best.Result.Sentence, reason)
+	best.Reasons = append(best.Reasons, fmt.Sprintf("No model leaves %s tokens; %s leaves the most.", grouped(ComfortableTokens), best.ModelID), best.Result.Sentence, profile.Price(best.Result.KVFormat))
 	return best, nil
 }
 
-func firstHonoured(profiles []Profile, capabilities *Capabilities) (Profile, string, error) {
+func firstHonoured(profiles []Profile, capabilities *Capabilities) (Profile, error) {
 	var why []string
 	for _, p := range profiles {
 		if p.Experimental && len(profiles) > 1 {
@@ -110,7 +110,7 @@ func firstHonoured(profiles []Profile, capabilities *Capabilities) (Profile, str
 			why = append(why, missing...)
 			continue
 		}
-		return p, p.Price(), nil
+		return p, nil
 	}
-	return Profile{}, "", fmt.Errorf("no profile can be offered: %s", list(why))
+	return Profile{}, fmt.Errorf("no profile can be offered: %s", list(why))
 }

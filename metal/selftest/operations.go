@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"slipway/engine/device"
 )
@@ -244,11 +245,15 @@ type place struct {
 }
 
 func (p place) String() string {
-	if p.policy == (device.AttentionPolicy{}) {
-		return fmt.Sprintf("%d+%d", p.start, p.n)
+	said := fmt.Sprintf("%d rows after %d tokens", p.n, p.start)
+	if p.policy != (device.AttentionPolicy{}) {
+		said += fmt.Sprintf(" seeing the first %d and the last %d, all from %d on", p.policy.Sink, p.policy.Window, p.policy.DenseFrom)
 	}
-	return fmt.Sprintf("%d+%d within %d, %d, dense from %d", p.start, p.n, p.policy.Sink, p.policy.Window, p.policy.DenseFrom)
+	return said
 }
+
+// formatName is what pages of a format are called on Metal.
+var formatName = map[device.KVFormat]string{device.KVNative: "f16", device.KVQ8: "q8"}
 
 // attending fills the pages of every segment from position 0, in chunks, and compares queries, attention, and the keys and values of all
 // positions. Pages are given out in an order of their own.
@@ -271,7 +276,11 @@ func attendingIn(format device.KVFormat, heads, kvHeads, dim, pairs int, places 
 	for _, s := range places {
 		span["rows"], span["keys"] = append(span["rows"], s.n), append(span["keys"], s.start+s.n)
 	}
-	return Operation{fmt.Sprintf("attention %d/%d heads of %d at %v, pages of format %d", heads, kvHeads, dim, places, format), files, tolerance, span, func(w *World) [][]float32 {
+	at := make([]string, len(places))
+	for i, s := range places {
+		at[i] = s.String()
+	}
+	return Operation{fmt.Sprintf("attention in %s, %d/%d heads of %d: %s", formatName[format], heads, kvHeads, dim, strings.Join(at, ", ")), files, tolerance, span, func(w *World) [][]float32 {
 		total, pages := 0, 0
 		for _, s := range places {
 			total += s.n
