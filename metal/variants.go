@@ -84,6 +84,13 @@ func (d *Device) Refuse(file string, reason error) bool {
 	return true
 }
 
+// Refused tells whether a kernel file cannot be used here.
+func (d *Device) Refused(file string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.refused[file] != nil
+}
+
 // refuse remembers that a library cannot be used.
 func (d *Device) refuse(library string, err error) {
 	if d.refused[library] == nil {

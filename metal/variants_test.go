@@ -101,6 +101,10 @@ func TestStandInThatIsNamedButBrokenItself(t *testing.T) {
 			if len(list) != len(c.broken) || at < 0 || !strings.HasSuffix(list[at], "); "+c.does+" stands in for it") || strings.Contains(list[at], "\n)") {
 				t.Fatalf("named: %q", list)
 			}
+			report, err := selftest.Run(context.Background(), d, reference(), selftest.Few())
+			if err != nil || !report.Passed || len(d.Degraded()) != len(c.broken) {
+				t.Errorf("%v, passed %v, degraded %q: a kernel that is right is given up", err, report.Passed, d.Degraded())
+			}
 			d.Used()
 			for i, o := range about(c.broken[0]) {
 				if what := check(o, d, uint64(i)); what != "" {
