@@ -85,7 +85,7 @@ type KernelError struct {
 	Err    error
 }
 
-func (e *KernelError) Error() string { return "kernel " + e.Kernel + ": " + said(e.Err) }
+func (e *KernelError) Error() string { return "kernel " + e.Kernel + ": " + e.Err.Error() }
 func (e *KernelError) Unwrap() error { return e.Err }
 
 // FormError is work of a form that only a plain kernel file takes, and this file cannot be used here. Whatever the fast kernels take,
@@ -96,7 +96,7 @@ type FormError struct {
 }
 
 func (e *FormError) Error() string {
-	return fmt.Sprintf("weights or heads of this form are computed by %s alone, which cannot be used here (%s)", e.File, said(e.Err))
+	return fmt.Sprintf("this model has %s: they go by %s alone, which cannot be used here (%v)", formsOf[e.File], e.File, e.Err)
 }
 func (e *FormError) Unwrap() error { return e.Err }
 

@@ -25,6 +25,12 @@ var plainOf = map[string]string{
 	"gated_norm": "gated_norm_plain", "top_k": "top_k_plain", "attention_input": "attention_input_plain", "attention_flash": "attention_plain", "attention_decode": "attention_flash",
 }
 
+// formsOf are what no fast kernel takes, by the plain file that does. The other plain files only stand in.
+var formsOf = map[string]string{
+	"linear_plain": "weights in 2, 3, 5 or 6 bit, or in rows of odd lengths", "attention_plain": "attention heads of other sizes than 64, 128 and 256",
+	"delta_step_plain": "recurrent keys of other sizes than 32, 64 and 128", "top_k_plain": "more logits than top_k takes",
+}
+
 // isPlain tells whether a file is the last that stands in for others.
 func isPlain(file string) bool {
 	for _, plain := range plainOf {
@@ -56,14 +62,17 @@ func (d *Device) uncovered() error {
 			for plainOf[last] != "" {
 				last = plainOf[last]
 			}
-			return &KernelError{file, fmt.Errorf("%w; nor can %s be used, which would stand in for it: %s", d.refused[file], last, said(d.refused[last]))}
+			return &KernelError{file, fmt.Errorf("%w; nor can %s be used, which would stand in for it: %v", d.refused[file], last, d.refused[last])}
 		}
 	}
 	return nil
 }
 
-// said is an error's sentence without the white space that a compiler puts around it.
-func said(err error) string { return strings.TrimSpace(err.Error()) }
+// trimmed is an error within a sentence: without the full stop and the new line that a compiler ends with.
+type trimmed struct{ error }
+
+func (e trimmed) Error() string { return strings.TrimSuffix(strings.TrimSpace(e.error.Error()), ".") }
+func (e trimmed) Unwrap() error { return e.error }
 
 // fast tells whether a kernel file is to be used rather than its plain variant.
 func (d *Device) fast(library string) bool {
@@ -94,7 +103,7 @@ func (d *Device) Refused(file string) bool {
 // refuse remembers that a library cannot be used.
 func (d *Device) refuse(library string, err error) {
 	if d.refused[library] == nil {
-		d.refused[library] = err
+		d.refused[library] = trimmed{err}
 		d.order = append(d.order, library)
 	}
 }
@@ -108,9 +117,12 @@ func (d *Device) Degraded() (sentences []string) {
 		if plain := d.standIn(file); plain != "" {
 			then = plain + " stands in for it"
 		} else if isPlain(file) && d.uncovered() == nil {
-			then = "only a model with a form of its own would need it"
+			then = "nothing needs it, as its fast kernels work"
+			if forms := formsOf[file]; forms != "" {
+				then = "only models with " + forms + " need it"
+			}
 		}
-		sentences = append(sentences, fmt.Sprintf("%s cannot be used here (%s); %s", file, said(d.refused[file]), then))
+		sentences = append(sentences, fmt.Sprintf("%s cannot be used here (%v); %s", file, d.refused[file], then))
 	}
 	return sentences
 }
@@ -128,9 +140,9 @@ func (d *Device) pipeline(v variant) (*mtl.Pipeline, error) {
 			d.refuse(v.library, err)
 		}
 		if isPlain(v.library) && d.uncovered() == nil {
-			return nil, &FormError{v.library, err}
+			return nil, &FormError{v.library, trimmed{err}}
 		}
-		return nil, &KernelError{v.name, err}
+		return nil, &KernelError{v.name, trimmed{err}}
 	}
 	d.pipelines[v] = p
 	return p, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"slipway/engine/device"
 )
@@ -148,6 +149,10 @@ func Compare(got, want *World, o Operation) (worst float64, what string, err err
 
 // WriteTable writes the report for people.
 func (r Report) WriteTable(w io.Writer) error {
+	width := 0
+	for _, x := range r.Results {
+		width = max(width, utf8.RuneCountInString(x.Operation))
+	}
 	for _, x := range r.Results {
 		state := "ok"
 		switch {
@@ -158,7 +163,7 @@ func (r Report) WriteTable(w io.Writer) error {
 		case len(x.Refused) > 0:
 			state = "ok with the plain variant of " + strings.Join(x.Refused, ", ")
 		}
-		if _, err := fmt.Fprintf(w, "%-76s %8.1e of %7.1e  %s\n", x.Operation, x.Difference, x.Tolerance, state); err != nil {
+		if _, err := fmt.Fprintf(w, "%-*s %8.1e of %7.1e  %s\n", width, x.Operation, x.Difference, x.Tolerance, state); err != nil {
 			return err
 		}
 	}
