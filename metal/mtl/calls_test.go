@@ -1,51 +1,101 @@
-package mtl
+package mtl_test
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
+	"slices"
 	"strings"
 	"testing"
+
+	"slipway/metal/fake"
+	"slipway/metal/mtl"
 )
 
-// Every message in this package's source, against the table: as many arguments as the selector has colons and Apple's declaration has
-// types, the way of sending that the types need, and no row without a call.
-func TestCallThatItsSelectorDoesNotFit(t *testing.T) {
-	names := constants(t)
-	if len(names) != int(selectorCount) {
-		t.Fatalf("%d constants, %d rows", len(names), selectorCount)
-	}
-	used := map[string]bool{}
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, f := range packages["mtl"].Files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
+// encodings are the words of the table in Objective-C's type encoding.
+var encodings = map[string]string{
+	"void": "v", "id": "@", "SEL": ":", "BOOL": "B", "NSInteger": "q", "NSUInteger": "Q", "uint64": "Q", "double": "d", "char*": "*", "void*": "^v", "id*": "^@",
+	"NSUInteger*": "^Q", "block": "@?", "NSRange": "{_NSRange=QQ}", "MTLSize": "{?=QQQ}",
+}
+
+func TestSelectorThatAppleDeclaresOtherwise(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range mtl.SelectorCount {
+		name, result, arguments := mtl.Row(i)
+		if seen[name] {
+			t.Errorf("%s stands in two rows", name)
 		}
+		seen[name] = true
+		encoding := encodings[result] + "@:"
+		for _, a := range strings.Fields(arguments) {
+			encoding += encodings[a]
+		}
+		if encoding != fake.Declarations[name] {
+			t.Errorf("%s: %s of %q is %q, declared is %q", name, result, arguments, encoding, fake.Declarations[name])
+		}
+	}
+}
+
+// goKinds are the kinds in which Go sends, and takes, the words of the table.
+var goKinds = map[string]string{"block": "id", "NSInteger": "integer", "NSUInteger": "integer", "uint64": "integer", "NSRange": "nsRange", "MTLSize": "size3"}
+
+func goKind(word string) string {
+	if kind := goKinds[word]; kind != "" {
+		return kind
+	}
+	return word
+}
+
+// Every message in this package's source, against the table: the kinds of its arguments, what becomes of its result, the way of sending
+// that the types need, and no row without a call.
+func TestCallThatItsSelectorDoesNotFit(t *testing.T) {
+	files, info := source(t)
+	names := constants(t, files)
+	used := map[string]bool{}
+	for _, f := range files {
+		var parents []ast.Node
 		ast.Inspect(f, func(n ast.Node) bool {
+			if n == nil {
+				parents = parents[:len(parents)-1]
+				return true
+			}
+			parents = append(parents, n)
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) < 2 {
 				return true
 			}
-			name, isName := call.Args[1].(*ast.Ident)
+			constant, isName := call.Args[1].(*ast.Ident)
 			method, isMethod := call.Fun.(*ast.SelectorExpr)
-			if !isName || !isMethod || names[name.Name] == nil {
+			if !isName || !isMethod || names[constant.Name] == 0 {
 				return true
 			}
-			used[name.Name] = true
-			row := names[name.Name]
+			used[constant.Name] = true
+			name, result, arguments := mtl.Row(names[constant.Name] - 1)
 			wanted := "message"
-			if row.result == "double" {
+			if result == "double" {
 				wanted = "double"
-			} else if strings.Contains(row.arguments, "MTLSize") {
+			} else if strings.Contains(arguments, "MTLSize") {
 				wanted = "sizes"
-			} else if strings.Contains(row.arguments, "NSRange") {
+			} else if strings.Contains(arguments, "NSRange") {
 				wanted = "ranged"
 			}
-			if n := len(call.Args) - 2; n != strings.Count(row.name, ":") || n != len(strings.Fields(row.arguments)) || method.Sel.Name != wanted {
-				t.Errorf("%s: %s by %s with %d arguments; declared are %q, by %s", file, row.name, method.Sel.Name, n, row.arguments, wanted)
+			if method.Sel.Name != wanted || strings.Count(name, ":") != len(strings.Fields(arguments)) {
+				t.Errorf("%s: %q by %s, wanted %s", name, arguments, method.Sel.Name, wanted)
+			}
+			var sent, declared []string
+			for _, a := range call.Args[2:] {
+				sent = append(sent, sentAs(info, a))
+			}
+			for _, a := range strings.Fields(arguments) {
+				declared = append(declared, goKind(a))
+			}
+			if !slices.Equal(sent, declared) {
+				t.Errorf("%s: sent with %q, declared %q", name, sent, declared)
+			}
+			if taken := takenAs(method.Sel.Name, parents); taken != goKind(result) && !(taken == "pointer" && strings.HasSuffix(result, "*")) {
+				t.Errorf("%s: taken as %s, declared %s", name, taken, result)
 			}
 			return true
 		})
@@ -57,29 +107,115 @@ func TestCallThatItsSelectorDoesNotFit(t *testing.T) {
 	}
 }
 
-type row struct{ name, result, arguments string }
+// sentAs is the kind of an argument, by its Go type, before uintptr(x) hides it.
+func sentAs(info *types.Info, e ast.Expr) string {
+	if call, ok := e.(*ast.CallExpr); ok && len(call.Args) == 1 {
+		switch x := call.Args[0]; types.ExprString(call.Fun) {
+		case "flag":
+			return "BOOL"
+		case "uintptr":
+			if inner, ok := x.(*ast.CallExpr); ok && types.ExprString(inner.Fun) == "unsafe.Pointer" {
+				return pointerTo(info.TypeOf(inner.Args[0]))
+			}
+			e = x
+		}
+	}
+	switch kind := info.TypeOf(e); types.TypeString(kind, func(*types.Package) string { return "" }) {
+	case "object":
+		return "id"
+	case "method":
+		return "SEL"
+	case "unsafe.Pointer", "Pointer":
+		return "void*"
+	default:
+		if basic, ok := kind.(*types.Basic); ok && basic.Info()&types.IsInteger != 0 {
+			return "integer"
+		}
+		return types.TypeString(kind, func(*types.Package) string { return "" })
+	}
+}
 
-// constants maps the names of the selector constants to their rows.
-func constants(t *testing.T) map[string]*row {
+func pointerTo(kind types.Type) string {
+	switch types.TypeString(kind, func(*types.Package) string { return "" }) {
+	case "*object":
+		return "id*"
+	case "*uintptr":
+		return "NSUInteger*"
+	case "*byte", "*uint8":
+		return "char*"
+	}
+	return "void*"
+}
+
+// takenAs is what a message's result becomes. The last of parents is the call.
+func takenAs(sending string, parents []ast.Node) string {
+	if sending == "double" {
+		return "double"
+	}
+	switch parent := parents[len(parents)-2].(type) {
+	case *ast.ExprStmt, *ast.DeferStmt:
+		return "void"
+	case *ast.CallExpr:
+		switch types.ExprString(parent.Fun) {
+		case "object":
+			return "id"
+		case "truth":
+			return "BOOL"
+		case "address":
+			return "pointer"
+		}
+	}
+	return "integer"
+}
+
+// source is this package's files, with the types of their expressions: those of other packages are not known, and not needed.
+func source(t *testing.T) (files []*ast.File, info *types.Info) {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), "selectors.go", nil, 0)
+	set := token.NewFileSet()
+	packages, err := parser.ParseDir(set, ".", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]*row{}
-	ast.Inspect(f, func(n ast.Node) bool {
-		d, ok := n.(*ast.GenDecl)
-		if !ok || d.Tok != token.CONST {
-			return true
+	for name, f := range packages["mtl"].Files {
+		if !strings.HasSuffix(name, "_test.go") {
+			files = append(files, f)
 		}
-		for i, s := range d.Specs {
-			name := s.(*ast.ValueSpec).Names[0].Name
-			if name != "selectorCount" {
-				r := selectorTable[i]
-				out[name] = &row{r.name, r.result, r.arguments}
+	}
+	info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+	unknown := types.Config{Importer: onlyUnsafe{}, Error: func(error) {}}
+	unknown.Check("mtl", set, files, info)
+	return files, info
+}
+
+type onlyUnsafe struct{}
+
+func (onlyUnsafe) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	return nil, errors.New("not looked at")
+}
+
+// constants maps the names of the selector constants to their rows, counted from 1.
+func constants(t *testing.T, files []*ast.File) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	for _, f := range files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			d, ok := n.(*ast.GenDecl)
+			if !ok || d.Tok != token.CONST || types.ExprString(d.Specs[0].(*ast.ValueSpec).Names[0]) != "selName" {
+				return true
 			}
-		}
-		return true
-	})
+			for i, s := range d.Specs {
+				if name := s.(*ast.ValueSpec).Names[0].Name; name != "selectorCount" {
+					out[name] = i + 1
+				}
+			}
+			return true
+		})
+	}
+	if len(out) != mtl.SelectorCount {
+		t.Fatalf("%d constants, %d rows", len(out), mtl.SelectorCount)
+	}
 	return out
 }

@@ -10,10 +10,10 @@ import (
 // Queue takes command buffers in order.
 type Queue struct {
 	r  *Runtime
-	id uintptr
+	id object
 }
 
-func (d *Device) NewQueue() *Queue { return &Queue{d.r, d.r.message(d.id, selNewQueue)} }
+func (d *Device) NewQueue() *Queue { return &Queue{d.r, object(d.r.message(d.id, selNewQueue))} }
 
 // Release gives the queue back.
 func (q *Queue) Release() { q.r.message(q.id, selRelease) }
@@ -21,21 +21,22 @@ func (q *Queue) Release() { q.r.message(q.id, selRelease) }
 // Commands is a command buffer with one concurrent compute encoder. It keeps no buffer alive.
 type Commands struct {
 	r           *Runtime
-	id, encoder uintptr
+	id, encoder object
 }
 
 // Commands begins a command buffer, which outlives the pool around the call and is given back by Release.
 func (q *Queue) Commands() Commands {
-	id := q.r.message(q.r.message(q.id, selCommandBuffer), selRetain)
-	return Commands{q.r, id, q.r.message(id, selEncoder, dispatchConcurrent)}
+	id := object(q.r.message(object(q.r.message(q.id, selCommandBuffer)), selRetain))
+	return Commands{q.r, id, object(q.r.message(id, selEncoder, dispatchConcurrent))}
 }
 
-func (c Commands) SetPipeline(p *Pipeline) { c.r.message(c.encoder, selSetPipeline, p.id) }
+func (c Commands) SetPipeline(p *Pipeline) { c.r.message(c.encoder, selSetPipeline, uintptr(p.id)) }
 
 // Bindings are the buffers of one dispatch, by index. The zero value is empty; it is used again after Clear.
 type Bindings struct {
-	ids, offsets [31]uintptr
-	n            int
+	ids     [31]object
+	offsets [31]uintptr
+	n       int
 }
 
 // Clear forgets all buffers.
@@ -84,7 +85,7 @@ func (c Commands) Commit() {
 func (c Commands) Wait() (float64, error) {
 	c.r.message(c.id, selWait)
 	if c.r.message(c.id, selStatus) == statusError {
-		return 0, c.r.nsError("command buffer", c.r.message(c.id, selError))
+		return 0, c.r.nsError("command buffer", object(c.r.message(c.id, selError)))
 	}
 	return c.r.double(c.id, selGPUEnd) - c.r.double(c.id, selGPUStart), nil
 }

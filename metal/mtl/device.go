@@ -28,7 +28,7 @@ const (
 // Device is the machine's GPU.
 type Device struct {
 	r  *Runtime
-	id uintptr
+	id object
 }
 
 // Device opens the default device.
@@ -54,7 +54,7 @@ type Facts struct {
 func (d *Device) Facts() Facts {
 	var f Facts
 	d.r.Pool(func() error {
-		f.Name = d.r.goString(d.r.message(d.id, selName))
+		f.Name = d.r.goString(object(d.r.message(d.id, selName)))
 		return nil
 	})
 	family := func(n uintptr) bool { return truth(d.r.message(d.id, selSupportsFamily, n)) }
@@ -77,7 +77,7 @@ func (d *Device) Release() { d.r.message(d.id, selRelease) }
 // Buffer is memory that GPU and host see. Bytes is nil for a buffer over mapped memory, until its maker sets it.
 type Buffer struct {
 	r      *Runtime
-	id     uintptr
+	id     object
 	Bytes  []byte
 	Length int
 }
@@ -87,7 +87,7 @@ func (d *Device) NewBuffer(n int) (*Buffer, error) {
 	if n <= 0 {
 		panic("mtl: an empty buffer")
 	}
-	id := d.r.message(d.id, selNewBuffer, uintptr(n), storageShared)
+	id := object(d.r.message(d.id, selNewBuffer, uintptr(n), storageShared))
 	if id == 0 {
 		return nil, fmt.Errorf("Metal gave no buffer of %d bytes", n)
 	}
@@ -99,7 +99,7 @@ func (d *Device) NewBufferOver(at unsafe.Pointer, n int) (*Buffer, error) {
 	if page := os.Getpagesize(); uintptr(at)%uintptr(page) != 0 || n <= 0 || n%page != 0 {
 		panic(fmt.Sprintf("mtl: %d bytes at %p are not whole pages", n, at))
 	}
-	id := d.r.message(d.id, selNewBufferNoCopy, uintptr(at), uintptr(n), storageShared, 0)
+	id := object(d.r.message(d.id, selNewBufferNoCopy, uintptr(at), uintptr(n), storageShared, uintptr(noBlock)))
 	if id == 0 {
 		return nil, fmt.Errorf("Metal did not take %d mapped bytes as a buffer", n)
 	}
@@ -128,13 +128,13 @@ func (b *Buffer) Release() {
 }
 
 func (d *Device) residencySets() bool {
-	return truth(d.r.message(d.id, selResponds, d.r.selectors[selNewResidencySet]))
+	return truth(d.r.message(d.id, selResponds, uintptr(d.r.selectors[selNewResidencySet])))
 }
 
 // ResidencySet is buffers that stay in the GPU's reach.
 type ResidencySet struct {
 	r         *Runtime
-	id, queue uintptr
+	id, queue object
 }
 
 // Resident asks that buffers stay in the GPU's reach while the queue is there (macOS 15). Nil where there are no residency sets.
@@ -143,20 +143,20 @@ func (d *Device) Resident(q *Queue, buffers []*Buffer) (set *ResidencySet, err e
 		return nil, nil
 	}
 	err = d.r.Pool(func() error {
-		descriptor := d.r.message(d.r.class("MTLResidencySetDescriptor"), selNew)
+		descriptor := object(d.r.message(d.r.class("MTLResidencySetDescriptor"), selNew))
 		defer d.r.message(descriptor, selRelease)
 		d.r.message(descriptor, selSetCapacity, uintptr(len(buffers)))
-		var refusal uintptr
-		id := d.r.message(d.id, selNewResidencySet, descriptor, uintptr(unsafe.Pointer(&refusal)))
+		var refusal object
+		id := object(d.r.message(d.id, selNewResidencySet, uintptr(descriptor), uintptr(unsafe.Pointer(&refusal))))
 		if id == 0 {
 			return d.r.nsError("residency set", refusal)
 		}
 		for _, b := range buffers {
-			d.r.message(id, selAddAllocation, b.id)
+			d.r.message(id, selAddAllocation, uintptr(b.id))
 		}
 		d.r.message(id, selCommit)
 		d.r.message(id, selRequestResidency)
-		d.r.message(q.id, selAddResidencySet, id)
+		d.r.message(q.id, selAddResidencySet, uintptr(id))
 		set = &ResidencySet{d.r, id, q.id}
 		return nil
 	})
@@ -165,7 +165,7 @@ func (d *Device) Resident(q *Queue, buffers []*Buffer) (set *ResidencySet, err e
 
 // Release lets the buffers go, before they are released. No command buffer may still use them.
 func (s *ResidencySet) Release() {
-	s.r.message(s.queue, selRemoveResidencySet, s.id)
+	s.r.message(s.queue, selRemoveResidencySet, uintptr(s.id))
 	s.r.message(s.id, selEndResidency)
 	s.r.message(s.id, selRelease)
 }

@@ -10,19 +10,19 @@ import (
 // Library is a compiled source.
 type Library struct {
 	d  *Device
-	id uintptr
+	id object
 }
 
 // NewLibrary compiles a source as Metal 3.1 without fast math. The error holds the compiler's messages.
 func (d *Device) NewLibrary(source string) (l *Library, err error) {
 	r := d.r
 	err = r.Pool(func() error {
-		options := r.message(r.class("MTLCompileOptions"), selNew)
+		options := object(r.message(r.class("MTLCompileOptions"), selNew))
 		defer r.message(options, selRelease)
 		r.message(options, selSetLanguage, languageVersion31)
-		r.message(options, selSetFastMath, 0)
-		var refusal uintptr
-		id := r.message(d.id, selNewLibrary, r.nsString(source), options, uintptr(unsafe.Pointer(&refusal)))
+		r.message(options, selSetFastMath, flag(false))
+		var refusal object
+		id := object(r.message(d.id, selNewLibrary, uintptr(r.nsString(source)), uintptr(options), uintptr(unsafe.Pointer(&refusal))))
 		if id == 0 {
 			return r.nsError("compiling", refusal)
 		}
@@ -38,7 +38,7 @@ func (l *Library) Release() { l.d.r.message(l.id, selRelease) }
 // Pipeline is a kernel ready to run.
 type Pipeline struct {
 	r          *Runtime
-	id         uintptr
+	id         object
 	Name       string
 	MaxThreads int // of a threadgroup
 }
@@ -47,23 +47,23 @@ type Pipeline struct {
 func (l *Library) NewPipeline(name string, constants []uint32) (p *Pipeline, err error) {
 	r := l.d.r
 	err = r.Pool(func() error {
-		var refusal uintptr
-		var function uintptr
+		var refusal object
+		var function object
 		if len(constants) == 0 {
-			function = r.message(l.id, selNewFunction, r.nsString(name))
+			function = object(r.message(l.id, selNewFunction, uintptr(r.nsString(name))))
 		} else {
-			values := r.message(r.class("MTLFunctionConstantValues"), selNew)
+			values := object(r.message(r.class("MTLFunctionConstantValues"), selNew))
 			defer r.message(values, selRelease)
 			for i := range constants {
 				r.message(values, selSetConstant, uintptr(unsafe.Pointer(&constants[i])), dataTypeUInt, uintptr(i))
 			}
-			function = r.message(l.id, selNewFunctionConstants, r.nsString(name), values, uintptr(unsafe.Pointer(&refusal)))
+			function = object(r.message(l.id, selNewFunctionConstants, uintptr(r.nsString(name)), uintptr(values), uintptr(unsafe.Pointer(&refusal))))
 		}
 		if function == 0 {
 			return r.nsError("kernel "+name, refusal)
 		}
 		defer r.message(function, selRelease)
-		id := r.message(l.d.id, selNewPipeline, function, uintptr(unsafe.Pointer(&refusal)))
+		id := object(r.message(l.d.id, selNewPipeline, uintptr(function), uintptr(unsafe.Pointer(&refusal))))
 		if id == 0 {
 			return r.nsError("kernel "+name, refusal)
 		}

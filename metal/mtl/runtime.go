@@ -25,11 +25,28 @@ var ErrNoDevice = errors.New("Metal has no device on this machine")
 // Runtime is the opened libraries.
 type Runtime struct {
 	send         uintptr // objc_msgSend
-	sendDouble   func(object, selector uintptr) float64
-	class        func(name string) uintptr
-	createDevice func() uintptr
-	selectors    [selectorCount]uintptr
+	sendDouble   func(to object, method method) float64
+	class        func(name string) object
+	createDevice func() object
+	selectors    [selectorCount]method
 	calls        atomic.Int64
+}
+
+// object is an id of Objective-C, method a SEL: types of their own, so that a test sees what a message is given.
+type (
+	object uintptr
+	method uintptr
+)
+
+// noBlock is a block that is not given.
+const noBlock object = 0
+
+// flag is a BOOL.
+func flag(b bool) uintptr {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Open loads the libraries.
@@ -48,7 +65,7 @@ func Open(l Libraries) (*Runtime, error) {
 		return nil, fmt.Errorf("opening %s: %w", l.ObjC, err)
 	}
 	r := &Runtime{}
-	var register func(string) uintptr
+	var register func(string) method
 	for _, f := range []struct {
 		library uintptr
 		name    string
@@ -72,26 +89,28 @@ func Open(l Libraries) (*Runtime, error) {
 // Calls counts the messages sent since Open.
 func (r *Runtime) Calls() int64 { return r.calls.Load() }
 
-// message sends one message. Arguments that are uintptr(unsafe.Pointer(&x)) stay alive and in place for the call.
+// message sends one message. Every argument is a whole number, a flag, or uintptr(x), x being an object, a method or an unsafe.Pointer; what
+// comes back becomes an object, an address or a truth at once. A test holds both against selectorTable.
+// Arguments that are uintptr(unsafe.Pointer(&x)) stay alive and in place for the call.
 //
 //go:uintptrescapes
-func (r *Runtime) message(object uintptr, s selector, arguments ...uintptr) uintptr {
-	if object == 0 {
+func (r *Runtime) message(to object, s selector, arguments ...uintptr) uintptr {
+	if to == 0 {
 		panic("mtl: " + selectorTable[s].name + " to nothing")
 	}
 	r.calls.Add(1)
 	var result uintptr
-	switch to := r.selectors[s]; len(arguments) {
+	switch receiver, method := uintptr(to), uintptr(r.selectors[s]); len(arguments) {
 	case 0:
-		result, _, _ = purego.SyscallN(r.send, object, to)
+		result, _, _ = purego.SyscallN(r.send, receiver, method)
 	case 1:
-		result, _, _ = purego.SyscallN(r.send, object, to, arguments[0])
+		result, _, _ = purego.SyscallN(r.send, receiver, method, arguments[0])
 	case 2:
-		result, _, _ = purego.SyscallN(r.send, object, to, arguments[0], arguments[1])
+		result, _, _ = purego.SyscallN(r.send, receiver, method, arguments[0], arguments[1])
 	case 3:
-		result, _, _ = purego.SyscallN(r.send, object, to, arguments[0], arguments[1], arguments[2])
+		result, _, _ = purego.SyscallN(r.send, receiver, method, arguments[0], arguments[1], arguments[2])
 	case 4:
-		result, _, _ = purego.SyscallN(r.send, object, to, arguments[0], arguments[1], arguments[2], arguments[3])
+		result, _, _ = purego.SyscallN(r.send, receiver, method, arguments[0], arguments[1], arguments[2], arguments[3])
 	default:
 		panic("mtl: more than four arguments")
 	}
@@ -99,9 +118,9 @@ func (r *Runtime) message(object uintptr, s selector, arguments ...uintptr) uint
 }
 
 // double sends a message whose answer comes in a floating-point register.
-func (r *Runtime) double(object uintptr, s selector) float64 {
+func (r *Runtime) double(to object, s selector) float64 {
 	r.calls.Add(1)
-	return r.sendDouble(object, r.selectors[s])
+	return r.sendDouble(to, r.selectors[s])
 }
 
 // nsRange is NSRange.
@@ -110,45 +129,45 @@ type nsRange struct{ location, length uintptr }
 // ranged sends a message with two pointers and an NSRange by value: 16 bytes, in two registers on arm64 and x86-64.
 //
 //go:uintptrescapes
-func (r *Runtime) ranged(object uintptr, s selector, a, b uintptr, of nsRange) {
+func (r *Runtime) ranged(to object, s selector, a, b uintptr, of nsRange) {
 	r.calls.Add(1)
-	purego.SyscallN(r.send, object, r.selectors[s], a, b, of.location, of.length)
+	purego.SyscallN(r.send, uintptr(to), uintptr(r.selectors[s]), a, b, of.location, of.length)
 }
 
 // size3 is MTLSize.
 type size3 struct{ w, h, d uint64 }
 
 // sizes sends a message with two MTLSize by value: on arm64 pointers to copies (composites above 16 bytes), on x86-64 on the stack.
-func (r *Runtime) sizes(object uintptr, s selector, a, b size3) {
+func (r *Runtime) sizes(to object, s selector, a, b size3) {
 	r.calls.Add(1)
 	if runtime.GOARCH == "arm64" {
-		purego.SyscallN(r.send, object, r.selectors[s], uintptr(unsafe.Pointer(&a)), uintptr(unsafe.Pointer(&b)))
+		purego.SyscallN(r.send, uintptr(to), uintptr(r.selectors[s]), uintptr(unsafe.Pointer(&a)), uintptr(unsafe.Pointer(&b)))
 		return
 	}
-	purego.SyscallN(r.send, object, r.selectors[s], 0, 0, 0, 0, uintptr(a.w), uintptr(a.h), uintptr(a.d), uintptr(b.w), uintptr(b.h), uintptr(b.d))
+	purego.SyscallN(r.send, uintptr(to), uintptr(r.selectors[s]), 0, 0, 0, 0, uintptr(a.w), uintptr(a.h), uintptr(a.d), uintptr(b.w), uintptr(b.h), uintptr(b.d))
 }
 
 // Pool runs f in an autorelease pool, on one OS thread, because pools belong to threads.
 func (r *Runtime) Pool(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	pool := r.message(r.class("NSAutoreleasePool"), selNew)
+	pool := object(r.message(r.class("NSAutoreleasePool"), selNew))
 	defer r.message(pool, selDrain)
 	return f()
 }
 
 // nsString is autoreleased.
-func (r *Runtime) nsString(s string) uintptr {
+func (r *Runtime) nsString(s string) object {
 	text := append([]byte(s), 0)
-	return r.message(r.class("NSString"), selString, uintptr(unsafe.Pointer(&text[0])))
+	return object(r.message(r.class("NSString"), selString, uintptr(unsafe.Pointer(&text[0]))))
 }
 
 // goString copies an NSString.
-func (r *Runtime) goString(object uintptr) string {
-	if object == 0 {
+func (r *Runtime) goString(text object) string {
+	if text == 0 {
 		return ""
 	}
-	at := (*byte)(address(r.message(object, selUTF8)))
+	at := (*byte)(address(r.message(text, selUTF8)))
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(at), n)) != 0 {
 		n++
@@ -157,11 +176,11 @@ func (r *Runtime) goString(object uintptr) string {
 }
 
 // nsError turns an NSError into ours; what says what was tried.
-func (r *Runtime) nsError(what string, object uintptr) error {
-	if object == 0 {
+func (r *Runtime) nsError(what string, refusal object) error {
+	if refusal == 0 {
 		return fmt.Errorf("%s: Metal refused without a reason", what)
 	}
-	return fmt.Errorf("%s: %s", what, r.goString(r.message(object, selDescription)))
+	return fmt.Errorf("%s: %s", what, r.goString(object(r.message(refusal, selDescription))))
 }
 
 // address turns an address outside Go's memory into a pointer.
