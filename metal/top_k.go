@@ -33,9 +33,10 @@ func (p *pass) encodeTopK(e *encoder, o *op) error {
 	params := kernels.TopKParams{Rows: u32(o.rows), Cols: u32(cols), K: u32(k)}
 	slices := variant{library: "top_k", name: "top_k_slices", threads: 256}
 	merge := variant{library: "top_k", name: "top_k_merge", threads: 32}
+	plain := variant{library: "top_k_plain", name: "top_k_plain", threads: 256}
 	n := divide(cols, topKSlice)
-	if k > topKMost || n > topKSlices || p.dev.either(slices, variant{}).name == "" || p.dev.either(merge, variant{}).name == "" {
-		return e.run(variant{library: "top_k_plain", name: "top_k_plain", threads: 256}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{o.rows, 1, 1}, [3]int{256, 1, 1},
+	if k > topKMost || n > topKSlices || p.dev.either(slices, plain) == plain || p.dev.either(merge, plain) == plain {
+		return e.run(plain, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{o.rows, 1, 1}, [3]int{256, 1, 1},
 			float64(4*o.rows*cols*k), 0, o.dst.use(1, write), o.a.use(2, write), o.b.use(3, read))
 	}
 	if err := p.growPartial("the largest of slices", 2*o.rows*n*k); err != nil {

@@ -54,7 +54,7 @@ func (d *Device) standIn(file string) string {
 func (d *Device) uncovered() error {
 	for _, file := range slices.Sorted(maps.Keys(d.refused)) {
 		switch {
-		case isPlain(file) && !d.opt.Plain || !isPlain(file) && plainOf[file] != "" && d.opt.Plain:
+		case isPlain(file) && !d.opt.Plain || plainOf[file] != "" && d.opt.Plain:
 		case plainOf[file] == "":
 			return &KernelError{file, d.refused[file]}
 		case d.standIn(file) == "":
