@@ -80,7 +80,7 @@ func copyChunk(to, from []byte) (err error) {
 // faulted turns a fault under a mapping into an error.
 func faulted(err *error) {
 	if fault := recover(); fault != nil {
-		*err = fmt.Errorf("the weights cannot be read from the disk any more: %v", fault)
+		*err = fmt.Errorf("the weights cannot be read from the disk any more: %v; see whether the disk works and the files are whole, then start the server anew", fault)
 	}
 }
 
