@@ -55,11 +55,16 @@ func norm(n, cols, column int, inPlace bool) Operation {
 }
 
 // linear is two products of one input, one of them added to what is there.
-func linear(n int, s Shape) Operation {
-	file, tolerance := "linear_gemv", ordered
+// productOf is the fast kernel file of a product of n rows, and its tolerance.
+func productOf(n int) (file string, tolerance float64) {
 	if n > 8 {
-		file, tolerance = "linear_gemm", halved
+		return "linear_gemm", halved
 	}
+	return "linear_gemv", ordered
+}
+
+func linear(n int, s Shape) Operation {
+	file, tolerance := productOf(n)
 	return Operation{fmt.Sprintf("%d rows of %v", n, s), []string{file}, tolerance, sizes{"rows": {n}, "out": {s.out}, "in": {s.in}}, func(w *World) [][]float32 {
 		x, a, b := w.Buffer(n, s.in), w.Matrix(s), w.Matrix(s)
 		dst, sum := w.Output(n, s.out), w.Buffer(n, s.out)
@@ -72,10 +77,7 @@ func linear(n int, s Shape) Operation {
 
 // gating is gate, up and their SwiGLU as the model records them, beside products of other shapes and forms.
 func gating(n int, s Shape) Operation {
-	tolerance := ordered
-	if n > 8 {
-		tolerance = halved
-	}
+	_, tolerance := productOf(n)
 	return Operation{fmt.Sprintf("gate and up, %d rows of %v", n, s), []string{"linear_gemv", "linear_gemm"}, tolerance, sizes{"gated rows": {n}, "gated out": {s.out}}, func(w *World) [][]float32 {
 		other, last := s, s
 		other.out, last.out = s.out+9, 1
@@ -252,8 +254,8 @@ func (p place) String() string {
 	return said
 }
 
-// formatName is what pages of a format are called on Metal.
-var formatName = map[device.KVFormat]string{device.KVNative: "f16", device.KVQ8: "q8"}
+// kvFormatNames are what pages of a format are called on Metal.
+var kvFormatNames = map[device.KVFormat]string{device.KVNative: "f16", device.KVQ8: "q8"}
 
 // attending fills the pages of every segment from position 0, in chunks, and compares queries, attention, and the keys and values of all
 // positions. Pages are given out in an order of their own.
@@ -280,7 +282,7 @@ func attendingIn(format device.KVFormat, heads, kvHeads, dim, pairs int, places 
 	for i, s := range places {
 		at[i] = s.String()
 	}
-	return Operation{fmt.Sprintf("attention in %s, %d/%d heads of %d: %s", formatName[format], heads, kvHeads, dim, strings.Join(at, ", ")), files, tolerance, span, func(w *World) [][]float32 {
+	return Operation{fmt.Sprintf("attention in %s, %d/%d heads of %d: %s", kvFormatNames[format], heads, kvHeads, dim, strings.Join(at, ", ")), files, tolerance, span, func(w *World) [][]float32 {
 		total, pages := 0, 0
 		for _, s := range places {
 			total += s.n
@@ -334,7 +336,7 @@ func attendingIn(format device.KVFormat, heads, kvHeads, dim, pairs int, places 
 		if w.given != nil {
 			w.Run(segments, input)
 			if own := read(kv, 1, filled); format == device.KVQ8 {
-				_, _, w.unlike = w.given.differFrom(own)
+				w.unlike = w.given.differFrom(own)
 			} else {
 				w.unlike = w.given.unitsFrom(own)
 			}

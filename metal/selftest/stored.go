@@ -76,23 +76,24 @@ func (s stored) unitsFrom(want stored) string {
 	return ""
 }
 
-// differFrom returns how many groups of keys, of how many, hold another code than the reference's, and a sentence when that is too much. A
-// key may lie on the next code, where the norm or the rotation was rounded otherwise; a value is stored as it came: its code is the same.
-func (s stored) differFrom(want stored) (others, groups int, what string) {
+// differFrom says where codes are not the reference's, or that too many groups of keys have others; empty where neither is so. A key
+// may lie on the next code, where the norm or the rotation was rounded otherwise; a value is stored as it came: its code is the same.
+func (s stored) differFrom(want stored) string {
+	others, groups := 0, 0
 	for i := range want.keys {
 		if _, _, far := groupsApart(s.values[i], want.values[i], 0.01); far != "" {
-			return 0, 0, fmt.Sprintf("values of position %d: %s", i, far)
+			return fmt.Sprintf("values of position %d: %s", i, far)
 		}
 		n, of, far := groupsApart(s.keys[i], want.keys[i], 1.05)
 		if far != "" {
-			return 0, 0, fmt.Sprintf("keys of position %d: %s", i, far)
+			return fmt.Sprintf("keys of position %d: %s", i, far)
 		}
 		others, groups = others+n, groups+of
 	}
 	if others > 2+groups/25 {
-		what = fmt.Sprintf("%d of %d groups of keys have other codes", others, groups)
+		return fmt.Sprintf("%d of %d groups of keys have other codes", others, groups)
 	}
-	return others, groups, what
+	return ""
 }
 
 // groupsApart counts the groups in which a value is another code; a sentence says where it is more than most codes away.
