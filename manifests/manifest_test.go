@@ -1,43 +1,18 @@
 package manifests
 
 import (
-	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"slipway/profiles/strict"
+	"slipway/profiles/strict/stricttest"
 )
 
-// Every bad fixture carries "# want: MESSAGE" on its bad line: the error must name that line and hold that message.
 func TestBadManifestIsRefusedAtItsLine(t *testing.T) {
-	files, err := filepath.Glob("testdata/bad/*.toml")
-	if err != nil || len(files) < 10 {
-		t.Fatalf("%d fixtures, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".toml"), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			line, want := 0, ""
-			for i, text := range strings.Split(string(data), "\n") {
-				if _, message, ok := strings.Cut(text, "# want: "); ok {
-					line, want = i+1, message
-				}
-			}
-			_, err = ParseManifest(file, data)
-			var fault *strict.Error
-			if !errors.As(err, &fault) {
-				t.Fatalf("accepted, or not a strict.Error: %v", err)
-			}
-			if fault.File != file || fault.Line != line || !strings.Contains(fault.Why, want) {
-				t.Errorf("got %s:%d %q\nwant line %d with %q", fault.File, fault.Line, fault.Why, line, want)
-			}
-		})
-	}
+	stricttest.Refused(t, 10, func(file string, data []byte) error {
+		_, err := ParseManifest(file, data)
+		return err
+	})
 }
 
 // The base of the bad fixtures must itself be good, or each would fail for the same wrong reason.

@@ -1,15 +1,12 @@
 package profiles_test
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"slipway/profiles"
-	"slipway/profiles/strict"
+	"slipway/profiles/strict/stricttest"
 )
 
 func TestProfilesOfferedAreThoseTheServerCanHonour(t *testing.T) {
@@ -54,32 +51,9 @@ func TestBundledProfiles(t *testing.T) {
 	}
 }
 
-// Every bad fixture carries "# want: MESSAGE" on its bad line.
 func TestBadProfileIsRefusedAtItsLine(t *testing.T) {
-	files, err := filepath.Glob("testdata/bad/*.toml")
-	if err != nil || len(files) < 8 {
-		t.Fatalf("%d fixtures, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".toml"), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			line, want := 0, ""
-			for i, text := range strings.Split(string(data), "\n") {
-				if _, message, ok := strings.Cut(text, "# want: "); ok {
-					line, want = i+1, message
-				}
-			}
-			_, err = profiles.Parse(file, data)
-			var fault *strict.Error
-			if !errors.As(err, &fault) {
-				t.Fatalf("accepted, or not a strict.Error: %v", err)
-			}
-			if fault.File != file || fault.Line != line || !strings.Contains(fault.Why, want) {
-				t.Errorf("got %s:%d %q\nwant line %d with %q", fault.File, fault.Line, fault.Why, line, want)
-			}
-		})
-	}
+	stricttest.Refused(t, 8, func(file string, data []byte) error {
+		_, err := profiles.Parse(file, data)
+		return err
+	})
 }
