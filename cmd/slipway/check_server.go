@@ -116,10 +116,10 @@ func explainFault(err error) *failure {
 			return say(exitAuth, "Give the server's key by --key-env NAME or --key-file FILE.")
 		case f.Status == 429 || f.Status == 503:
 			return say(exitNotReady, "Run the same command again when the server has room.")
-		case f.Status >= 500 && f.Status != 501: // 501: what is there knows no POST
-			return say(exitCheckFailed, "The fault is the server's; its log may tell more.")
-		case f.Status >= 300 && f.Status < 400 || f.Status == 404 || f.Status == 405 || f.Status == 501:
+		case f.Status >= 300 && f.Status < 400 || f.Status == 404 || f.Status == 405 || f.Status == 501: // 501: what is there knows no POST
 			return say(exitNetwork, "Look at the address and at --model. An OpenAI-compatible address usually ends with /v1.")
+		case f.Status >= 500:
+			return say(exitCheckFailed, "The fault is the server's; its log may tell more.")
 		}
 		return say(exitCheckFailed, "The server does not take this request.")
 	}

@@ -64,7 +64,7 @@ func detach(s *session, c *cli.Context, p installer.Prepared) error {
 	}
 	return s.result(exitOK, s.jobAnswer(c, job), words(
 		fmt.Sprintf("Job %s works in the background.", job.ID),
-		"Wait for it: "+shellWords(s.argv(append([]string{"wait", "--job", job.ID}, homeArgs(c)...)...))))
+		"Wait for it: "+s.printed(c, "wait", "--job", job.ID)))
 }
 
 // runJob is the detached half: it applies the plan and notes how that ended.

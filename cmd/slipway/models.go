@@ -33,7 +33,7 @@ func modelsVerb(s *session) *cli.Command {
 						}
 						fmt.Fprintf(w, "\n  %s\n", m.Sentence)
 						if !m.Locked {
-							fmt.Fprintln(w, "  Its hashes are not known yet: "+shellWords(s.argv(append([]string{"models", "lock", "--model", m.ID}, homeArgs(c)...)...)))
+							fmt.Fprintln(w, "  Its hashes are not known yet: "+s.printed(c, "models", "lock", "--model", m.ID))
 						}
 					}
 				})

@@ -50,7 +50,7 @@ func modelsLockVerb(s *session) *cli.Command {
 			}
 			return s.result(exitOK, answer, func(w io.Writer) {
 				fmt.Fprintf(w, "Locked %s at %s: %s, %s.\n%s\n", answer.Repo, answer.Revision, files(answer.Files), plan.Bytes(answer.Bytes), answer.Sentence)
-				fmt.Fprintf(w, "Set it up: %s\n", shellWords(s.argv(append([]string{"setup", "--model", answer.Model}, homeArgs(c)...)...)))
+				fmt.Fprintf(w, "Set it up: %s\n", s.printed(c, "setup", "--model", answer.Model))
 			})
 		},
 	}

@@ -215,8 +215,7 @@ func finishSetup(s *session, c *cli.Context, p installer.Prepared, done apply.Re
 	answer := setupAnswer{Digest: p.Plan.Digest, Changed: done.Changed, Continued: done.Continued, Home: d.Home,
 		Model: d.Model.ID, Profile: d.Profile.Name, Receipt: apply.ReceiptPath(p.Plan.Digest), Stop: s.argv(append([]string{"down"}, homeArgs(c)...)...)}
 	if !d.Request.Launch {
-		return s.result(exitOK, answer, words(fmt.Sprintf("Set up in %s. Start the server with: %s", d.Home,
-			shellWords(s.argv(append([]string{"up"}, homeArgs(c)...)...)))))
+		return s.result(exitOK, answer, words(fmt.Sprintf("Set up in %s. Start the server with: %s", d.Home, s.printed(c, "up"))))
 	}
 	answer.Server = addresses(d.Request.Port, d.Request.MonitorPort)
 	answer.Question = firstQuestion
