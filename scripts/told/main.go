@@ -1,6 +1,6 @@
-// Command told reads what go test -json writes and prints it as go test does, and beyond that the sentence of every test
-// that was skipped, also of packages that passed. It ends with 1 when a package failed or the input ends before its packages
-// do, so that it may stand at the end of a pipe.
+// Command told reads what go test -json writes and prints a line for each package that passed, all of what one that failed
+// said, and last the sentence of every test that was skipped, also of packages that passed. It ends with 1 when a package
+// failed or the input ends before its packages do, so that it may stand at the end of a pipe.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // event is one line of go test -json: see go doc test2json.
 type event struct {
-	Action, Package, Test, Output, ImportPath string
+	Action, Package, Test, Output string
 }
 
 func main() {
