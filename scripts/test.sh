@@ -14,5 +14,5 @@ step "tests";                           go test -json -timeout 20m ./... | go ru
 for module in test/*/go.mod; do
   [ -e "$module" ] || continue
   folder=$(dirname "$module")
-  step "tests with other people's clients: $folder"; (cd "$folder" && go vet ./... && go test -timeout 10m ./...)
+  step "tests with other people's clients: $folder"; (cd "$folder" && go vet ./... && go test -json -timeout 10m ./...) | go run ./scripts/told
 done

@@ -45,9 +45,7 @@ func TestModelUsedInPlaceIsNeitherCopiedNorTouchedAndCheckedAtLaunch(t *testing.
 	}
 	args := []string{"setup", "--yes", "--no-launch", "--model", id, "--in-place"}
 	code, _, errOut := r.run(env, args...)
-	if strings.Contains(errOut, "does not fit") {
-		t.Skip("this machine is too small for the only pinned hub model, so that its set-up is not driven: " + errOut)
-	}
+	skipWhereTooSmall(t, code, errOut)
 	if code != exitUsage || !strings.Contains(errOut, "--model-dir") {
 		t.Fatalf("no folder was named and none was found: %d\n%s", code, errOut)
 	}
