@@ -60,7 +60,11 @@ func saidBeyond(err error) error {
 	var form *metal.FormError
 	switch {
 	case errors.As(err, &form):
-		return fmt.Errorf("%w; the GPU answers other models: start the server with --device cpu for this one, or take a model whose weights are in 4 or 8 bit", err)
+		other := ""
+		if form.File == "linear_plain" {
+			other = ", or take a model whose weights are in 4 or 8 bit"
+		}
+		return fmt.Errorf("%w; the GPU answers other models: start the server with --device cpu for this one%s", err, other)
 	case beyondF16(err):
 		return fmt.Errorf("%w: start the server with --operands bf16, which is less exact", err)
 	case errors.As(err, &beyond):
