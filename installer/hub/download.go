@@ -63,7 +63,7 @@ type download struct {
 	mu           sync.Mutex
 	changed      *sync.Cond
 	queue        []manifests.File
-	opening      int
+	opening      bool
 	active       []*transfer
 	allowed      int // connections, moved by adapt
 	working      int
@@ -200,7 +200,7 @@ func (d *download) take(number int) (*piece, error) {
 		if d.ctx.Err() != nil || d.err != nil {
 			return nil, nil
 		}
-		if len(d.queue) == 0 && len(d.active) == 0 && d.opening == 0 {
+		if len(d.queue) == 0 && len(d.active) == 0 && !d.opening {
 			d.changed.Broadcast()
 			return nil, nil
 		}
@@ -210,14 +210,14 @@ func (d *download) take(number int) (*piece, error) {
 			}
 			// One file is opened at a time, in the order of the lock: two processes that both opened several would each find
 			// the other at one of them, and both would give way.
-			if len(d.queue) > 0 && d.opening == 0 && len(d.active) < 2*d.client.config.Connections {
+			if len(d.queue) > 0 && !d.opening && len(d.active) < 2*d.client.config.Connections {
 				f := d.queue[0]
 				d.queue = d.queue[1:]
-				d.opening++
+				d.opening = true
 				d.mu.Unlock()
 				t, err := d.open(d.ctx, f)
 				d.mu.Lock()
-				d.opening--
+				d.opening = false
 				if err != nil {
 					return nil, err
 				}
