@@ -174,10 +174,10 @@ func whatChanged(file []byte, now plan.Plan) string {
 }
 
 func applyArgs(c *cli.Context) []string {
-	args := append([]string{"apply", "--plan", c.String("plan"), "--digest", c.String("digest")}, homeArgs(c)...)
+	args := append([]string{"apply", "--plan", spelledOut(c.String("plan")), "--digest", c.String("digest")}, homeArgs(c)...)
 	for _, name := range []string{"source", "model-dir"} {
 		if c.IsSet(name) {
-			args = append(args, "--"+name, c.String(name))
+			args = append(args, "--"+name, spelledOut(c.String(name)))
 		}
 	}
 	return args

@@ -134,7 +134,7 @@ func givenFlags(c *cli.Context) [][]string {
 	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "memory", "disk-cache", "normalize-file"} {
 		if c.IsSet(name) {
 			value := c.String(name)
-			if name == "home" || name == "model-dir" || name == "normalize-file" {
+			if slices.Contains([]string{"home", "source", "model-dir", "normalize-file"}, name) {
 				value = spelledOut(value)
 			}
 			given = append(given, []string{"--" + name, value})
@@ -179,7 +179,7 @@ func homeArgs(c *cli.Context) []string {
 // spelledOut is a path for a command that is printed, which may be typed in another folder.
 func spelledOut(path string) string {
 	whole, err := filepath.Abs(path)
-	if err != nil || path == "" || strings.HasPrefix(path, "~") {
+	if err != nil || path == "" || path == "-" || path == "~" || strings.HasPrefix(path, "~/") {
 		return path
 	}
 	return whole
