@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // stop ends everything after Run.
@@ -52,12 +53,9 @@ func (e *Engine) end(j *job, reason FinishReason, err error) {
 		j.seq = nil
 	}
 	e.mu.Lock()
-	for i, other := range e.active {
-		if other == j {
-			e.active = append(e.active[:i:i], e.active[i+1:]...)
-			e.status.active.Store(int64(len(e.active)))
-			break
-		}
+	if i := slices.Index(e.active, j); i >= 0 {
+		e.active = append(e.active[:i:i], e.active[i+1:]...)
+		e.status.active.Store(int64(len(e.active)))
 	}
 	e.mu.Unlock()
 	e.finish(j, reason, err)

@@ -67,18 +67,7 @@ func (e *Engine) wakeUp() {
 
 // refuse ends a request that still waits, if it does.
 func (e *Engine) refuse(j *job, err error) {
-	e.mu.Lock()
-	found := false
-	for i, other := range e.waiting {
-		if other == j {
-			e.waiting = append(e.waiting[:i:i], e.waiting[i+1:]...)
-			e.status.queued.Store(int64(len(e.waiting)))
-			found = true
-			break
-		}
-	}
-	e.mu.Unlock()
-	if found {
+	if e.unqueue(j) {
 		j.unwatch()
 		e.finish(j, FinishError, err)
 	}

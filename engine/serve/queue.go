@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -97,20 +98,22 @@ func (e *Engine) newSequence() (seq Sequence, err error) {
 
 // leave takes a request whose context ended out of the queue. One that is active already is dropped by Run.
 func (e *Engine) leave(j *job) {
-	e.mu.Lock()
-	found := false
-	for i, other := range e.waiting {
-		if other == j {
-			e.waiting = append(e.waiting[:i:i], e.waiting[i+1:]...)
-			e.status.queued.Store(int64(len(e.waiting)))
-			found = true
-			break
-		}
-	}
-	e.mu.Unlock()
-	if found {
+	if e.unqueue(j) {
 		e.finish(j, FinishCancelled, context.Cause(j.reply.ctx))
 	}
+}
+
+// unqueue takes a request out of the queue, and reports whether it was in it.
+func (e *Engine) unqueue(j *job) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i := slices.Index(e.waiting, j)
+	if i < 0 {
+		return false
+	}
+	e.waiting = append(e.waiting[:i:i], e.waiting[i+1:]...)
+	e.status.queued.Store(int64(len(e.waiting)))
+	return true
 }
 
 // observe moves the running mean of a request's time by a quarter.
