@@ -131,19 +131,31 @@ func TestServerOnMetalIn8Bit(t *testing.T) {
 	}
 }
 
-// What 8 bit changes of Pocket's answers on Metal: last logits and greedy text beside 16 bit.
-func TestPocketIn8BitBeside16(t *testing.T) {
-	opt := with(t, "", "", "")
-	gpu, err := metal.New(opt)
+// pocketOnMetal loads Pocket once with each of options, all on one GPU.
+func pocketOnMetal(t *testing.T, options ...model.Options) (networks []*model.Network) {
+	t.Helper()
+	gpu, err := metal.New(with(t, "", "", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer gpu.Close()
+	t.Cleanup(func() { gpu.Close() })
 	ckpt, err := weights.Open(pocketDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ckpt.Close()
+	t.Cleanup(func() { ckpt.Close() })
+	for _, opt := range options {
+		n, err := model.Load(gpu, ckpt, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		networks = append(networks, n)
+	}
+	return networks
+}
+
+// What 8 bit changes of Pocket's answers on Metal: last logits and greedy text beside 16 bit.
+func TestPocketIn8BitBeside16(t *testing.T) {
 	text, err := os.ReadFile("../../engine/model/testdata/oracle/oracle-q4.json")
 	if err != nil {
 		t.Fatal(err)
@@ -154,12 +166,10 @@ func TestPocketIn8BitBeside16(t *testing.T) {
 	if err := json.Unmarshal(text, &prompts); err != nil {
 		t.Fatal(err)
 	}
-	var networks [2]*model.Network
-	for format := range networks {
-		if networks[format], err = model.Load(gpu, ckpt, model.Options{WindowTokens: 1024, MaxSequences: 1, KVFormat: device.KVFormat(format)}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	opt := model.Options{WindowTokens: 1024, MaxSequences: 1}
+	in8Bit := opt
+	in8Bit.KVFormat = device.KVQ8
+	networks := pocketOnMetal(t, opt, in8Bit) // by format
 	const steps = 8
 	run := func(format device.KVFormat, ids []int32) (last []float32, greedy []int32) {
 		t.Helper()
@@ -222,22 +232,8 @@ func sameChoice(t *testing.T, n *model.Network, row []float32, k int) {
 
 // A restore point of 8 bit leaves one network and enters another, as by the disk: the same bytes, and the same logits behind it.
 func TestPointIn8BitComesBackOtherwise(t *testing.T) {
-	gpu, err := metal.New(with(t, "", "", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer gpu.Close()
-	ckpt, err := weights.Open(pocketDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ckpt.Close()
-	var networks [2]*model.Network
-	for i := range networks {
-		if networks[i], err = model.Load(gpu, ckpt, model.Options{WindowTokens: 512, MaxSequences: 1, ExtraPages: 2, KVFormat: device.KVQ8}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	opt := model.Options{WindowTokens: 512, MaxSequences: 1, ExtraPages: 2, KVFormat: device.KVQ8}
+	networks := pocketOnMetal(t, opt, opt)
 	one := func(s *model.Sequence, tokens []int32) []float32 {
 		t.Helper()
 		rows, err := networks[0].Forward(context.Background(), []model.Segment{{Seq: s, Tokens: tokens, Logits: model.LogitsLast}})
