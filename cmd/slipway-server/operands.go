@@ -4,21 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"slipway/engine/model"
 	"slipway/engine/text"
 	"slipway/metal"
 )
 
-// operandFormats are what --operands takes, the exact one first: the 16 bits in which Metal multiplies a prompt's activations.
+// operandFormats are what --operands takes beside auto, the exact one first: the 16 bits in which Metal multiplies a prompt's activations.
 var operandFormats = []string{"f16", "bf16"}
 
-// checkOperands refuses operands of a device that has none.
+// checkOperands refuses operands that nobody has, and any on a device that does not convert them.
 func checkOperands(device, operands string) error {
 	switch {
 	case operands == "auto":
 		return nil
-	case operands != "f16" && operands != "bf16":
+	case !slices.Contains(operandFormats, operands):
 		return usage("--operands %s: there are auto, f16 and bf16", operands)
 	case device == "cpu" || device == "auto" && !metalByItself:
 		return usage("--operands %s: the CPU multiplies in f32; leave --operands out, or answer on a GPU with --device metal", operands)

@@ -115,15 +115,13 @@ func readSettings(c *cli.Context) (settings, error) {
 	default:
 		return s, usage("--device %s: there are auto, cpu and metal", device)
 	}
-	if s.operands = c.String("operands"); s.operands != "auto" {
-		if err := checkOperands(s.device, s.operands); err != nil {
-			return s, err
-		}
+	s.operands = c.String("operands")
+	if err := checkOperands(s.device, s.operands); err != nil {
+		return s, err
 	}
-	if s.kv = c.String("kv"); s.kv != "" {
-		if err := checkKV(s.device, s.kv); err != nil {
-			return s, err
-		}
+	s.kv = c.String("kv")
+	if err := checkKV(s.device, s.kv); err != nil {
+		return s, err
 	}
 	for _, n := range []struct {
 		flag      string
