@@ -51,7 +51,10 @@ func (l *loaded) saidRoom(err error, s settings, o model.Options, c *model.Confi
 		}
 		lower = append(lower, fmt.Sprintf("--window to %d%s", tokens, with), "--parallel")
 	default:
-		lower = append(lower, "--window", "--parallel", "--cache-memory")
+		lower = append(lower, "--window", "--parallel")
+		if points > 0 {
+			lower = append(lower, "--cache-memory")
+		}
 	}
 	fmt.Fprintf(&says, ". Lower %s", strings.Join(lower, ", or "))
 	if l.kv == device.KVNative && c.HeadDim%device.KVGroup == 0 {
