@@ -67,8 +67,8 @@ func (s *Store) pointSections(key memory.Key, ids []int32) []section {
 	return out
 }
 
-// Save writes a point in the background: state is what the network was after ids, returned whether its conversation was come back to. done is called from the background, once
-// state is no longer used. Returns at once. The caller made room in the book.
+// Save writes a point in the background: state is what the network was after ids, returned whether its conversation was come
+// back to. done is called from the background, once state is no longer used. Returns at once. The caller made room in the book.
 func (s *Store) Save(key memory.Key, kind memory.Kind, returned bool, ids []int32, state Exporter, done func(error)) {
 	pages, whole := chain(key, ids, s.opt.PageTokens)
 	s.files[whole] = true
