@@ -131,6 +131,9 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	for {
 		e.dropCancelled()
 		e.relieve()
+		if ctx.Err() != nil {
+			return nil // before a pass that was cut makes way for a reload
+		}
 		e.reloadWhenAsked()
 		e.wakeUp()
 		e.admit()
@@ -143,9 +146,6 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 				return nil
 			}
 			continue
-		}
-		if ctx.Err() != nil {
-			return nil
 		}
 		if err := e.decodeStep(ctx); err != nil {
 			return err
