@@ -35,6 +35,9 @@ func (b *best) grow(n *Network, rows int) error {
 	for i := range fresh {
 		var err error
 		if fresh[i], err = n.dev.Buffer(max(rows, n.opt.MaxSequences), b.k); err != nil {
+			if i > 0 {
+				fresh[0].Release()
+			}
 			return err
 		}
 	}
