@@ -10,6 +10,7 @@ import (
 
 	"slipway/engine/device"
 	"slipway/engine/model"
+	"slipway/engine/pass"
 	"slipway/engine/weights"
 	"slipway/metal"
 	"slipway/metal/fake"
@@ -198,7 +199,7 @@ func TestCancelledPrefillThatLeavesTheStateHalfMoved(t *testing.T) {
 		}
 		defer s.Close()
 		forward := func(ctx context.Context, from, to int) ([][][]float32, error) {
-			return n.Forward(ctx, []model.Segment{{Seq: s, Tokens: tokens[from:to], Logits: model.LogitsLast}})
+			return n.Forward(ctx, []pass.Segment{{Seq: s, Tokens: tokens[from:to], Logits: pass.LogitsLast}})
 		}
 		if _, err := forward(context.Background(), 0, 20); err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"slipway/engine/model"
+	"slipway/engine/pass"
 	"slipway/engine/weights"
 	"slipway/metal"
 	"slipway/metal/cpurun"
@@ -132,7 +133,7 @@ func answers(t *testing.T, n *model.Network, want prompt) {
 	}
 	defer s.Close()
 	forward := func(tokens []int32) []float32 {
-		rows, err := n.Forward(context.Background(), []model.Segment{{Seq: s, Tokens: tokens, Logits: model.LogitsLast}})
+		rows, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: tokens, Logits: pass.LogitsLast}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,14 +189,14 @@ func TestPocketThatGoesBackToOtherLogits(t *testing.T) {
 	}
 	defer s.Close()
 	forward := func(s *model.Sequence, tokens ...int32) []float32 {
-		rows, err := n.Forward(context.Background(), []model.Segment{{Seq: s, Tokens: tokens, Logits: model.LogitsLast}})
+		rows, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: tokens, Logits: pass.LogitsLast}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return append([]float32(nil), rows[0][0]...)
 	}
 	forward(s, all["hello"].IDs...)
-	point, err := s.Snapshot()
+	point, err := s.Save(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestPocketThatGoesBackToOtherLogits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	other.Restore(point)
+	other.Restore(point, point.Len())
 	if what := differ(decode(other), want, 0); what != "" {
 		t.Errorf("restored: %s", what)
 	}

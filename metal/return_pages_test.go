@@ -12,6 +12,7 @@ import (
 
 	"slipway/engine/device"
 	"slipway/engine/model"
+	"slipway/engine/pass"
 	"slipway/engine/weights"
 	"slipway/metal"
 	"slipway/metal/fake"
@@ -155,7 +156,7 @@ func TestConversationThatLosesPagesWithAnother(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer both[i].Close()
-			if _, err := n.Forward(t.Context(), []model.Segment{{Seq: both[i], Tokens: tokens[:20]}}); err != nil {
+			if _, err := n.Forward(t.Context(), []pass.Segment{{Seq: both[i], Tokens: tokens[:20]}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -165,7 +166,7 @@ func TestConversationThatLosesPagesWithAnother(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rows, err := n.Forward(t.Context(), []model.Segment{{Seq: both[1], Tokens: tokens[20:], Logits: model.LogitsLast}})
+		rows, err := n.Forward(t.Context(), []pass.Segment{{Seq: both[1], Tokens: tokens[20:], Logits: pass.LogitsLast}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,35 +16,8 @@ import (
 	"slipway/engine/memory/disk"
 	"slipway/engine/memory/keep"
 	"slipway/engine/model"
+	"slipway/engine/pass"
 )
-
-// sequence shows a model's sequence to the keeper.
-type sequence struct{ *model.Sequence }
-
-func (s sequence) Save(tape bool) (keep.State, error) {
-	save := s.Snapshot
-	if tape {
-		save = s.SnapshotTape
-	}
-	p, err := save()
-	if err != nil {
-		return nil, err
-	}
-	return point{p}, nil
-}
-
-func (s sequence) Restore(state keep.State, at int) { s.RestoreAt(state.(point).Point, at) }
-
-// point shows a model's restore point to the keeper.
-type point struct{ *model.Point }
-
-func (p point) Settle() (keep.State, error) {
-	settled, err := p.Point.Settle(p.Reach())
-	if err != nil {
-		return nil, err
-	}
-	return point{settled}, nil
-}
 
 // tapeTokens is what a cancelled reply can be brought back by: clients have seen up to some dozens of tokens less than what
 // was streamed when they leave.
@@ -103,16 +76,12 @@ func (l *loaded) openCache(s settings, log *slog.Logger) error {
 	return nil
 }
 
-func (l *loaded) importPoint(tokens int, state []byte, draft disk.Draft, near keep.State, shared int, page func(index, tokens int) ([]byte, error)) (keep.State, error) {
-	var base *model.Point
-	if near != nil {
-		base = near.(point).Point
-	}
-	p, err := l.network.Import(tokens, state, draft.Hidden, base, shared, page)
+func (l *loaded) importPoint(tokens int, state []byte, draft disk.Draft, near pass.State, shared int, page func(index, tokens int) ([]byte, error)) (pass.State, error) {
+	p, err := l.network.Import(tokens, state, draft.Hidden, near, shared, page)
 	if err != nil {
-		return nil, err
+		return nil, err // never a nil point in a state that is not nil
 	}
-	return point{p}, nil
+	return p, nil
 }
 
 // keyOf says what states are computed under. Without a given revision the weights are known by their files: names, sizes and

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"slipway/engine/api"
-	"slipway/engine/serve"
+	"slipway/engine/pass"
 )
 
 // gpuTime adds up what a GPU worked on passes, by its own clock.
@@ -17,7 +17,7 @@ type gpuTime struct {
 
 // pass runs f, a pass of segments, and counts what the GPU worked on it: also of one that fails or is stopped. One that advances some
 // sequence by more than a token is prefill.
-func (g *gpuTime) pass(segments []serve.Segment, f func() error) error {
+func (g *gpuTime) pass(segments []pass.Segment, f func() error) error {
 	if g.now == nil {
 		return f()
 	}

@@ -18,6 +18,7 @@ import (
 	"slipway/engine/device"
 	"slipway/engine/device/cpu"
 	"slipway/engine/model"
+	"slipway/engine/pass"
 	"slipway/engine/sample"
 	"slipway/engine/weights"
 	"slipway/manifests"
@@ -180,7 +181,7 @@ func TestPocketIn8BitBeside16(t *testing.T) {
 		}
 		defer s.Close()
 		for range steps {
-			rows, err := n.Forward(context.Background(), []model.Segment{{Seq: s, Tokens: ids, Logits: model.LogitsLast, Top: 20}})
+			rows, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: ids, Logits: pass.LogitsLast, Top: 20}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,7 +221,7 @@ func TestPocketIn8BitBeside16(t *testing.T) {
 // sameChoice holds what the GPU chose of a row against the sampler's look at all of it.
 func sameChoice(t *testing.T, n *model.Network, row []float32, k int) {
 	t.Helper()
-	chosen := (&network{Network: n}).Best(0)
+	chosen := (&network{Network: n}).Best(0, 0)
 	p := sample.Neutral()
 	p.TopK = k
 	got, ok := sample.NewSampler(len(row)).DistributionOfTop(chosen, p)
@@ -236,7 +237,7 @@ func TestPointIn8BitComesBackOtherwise(t *testing.T) {
 	networks := pocketOnMetal(t, opt, opt)
 	one := func(s *model.Sequence, tokens []int32) []float32 {
 		t.Helper()
-		rows, err := networks[0].Forward(context.Background(), []model.Segment{{Seq: s, Tokens: tokens, Logits: model.LogitsLast}})
+		rows, err := networks[0].Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: tokens, Logits: pass.LogitsLast}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,15 +253,15 @@ func TestPointIn8BitComesBackOtherwise(t *testing.T) {
 		t.Fatal(err)
 	}
 	one(s, ids)
-	point, err := s.Snapshot()
+	point, err := s.Save(false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := one(s, []int32{11})
 	s.Close()
-	state := make([]byte, point.StateBytes())
+	state := make([]byte, networks[0].StateBytes())
 	point.ReadState(state)
-	pageOf := func(p *model.Point, index, tokens int) []byte {
+	pageOf := func(p pass.State, index, tokens int) []byte {
 		data := make([]byte, networks[0].PositionBytes(tokens))
 		p.ReadPage(data, index, tokens)
 		return data
@@ -281,7 +282,7 @@ func TestPointIn8BitComesBackOtherwise(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.Restore(point)
+	s.Restore(point, point.Len())
 	if got := one(s, []int32{11}); !slices.Equal(got, want) {
 		t.Error("the logits behind the point are others")
 	}

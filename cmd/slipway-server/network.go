@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 
 	"slipway/engine/model"
+	"slipway/engine/pass"
 	"slipway/engine/sample"
-	"slipway/engine/serve"
 )
 
 // network shows the model to the queue. Its sizes stay known while the model is unloaded.
@@ -16,9 +16,8 @@ type network struct {
 	vocab, window, chunk int
 	load                 func() (*model.Network, error) // again, the same
 	unload               func()
-	segments             []model.Segment // of the pass under way
-	best                 []int32         // ids of the latest Best
-	asleep               atomic.Bool     // for those who watch
+	best                 []int32     // ids of the latest Best
+	asleep               atomic.Bool // for those who watch
 	gpu                  gpuTime
 }
 
@@ -40,34 +39,25 @@ func (n *network) Wake() (err error) {
 	return err
 }
 
-func (n *network) NewSequence() (serve.Sequence, error) {
+func (n *network) NewSequence() (pass.Sequence, error) {
 	s, err := n.Network.NewSequence()
 	if err != nil {
-		return nil, err // never a nil sequence in a non-nil interface
+		return nil, err // never a nil sequence in an interface that is not nil
 	}
-	return sequence{s}, nil
+	return s, nil
 }
 
-// wanted translates; the two packages number their constants on their own.
-var wanted = map[serve.LogitsWanted]model.LogitsWanted{
-	serve.LogitsNone: model.LogitsNone, serve.LogitsLast: model.LogitsLast, serve.LogitsAll: model.LogitsAll,
-}
-
-func (n *network) Forward(ctx context.Context, segments []serve.Segment) (rows [][][]float32, err error) {
-	n.segments = n.segments[:0]
-	for _, s := range segments {
-		n.segments = append(n.segments, model.Segment{Seq: s.Seq.(sequence).Sequence, Tokens: s.Tokens, Logits: wanted[s.Logits], Top: s.Top})
-	}
+func (n *network) Forward(ctx context.Context, segments []pass.Segment) (rows [][][]float32, err error) {
 	err = n.gpu.pass(segments, func() (err error) {
-		rows, err = n.Network.Forward(ctx, n.segments)
+		rows, err = n.Network.Forward(ctx, segments)
 		return err
 	})
 	return rows, saidBeyond(err)
 }
 
 // Best hands on what the device chose.
-func (n *network) Best(i int) sample.Top {
-	logits, ids := n.Network.Best(i)
+func (n *network) Best(segment, row int) sample.Top {
+	logits, ids := n.Network.Best(segment, row)
 	n.best = n.best[:0]
 	for _, id := range ids {
 		n.best = append(n.best, int32(id))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"slipway/engine/model"
+	"slipway/engine/pass"
 	"slipway/engine/text"
 	"slipway/metal"
 )
@@ -45,7 +46,7 @@ func (l *loaded) tryPrefill(n *model.Network) error {
 		return err
 	}
 	defer s.Close()
-	_, err = n.Forward(context.Background(), []model.Segment{{Seq: s, Tokens: ids[:min(len(ids), n.WindowTokens(), n.ChunkTokens())]}})
+	_, err = n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: ids[:min(len(ids), n.WindowTokens(), n.ChunkTokens())]}})
 	return saidBeyond(err)
 }
 

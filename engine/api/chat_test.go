@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"slipway/engine/serve"
+	"slipway/engine/pass"
 )
 
 func TestPlainReplyLosesSomething(t *testing.T) {
@@ -35,7 +35,7 @@ func TestPlainReplyLosesSomething(t *testing.T) {
 
 func TestRoleComesOnlyWithTheFirstToken(t *testing.T) {
 	open := make(chan struct{})
-	s := start(t, setup{pass: func([]serve.Segment) error { <-open; return nil }})
+	s := start(t, setup{pass: func([]pass.Segment) error { <-open; return nil }})
 	e := s.open(t, context.Background(), "/v1/chat/completions", chat(`,"stream":true,"stream_options":{"include_usage":true}`+thinkingOff))
 	first, ok, _ := e.next() // arrives while the network is held
 	if !ok || first.Choices[0].Delta.Role != "assistant" || s.net.Passes() > 1 {
@@ -70,7 +70,7 @@ func TestRoleComesOnlyWithTheFirstToken(t *testing.T) {
 func TestSilentPrefillLooksDead(t *testing.T) {
 	t.Run("stream", func(t *testing.T) {
 		open := make(chan struct{})
-		s := start(t, setup{keepAlive: 5 * time.Millisecond, pass: func([]serve.Segment) error { <-open; return nil }})
+		s := start(t, setup{keepAlive: 5 * time.Millisecond, pass: func([]pass.Segment) error { <-open; return nil }})
 		e := s.open(t, context.Background(), "/v1/chat/completions", chat(`,"stream":true`+thinkingOff))
 		for i := range 4 {
 			c, ok, _ := e.next()
@@ -84,7 +84,7 @@ func TestSilentPrefillLooksDead(t *testing.T) {
 	})
 	t.Run("text stream", func(t *testing.T) {
 		open := make(chan struct{})
-		s := start(t, setup{keepAlive: 5 * time.Millisecond, pass: func([]serve.Segment) error { <-open; return nil }})
+		s := start(t, setup{keepAlive: 5 * time.Millisecond, pass: func([]pass.Segment) error { <-open; return nil }})
 		e := s.open(t, context.Background(), "/v1/completions", `{"model":"pocket","prompt":"x","stream":true}`)
 		for range 3 {
 			if c, ok, _ := e.next(); !ok || c.Choices[0].Text != "" {
@@ -94,10 +94,10 @@ func TestSilentPrefillLooksDead(t *testing.T) {
 		close(open)
 		e.all()
 	})
-	plain := func(t *testing.T, pass func() error) answer {
+	plain := func(t *testing.T, fail func() error) answer {
 		open := make(chan struct{})
 		var once sync.Once
-		s := start(t, setup{keepAlive: 5 * time.Millisecond, pass: func([]serve.Segment) error { <-open; return pass() }})
+		s := start(t, setup{keepAlive: 5 * time.Millisecond, pass: func([]pass.Segment) error { <-open; return fail() }})
 		r, _ := http.NewRequest(http.MethodPost, s.URL+"/v1/chat/completions", strings.NewReader(chat(thinkingOff)))
 		r.Header.Set("Content-Type", "application/json")
 		response, err := http.DefaultClient.Do(r) // returns with the head, which came with the white space
@@ -137,7 +137,7 @@ func TestSilentPrefillLooksDead(t *testing.T) {
 }
 
 func TestFailureLooksWhole(t *testing.T) {
-	broken := setup{pass: func([]serve.Segment) error { return fmt.Errorf("page 7 is gone") }}
+	broken := setup{pass: func([]pass.Segment) error { return fmt.Errorf("page 7 is gone") }}
 	if a := start(t, broken).post(t, "/v1/chat/completions", chat("")); a.status != 500 || decode[reply](t, a.body).Error == nil {
 		t.Errorf("plain: %d, %s", a.status, a.body)
 	}
@@ -357,7 +357,7 @@ func TestSeedIsIgnored(t *testing.T) {
 
 func TestClientThatLeftIsWorkedFor(t *testing.T) {
 	step := make(chan struct{})
-	s := start(t, setup{pass: func([]serve.Segment) error { <-step; return nil }})
+	s := start(t, setup{pass: func([]pass.Segment) error { <-step; return nil }})
 	s.say(strings.Repeat("Hello! ", 100))
 	for _, stream := range []string{"true", "false"} {
 		before := s.net.Passes()

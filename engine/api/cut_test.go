@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"slipway/engine/serve"
+	"slipway/engine/pass"
 )
 
 // A client that closes its sending side once it has sent its request still reads. net/http cancels the request, and what it
@@ -31,7 +31,7 @@ func TestCutReplyLooksWhole(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			step, over := make(chan struct{}), make(chan struct{})
-			s := start(t, setup{keepAlive: test.keepAlive, pass: func([]serve.Segment) error {
+			s := start(t, setup{keepAlive: test.keepAlive, pass: func([]pass.Segment) error {
 				select {
 				case <-step:
 				case <-over:

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"slipway/engine/api"
+	"slipway/engine/pass"
 	"slipway/engine/sample"
 	"slipway/engine/serve"
 	"slipway/engine/serve/servetest"
@@ -50,7 +51,7 @@ type setup struct {
 	keepAlive            time.Duration
 	bodyBytes            int64
 	key                  *api.Key
-	pass                 func([]serve.Segment) error
+	pass                 func([]pass.Segment) error
 	wrap                 func(api.Engine) api.Engine
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slipway/engine/api"
+	"slipway/engine/pass"
 	"slipway/engine/serve"
 )
 
@@ -125,7 +126,7 @@ func TestKeyCanBeGoneWithout(t *testing.T) {
 
 func TestHealthWaitsForTheEngine(t *testing.T) {
 	open := make(chan struct{})
-	s := start(t, setup{queue: 5, pass: func([]serve.Segment) error { <-open; return nil }})
+	s := start(t, setup{queue: 5, pass: func([]pass.Segment) error { <-open; return nil }})
 	for range 3 {
 		s.open(t, context.Background(), chatPath, chat(`,"stream":true`))
 	}
@@ -159,7 +160,7 @@ func TestHealthWaitsForTheEngine(t *testing.T) {
 
 func TestFullQueueHidesWhenToComeBack(t *testing.T) {
 	open := make(chan struct{})
-	s := start(t, setup{queue: 1, pass: func([]serve.Segment) error { <-open; return nil }})
+	s := start(t, setup{queue: 1, pass: func([]pass.Segment) error { <-open; return nil }})
 	s.open(t, context.Background(), chatPath, chat(`,"stream":true`))
 	for s.engine.Status().Active < 1 {
 		time.Sleep(time.Millisecond)

@@ -149,8 +149,6 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request, _ *record) *Erro
 			Type: "invalid_request_error", Code: "busy"}
 	case errors.Is(err, serve.ErrReloading):
 		return &Error{Status: http.StatusConflict, Message: "the model is being reloaded already", Type: "invalid_request_error", Code: "reloading"}
-	case errors.Is(err, serve.ErrNoReload):
-		return &Error{Status: http.StatusNotImplemented, Message: err.Error(), Type: "server_error", Code: "not_supported"}
 	case err != nil && r.Context().Err() != nil:
 		return &Error{Status: statusClientClosed, Message: "the client left before the reload began, so it was taken back", Type: "invalid_request_error", Code: "cancelled"}
 	case err != nil:

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"slipway/engine/pass"
 )
 
 func benchPrompt(b *testing.B, n int) []int32 {
@@ -25,7 +27,7 @@ func BenchmarkPrefill2000(b *testing.B) {
 		s := newSequence(b, n)
 		for at := 0; at < len(prompt); at += n.ChunkTokens() {
 			end := min(at+n.ChunkTokens(), len(prompt))
-			if _, err := n.Forward(context.Background(), []Segment{{Seq: s, Tokens: prompt[at:end], Logits: LogitsLast}}); err != nil {
+			if _, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: prompt[at:end], Logits: pass.LogitsLast}}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -38,16 +40,16 @@ func BenchmarkPrefill2000(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	n := load(b, pocketQ4, Options{WindowTokens: 32768, MaxSequences: 1})
 	s := newSequence(b, n)
-	forward(b, s, benchPrompt(b, 200), 200, LogitsLast, nil)
+	forward(b, s, benchPrompt(b, 200), 200, pass.LogitsLast, nil)
 	token := []int32{17}
-	seg := []Segment{{Seq: s, Tokens: token, Logits: LogitsLast}}
+	seg := []pass.Segment{{Seq: s, Tokens: token, Logits: pass.LogitsLast}}
 	for b.Loop() {
 		if s.Len() > 1200 { // stay near the front: this measures weights, not attention
 			b.StopTimer()
 			s.Close()
 			s = newSequence(b, n)
 			seg[0].Seq = s
-			forward(b, s, benchPrompt(b, 200), 200, LogitsLast, nil)
+			forward(b, s, benchPrompt(b, 200), 200, pass.LogitsLast, nil)
 			b.StartTimer()
 		}
 		rows, err := n.Forward(context.Background(), seg)
@@ -66,8 +68,8 @@ func BenchmarkResident(b *testing.B) {
 	prompt := benchPrompt(b, 8192)
 	for b.Loop() {
 		s, other := newSequence(b, n), newSequence(b, n)
-		forward(b, s, prompt, n.ChunkTokens(), LogitsLast, nil)
-		forward(b, other, prompt, n.ChunkTokens(), LogitsLast, nil)
+		forward(b, s, prompt, n.ChunkTokens(), pass.LogitsLast, nil)
+		forward(b, other, prompt, n.ChunkTokens(), pass.LogitsLast, nil)
 		s.Close()
 		other.Close()
 	}

@@ -1,6 +1,9 @@
 package model
 
-import "slipway/engine/device"
+import (
+	"slipway/engine/device"
+	"slipway/engine/pass"
+)
 
 // best is where a device that can choose leaves the largest logits of a pass.
 type best struct {
@@ -10,13 +13,13 @@ type best struct {
 }
 
 // wanted sets k to the largest wish, where the device can choose.
-func (b *best) wanted(n *Network, segments []Segment) {
+func (b *best) wanted(n *Network, segments []pass.Segment) {
 	b.k = 0
 	if _, ok := n.pass.(device.SelectingPass); !ok {
 		return
 	}
 	for i := range segments {
-		if segments[i].Logits != LogitsNone {
+		if segments[i].Logits != pass.LogitsNone {
 			b.k = max(b.k, min(segments[i].Top, n.config.VocabSize))
 		}
 	}
@@ -68,15 +71,15 @@ func (b *best) bytes() (total int64) {
 	return total
 }
 
-// Best gives the largest logits of segment i's last row in the latest Forward, at least as many as its Top asked for, largest first
-// and of equal ones the smallest id first, and their ids as numbers; all -1 of a row with a NaN. Empty where nothing was
-// chosen. Owned by the network, valid until the next Forward or MTP.
-func (n *Network) Best(i int) (logits, ids []float32) {
+// Best gives the largest logits of one of the rows that a segment got in the latest Forward, at least as many as its Top
+// asked for, largest first and of equal ones the smallest id first, and their ids as numbers; all -1 of a row with a NaN.
+// Empty where nothing was chosen. Owned by the network, valid until the next Forward or MTP.
+func (n *Network) Best(segment, row int) (logits, ids []float32) {
 	b := &n.work.best
-	if b.k == 0 || i+1 >= len(b.first) || b.first[i] == b.first[i+1] {
+	if b.k == 0 || row < 0 || segment+1 >= len(b.first) || b.first[segment]+row >= b.first[segment+1] {
 		return nil, nil
 	}
-	at := (b.first[i+1] - 1) * b.k
+	at := (b.first[segment] + row) * b.k
 	from := b.buffers[b.k]
 	return from[0].Floats()[at:][:b.k], from[1].Floats()[at:][:b.k]
 }

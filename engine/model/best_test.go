@@ -4,15 +4,17 @@ import (
 	"context"
 	"sort"
 	"testing"
+
+	"slipway/engine/pass"
 )
 
 // What the device chooses is what stands in the rows, whoever of a pass asked for how much.
 func TestBestIsNotOfTheRowThatItIsAskedFor(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 3})
 	prompt := longPrompt(t, 60)
-	var segments []Segment
+	var segments []pass.Segment
 	for i, top := range []int{5, 0, 20} {
-		segments = append(segments, Segment{Seq: newSequence(t, n), Tokens: prompt[i : 10*(i+1)], Logits: []LogitsWanted{LogitsLast, LogitsNone, LogitsAll}[i], Top: top})
+		segments = append(segments, pass.Segment{Seq: newSequence(t, n), Tokens: prompt[i : 10*(i+1)], Logits: []pass.Logits{pass.LogitsLast, pass.LogitsNone, pass.LogitsAll}[i], Top: top})
 	}
 	for round := range 3 {
 		rows, err := n.Forward(context.Background(), segments)
@@ -20,8 +22,8 @@ func TestBestIsNotOfTheRowThatItIsAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, g := range segments {
-			logits, ids := n.Best(i)
-			if g.Logits == LogitsNone || round == 1 {
+			logits, ids := n.Best(i, g.Rows()-1)
+			if g.Logits == pass.LogitsNone || round == 1 {
 				if len(logits) != 0 {
 					t.Errorf("round %d, segment %d: %d chosen that nobody wanted", round, i, len(logits))
 				}

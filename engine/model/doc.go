@@ -3,5 +3,5 @@
 //
 //	Load -> Network; Network.NewSequence -> Sequence; Network.Forward advances sequences by tokens
 //
-// A sequence is a page table of attention memory plus a recurrent state; Snapshot and Restore keep and bring back both.
+// A sequence is a page table of attention memory plus a recurrent state; Save and Restore keep and bring back both.
 package model

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"slipway/engine/weights/fixture"
+
+	"slipway/engine/pass"
 )
 
 // pocketTensors reads the raw BF16 form as fixture tensors, and its config.
@@ -167,8 +169,8 @@ func TestEveryFormOfTheSameModelGivesTheSameBits(t *testing.T) {
 		n := load(t, dir, Options{WindowTokens: 512, MaxSequences: 1})
 		s := newSequence(t, n)
 		hidden := make([]float32, len(prompt)*n.config.Hidden)
-		logits = forward(t, s, prompt, 512, LogitsAll, hidden)
-		rows, err := n.MTP(t.Context(), []MTPSegment{{Seq: s, Tokens: prompt[1:], Hidden: hidden, Logits: LogitsLast}})
+		logits = forward(t, s, prompt, 512, pass.LogitsAll, hidden)
+		rows, err := n.MTP(t.Context(), []MTPSegment{{Seq: s, Tokens: prompt[1:], Hidden: hidden, Logits: pass.LogitsLast}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,38 +2,18 @@ package model
 
 import (
 	"context"
+	"slices"
 
 	"slipway/engine/device"
+	"slipway/engine/pass"
 )
-
-// LogitsWanted says which rows of a segment need logits.
-type LogitsWanted int
-
-const (
-	LogitsNone LogitsWanted = iota
-	LogitsLast
-	LogitsAll
-)
-
-// Segment is some next tokens of one sequence.
-type Segment struct {
-	Seq    *Sequence
-	Tokens []int32
-	Logits LogitsWanted
-	// Top is how many of the largest logits of its rows the device is to choose, where it can: see Network.Best. 0: none.
-	Top int
-	// Hidden, when not nil, receives the rows after the final norm, [len(Tokens), Hidden]: the input of the MTP head.
-	Hidden []float32
-	// Policy is the approximate prefill; zero is exact. DenseFrom is an absolute position.
-	Policy device.AttentionPolicy
-}
 
 // Forward advances every segment's sequence by its tokens in one pass. Result i has 0, 1 or len(Tokens) rows of VocabSize
 // float32; rows are owned by the network and valid until the next Forward or MTP. When an error is returned (the context's, a
 // window or pages that do not suffice, a token out of range) no sequence has moved; after an error of the device the sequences
 // are lost until they are restored. A context that ends stops a prefill where the device can do so (see run); any other pass
 // that has begun goes on to its end.
-func (n *Network) Forward(ctx context.Context, segments []Segment) ([][][]float32, error) {
+func (n *Network) Forward(ctx context.Context, segments []pass.Segment) ([][][]float32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(segments) == 0 {
@@ -45,10 +25,10 @@ func (n *Network) Forward(ctx context.Context, segments []Segment) ([][][]float3
 	n.record(segments)
 	n.work.best.record(n, len(n.work.indices))
 	if err := n.run(ctx); err != nil {
-		return nil, n.failed(ctx, err, segments)
+		return nil, n.failed(ctx, err)
 	}
 	for i := range segments {
-		s := segments[i].Seq
+		s := n.sequences[i]
 		s.pages.wrote(s.len, s.len+len(segments[i].Tokens))
 		s.len += len(segments[i].Tokens)
 		n.copyHidden(segments[i].Hidden, i)
@@ -58,20 +38,19 @@ func (n *Network) Forward(ctx context.Context, segments []Segment) ([][][]float3
 }
 
 // prepare checks the segments, reserves pages and lays out the rows. Nothing that it does shows in a sequence.
-func (n *Network) prepare(ctx context.Context, segments []Segment) error {
+func (n *Network) prepare(ctx context.Context, segments []pass.Segment) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	w := &n.work
-	n.segments, w.tokens, w.indices = n.segments[:0], w.tokens[:0], w.indices[:0]
+	n.segments, n.sequences, w.tokens, w.indices = n.segments[:0], n.sequences[:0], w.tokens[:0], w.indices[:0]
 	for i := range segments {
 		g := &segments[i]
-		s := g.Seq
-		for j := range i {
-			if segments[j].Seq == s {
-				panic("model: a sequence twice in a pass")
-			}
+		s := g.Seq.(*Sequence)
+		if slices.Contains(n.sequences, s) {
+			panic("model: a sequence twice in a pass")
 		}
+		n.sequences = append(n.sequences, s)
 		if s.net != n || !s.open || len(g.Tokens) == 0 {
 			panic("model: Forward of a closed or foreign sequence, or of no tokens")
 		}
@@ -97,7 +76,7 @@ func (n *Network) prepare(ctx context.Context, segments []Segment) error {
 }
 
 // layRows appends a segment's tokens and the rows whose logits it wants.
-func (n *Network) layRows(tokens []int32, wanted LogitsWanted) error {
+func (n *Network) layRows(tokens []int32, wanted pass.Logits) error {
 	w := &n.work
 	row := len(w.tokens)
 	if row+len(tokens) > n.maxRows() {
@@ -110,16 +89,16 @@ func (n *Network) layRows(tokens []int32, wanted LogitsWanted) error {
 	}
 	w.tokens = append(w.tokens, tokens...)
 	switch wanted {
-	case LogitsLast:
+	case pass.LogitsLast:
 		w.indices = append(w.indices, int32(len(w.tokens)-1))
-	case LogitsAll:
+	case pass.LogitsAll:
 		w.indices = append(w.indices, w.all[row:len(w.tokens)]...)
 	}
 	return nil
 }
 
 // record writes the whole network down.
-func (n *Network) record(segments []Segment) {
+func (n *Network) record(segments []pass.Segment) {
 	w, p := &n.work, n.pass
 	p.Begin(n.segments)
 	p.Embed(w.x, n.embed, w.tokens)

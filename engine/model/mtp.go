@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"slipway/engine/device"
+	"slipway/engine/pass"
 )
 
 // MTPSegment is some next slots of one sequence's MTP head. Slot S pairs the final hidden row of position S with token S+1 and
@@ -17,7 +18,7 @@ type MTPSegment struct {
 	Tokens []int32
 	// Hidden are the rows Slot, Slot+1, ..., [len(Tokens), Hidden]: from Forward, or HiddenOut of this head when it runs deeper.
 	Hidden []float32
-	Logits LogitsWanted
+	Logits pass.Logits
 	// HiddenOut, when not nil, receives the head's own final rows, [len(Tokens), Hidden].
 	HiddenOut []float32
 }

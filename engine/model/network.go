@@ -43,6 +43,7 @@ type Network struct {
 	weightBytes int64
 	work        work
 	segments    []device.Segment // of the pass being recorded
+	sequences   []*Sequence      // theirs
 	pass        device.Pass
 	before      []device.State // of a prefill's segments, to go back to; made when first needed
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"slipway/engine/device/cpu"
+	"slipway/engine/pass"
 	"slipway/engine/weights"
 )
 
@@ -87,20 +88,20 @@ func newSequence(t testing.TB, n *Network) *Sequence {
 }
 
 // forward runs tokens through s in chunks and returns the rows wanted, copied.
-func forward(t testing.TB, s *Sequence, tokens []int32, chunk int, wanted LogitsWanted, hidden []float32) [][]float32 {
+func forward(t testing.TB, s *Sequence, tokens []int32, chunk int, wanted pass.Logits, hidden []float32) [][]float32 {
 	t.Helper()
 	var out [][]float32
 	h := s.net.config.Hidden
 	for at := 0; at < len(tokens); at += chunk {
 		end := min(at+chunk, len(tokens))
-		g := Segment{Seq: s, Tokens: tokens[at:end], Logits: wanted}
-		if wanted == LogitsLast && end < len(tokens) {
-			g.Logits = LogitsNone
+		g := pass.Segment{Seq: s, Tokens: tokens[at:end], Logits: wanted}
+		if wanted == pass.LogitsLast && end < len(tokens) {
+			g.Logits = pass.LogitsNone
 		}
 		if hidden != nil {
 			g.Hidden = hidden[at*h : end*h]
 		}
-		rows, err := s.net.Forward(context.Background(), []Segment{g})
+		rows, err := s.net.Forward(context.Background(), []pass.Segment{g})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +151,7 @@ func checkPrompt(t *testing.T, n *Network, want oraclePrompt) {
 	s := newSequence(t, n)
 	defer s.Close()
 	hidden := make([]float32, len(want.IDs)*n.config.Hidden)
-	logits := forward(t, s, want.IDs, 512, LogitsAll, hidden)
+	logits := forward(t, s, want.IDs, 512, pass.LogitsAll, hidden)
 	last := logits[len(logits)-1]
 
 	for i, id := range want.Argmax {
@@ -181,7 +182,7 @@ func checkMTP(t *testing.T, n *Network, s *Sequence, want oraclePrompt, hidden [
 	tokens := append(append([]int32(nil), want.IDs[1:]...), next)
 	for at := 0; at < len(tokens); at += 200 {
 		end := min(at+200, len(tokens))
-		rows, err := n.MTP(context.Background(), []MTPSegment{{Seq: s, Slot: at, Tokens: tokens[at:end], Hidden: hidden[at*n.config.Hidden : end*n.config.Hidden], Logits: LogitsAll}})
+		rows, err := n.MTP(context.Background(), []MTPSegment{{Seq: s, Slot: at, Tokens: tokens[at:end], Hidden: hidden[at*n.config.Hidden : end*n.config.Hidden], Logits: pass.LogitsAll}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +204,7 @@ func checkGreedy(t *testing.T, s *Sequence, want oraclePrompt, last []float32) {
 			t.Fatalf("greedy step %d: %d, oracle %d (gap %.4f)", i, got, id, want.GreedyGap[i])
 		}
 		if i+1 < len(want.Greedy) {
-			last = forward(t, s, []int32{got}, 1, LogitsLast, nil)[0]
+			last = forward(t, s, []int32{got}, 1, pass.LogitsLast, nil)[0]
 		}
 	}
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"slipway/engine/device"
 	"slipway/engine/memory"
+	"slipway/engine/pass"
 )
 
 // Point is a restore point: what a sequence was after Len tokens. It refers to the attention pages that it shares with its
@@ -132,13 +133,24 @@ func (s *Sequence) Rewind(tokens int) {
 	s.mtpLen = min(s.mtpLen, memory.MTPShared(s.len))
 }
 
-// Snapshot keeps the sequence as it is now. The point must be released.
-func (s *Sequence) Snapshot() (*Point, error) {
+// Save keeps the sequence as it is now, in a *Point that must be released. With tape it keeps its tape too, if it has one, so
+// that the point serves every length from Len to Reach. Errors: ErrSequenceLost, or the device's for want of memory.
+func (s *Sequence) Save(tape bool) (pass.State, error) {
 	n := s.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err := s.mayBeKept(); err != nil {
-		return nil, err
+	if !s.open {
+		panic("model: Save of a closed sequence")
+	}
+	if s.lost {
+		return nil, ErrSequenceLost
+	}
+	if tape && s.TapeLen() > 0 {
+		base, kept, err := s.state.(device.TapedState).CutTape()
+		if err != nil {
+			return nil, err
+		}
+		return s.point(base, kept), nil
 	}
 	state, err := n.dev.State(n.stateGeometry)
 	if err != nil {
@@ -146,34 +158,6 @@ func (s *Sequence) Snapshot() (*Point, error) {
 	}
 	state.Copy(s.state)
 	return s.point(state, nil), nil
-}
-
-// SnapshotTape keeps the sequence as it is now together with its tape, so that the point serves every length from Len to
-// Reach. Without a tape it is Snapshot.
-func (s *Sequence) SnapshotTape() (*Point, error) {
-	if s.TapeLen() == 0 {
-		return s.Snapshot()
-	}
-	s.net.mu.Lock()
-	defer s.net.mu.Unlock()
-	if err := s.mayBeKept(); err != nil {
-		return nil, err
-	}
-	base, tape, err := s.state.(device.TapedState).CutTape()
-	if err != nil {
-		return nil, err
-	}
-	return s.point(base, tape), nil
-}
-
-func (s *Sequence) mayBeKept() error {
-	if !s.open {
-		panic("model: Snapshot of a closed sequence")
-	}
-	if s.lost {
-		return ErrSequenceLost
-	}
-	return nil
 }
 
 func (s *Sequence) point(state device.State, tape device.Tape) *Point {
@@ -196,13 +180,10 @@ func (t *table) share(n int) []int32 {
 	return ids
 }
 
-// Restore makes the sequence what it was, or another sequence of the same network was, after the point's Len tokens: every
-// later logit is equal bit for bit. The point stays good.
-func (s *Sequence) Restore(p *Point) { s.RestoreAt(p, p.len) }
-
-// RestoreAt is Restore after at tokens, in [Len, Reach]: the tape is replayed.
-func (s *Sequence) RestoreAt(p *Point, at int) {
-	n := s.net
+// Restore makes the sequence what it was, or another sequence of the same network was, after at tokens, in [Len, Reach] of
+// the point: every later logit is equal bit for bit. Beyond Len the tape is replayed. The point stays good.
+func (s *Sequence) Restore(state pass.State, at int) {
+	n, p := s.net, state.(*Point)
 	if p.net != n || !s.open || at < p.len || at > p.Reach() {
 		panic("model: Restore of another network's point, into a closed sequence, or past the point's reach")
 	}

@@ -1,6 +1,10 @@
 package model
 
-import "testing"
+import (
+	"testing"
+
+	"slipway/engine/pass"
+)
 
 // Restoring from memory must cost less than computing 64 tokens, and saving a point less than 2 % of the 512 tokens of
 // prefill between two of them: compare the three.
@@ -14,26 +18,26 @@ func BenchmarkPoint(b *testing.B) {
 	forwardAll := func(s *Sequence, tokens []int32) {
 		for len(tokens) > 0 {
 			c := min(512, len(tokens))
-			if _, err := n.Forward(b.Context(), []Segment{{Seq: s, Tokens: tokens[:c]}}); err != nil {
+			if _, err := n.Forward(b.Context(), []pass.Segment{{Seq: s, Tokens: tokens[:c]}}); err != nil {
 				b.Fatal(err)
 			}
 			tokens = tokens[c:]
 		}
 	}
 	forwardAll(s, prompt)
-	point, err := s.Snapshot()
+	point, err := s.Save(false)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer point.Release()
 	b.Run("restore from memory", func(b *testing.B) {
 		for b.Loop() {
-			s.Restore(point)
+			s.Restore(point, point.Len())
 		}
 	})
 	b.Run("save", func(b *testing.B) {
 		for b.Loop() {
-			p, err := s.Snapshot()
+			p, err := s.Save(false)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -46,7 +50,7 @@ func BenchmarkPoint(b *testing.B) {
 	}{{"compute 64 tokens", 64}, {"compute 512 tokens", 512}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				s.Restore(point)
+				s.Restore(point, point.Len())
 				forwardAll(s, prompt[:c.tokens])
 			}
 		})
@@ -66,7 +70,7 @@ func BenchmarkPoint(b *testing.B) {
 				if s.Len() == 4096 {
 					b.Skip("the window is full; run fewer")
 				}
-				if _, err := n.Forward(b.Context(), []Segment{{Seq: s, Tokens: prompt[i%3000 : i%3000+1]}}); err != nil {
+				if _, err := n.Forward(b.Context(), []pass.Segment{{Seq: s, Tokens: prompt[i%3000 : i%3000+1]}}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"slipway/engine/device"
+	"slipway/engine/pass"
 )
 
 // The approximate prefill's vectors: sink 64, window 128; each prefilled range [start, end) is masked but for its last tail
@@ -43,7 +44,7 @@ func TestOracleAgreesUnderTheApproximatePolicy(t *testing.T) {
 				for _, e := range want.Epochs {
 					policy := device.AttentionPolicy{Sink: want.Sink, Window: want.Window, DenseFrom: e[1] - e[2]}
 					for at := e[0]; at < e[1]; at += chunk {
-						rows, err := n.Forward(context.Background(), []Segment{{Seq: s, Tokens: prompts[name].IDs[at:min(at+chunk, e[1])], Logits: LogitsAll, Policy: policy}})
+						rows, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: prompts[name].IDs[at:min(at+chunk, e[1])], Logits: pass.LogitsAll, Policy: policy}})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -77,7 +78,7 @@ func TestOracleAgreesUnderTheApproximatePolicy(t *testing.T) {
 						t.Fatalf("greedy step %d: %d, oracle %d", i, got, id)
 					}
 					if i+1 < len(want.Greedy) {
-						end = forward(t, s, []int32{got}, 1, LogitsLast, nil)[0]
+						end = forward(t, s, []int32{got}, 1, pass.LogitsLast, nil)[0]
 					}
 				}
 				s.Close()

@@ -9,6 +9,7 @@ import (
 	"slipway/engine/device"
 	"slipway/engine/device/cpu"
 	"slipway/engine/device/cpu/kernels"
+	"slipway/engine/pass"
 	"slipway/engine/weights"
 )
 
@@ -43,11 +44,11 @@ func TestLogitsDoNotDependOnHowAPromptIsCut(t *testing.T) {
 			n := load(t, form.dir, Options{WindowTokens: 1024, MaxSequences: 2})
 			prompt := longPrompt(t, 700)
 			whole := newSequence(t, n)
-			want := forward(t, whole, prompt[:512], 512, LogitsAll, nil)
-			want = append(want, forward(t, whole, prompt[512:], 512, LogitsAll, nil)...)
+			want := forward(t, whole, prompt[:512], 512, pass.LogitsAll, nil)
+			want = append(want, forward(t, whole, prompt[512:], 512, pass.LogitsAll, nil)...)
 			for _, chunk := range []int{1, 7, 64, 511} {
 				s := newSequence(t, n)
-				sameBits(t, fmt.Sprintf("chunks of %d", chunk), forward(t, s, prompt, chunk, LogitsAll, nil), want)
+				sameBits(t, fmt.Sprintf("chunks of %d", chunk), forward(t, s, prompt, chunk, pass.LogitsAll, nil), want)
 				s.Close()
 			}
 			// Ragged: chunks of every size in turn.
@@ -55,7 +56,7 @@ func TestLogitsDoNotDependOnHowAPromptIsCut(t *testing.T) {
 			var got [][]float32
 			for at, size := 0, 1; at < len(prompt); size = size%37 + 5 {
 				end := min(at+size, len(prompt))
-				got = append(got, forward(t, s, prompt[at:end], size, LogitsAll, nil)...)
+				got = append(got, forward(t, s, prompt[at:end], size, pass.LogitsAll, nil)...)
 				at = end
 			}
 			sameBits(t, "ragged chunks", got, want)
@@ -77,8 +78,8 @@ func TestLogitsDoNotDependOnThreads(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newSequence(t, n)
-		got := forward(t, s, prompt, 300, LogitsAll, nil)
-		got = append(got, forward(t, s, prompt[:3], 1, LogitsAll, nil)...)
+		got := forward(t, s, prompt, 300, pass.LogitsAll, nil)
+		got = append(got, forward(t, s, prompt[:3], 1, pass.LogitsAll, nil)...)
 		if want == nil {
 			want = got
 		}
@@ -101,8 +102,8 @@ func TestLogitsDoNotDependOnTheInstructionSet(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newSequence(t, n)
-			got := forward(t, s, prompt[:60], 60, LogitsAll, nil)
-			got = append(got, forward(t, s, prompt[60:], 1, LogitsAll, nil)...)
+			got := forward(t, s, prompt[:60], 60, pass.LogitsAll, nil)
+			got = append(got, forward(t, s, prompt[60:], 1, pass.LogitsAll, nil)...)
 			s.Close()
 			if want == nil {
 				want = got
@@ -119,19 +120,19 @@ func TestSequencesInAPassDoNotTouchEachOther(t *testing.T) {
 	alone := func(p []int32) [][]float32 {
 		s := newSequence(t, n)
 		defer s.Close()
-		return append(forward(t, s, p[:len(p)/2], 512, LogitsAll, nil), forward(t, s, p[len(p)/2:], 512, LogitsAll, nil)...)
+		return append(forward(t, s, p[:len(p)/2], 512, pass.LogitsAll, nil), forward(t, s, p[len(p)/2:], 512, pass.LogitsAll, nil)...)
 	}
 	wantA, wantB := alone(a), alone(b)
 	sa, sb := newSequence(t, n), newSequence(t, n)
 	var gotA, gotB [][]float32
 	// A prefills in chunks of 90 while B goes in steps of 1 to 5, both in one pass.
 	for i := 0; sa.Len() < len(a) || sb.Len() < len(b); i++ {
-		var segs []Segment
+		var segs []pass.Segment
 		if sa.Len() < len(a) {
-			segs = append(segs, Segment{Seq: sa, Tokens: a[sa.Len():min(sa.Len()+90, len(a))], Logits: LogitsAll})
+			segs = append(segs, pass.Segment{Seq: sa, Tokens: a[sa.Len():min(sa.Len()+90, len(a))], Logits: pass.LogitsAll})
 		}
 		if sb.Len() < len(b) {
-			segs = append(segs, Segment{Seq: sb, Tokens: b[sb.Len():min(sb.Len()+1+i%5, len(b))], Logits: LogitsAll})
+			segs = append(segs, pass.Segment{Seq: sb, Tokens: b[sb.Len():min(sb.Len()+1+i%5, len(b))], Logits: pass.LogitsAll})
 		}
 		rows, err := n.Forward(context.Background(), segs)
 		if err != nil {
@@ -162,28 +163,28 @@ func TestRestoredSequenceAnswersBitForBit(t *testing.T) {
 	for _, at := range []int{1, 255, 256, 257, 300, 512} {
 		t.Run(fmt.Sprintf("point at %d", at), func(t *testing.T) {
 			fresh := newSequence(t, n)
-			want := forward(t, fresh, prompt[:at+180], 512, LogitsAll, nil)[at:]
+			want := forward(t, fresh, prompt[:at+180], 512, pass.LogitsAll, nil)[at:]
 			fresh.Close()
 
 			s := newSequence(t, n)
-			forward(t, s, prompt[:at], 512, LogitsNone, nil)
-			point, err := s.Snapshot()
+			forward(t, s, prompt[:at], 512, pass.LogitsNone, nil)
+			point, err := s.Save(false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameBits(t, "behind the point", forward(t, s, prompt[at:at+150], 64, LogitsAll, nil), want[:150])
+			sameBits(t, "behind the point", forward(t, s, prompt[at:at+150], 64, pass.LogitsAll, nil), want[:150])
 
 			branch := newSequence(t, n)
-			branch.Restore(point)
+			branch.Restore(point, point.Len())
 			if branch.Len() != at {
 				t.Fatalf("restored at %d, wanted %d", branch.Len(), at)
 			}
-			forward(t, branch, other, 50, LogitsNone, nil) // goes its own way in the shared page
-			sameBits(t, "the first, which must not have noticed", forward(t, s, prompt[at+150:at+180], 30, LogitsAll, nil), want[150:])
-			branch.Restore(point)
-			sameBits(t, "in another sequence", forward(t, branch, prompt[at:at+150], 31, LogitsAll, nil), want[:150])
-			s.Restore(point)
-			sameBits(t, "in the same sequence", forward(t, s, prompt[at:at+180], 150, LogitsAll, nil), want)
+			forward(t, branch, other, 50, pass.LogitsNone, nil) // goes its own way in the shared page
+			sameBits(t, "the first, which must not have noticed", forward(t, s, prompt[at+150:at+180], 30, pass.LogitsAll, nil), want[150:])
+			branch.Restore(point, point.Len())
+			sameBits(t, "in another sequence", forward(t, branch, prompt[at:at+150], 31, pass.LogitsAll, nil), want[:150])
+			s.Restore(point, point.Len())
+			sameBits(t, "in the same sequence", forward(t, s, prompt[at:at+180], 150, pass.LogitsAll, nil), want)
 			point.Release()
 			branch.Close()
 			s.Close()
@@ -200,12 +201,12 @@ func TestMTPHeadIsRestoredWithItsSequence(t *testing.T) {
 	h := n.config.Hidden
 	hidden := make([]float32, 300*h)
 	s := newSequence(t, n)
-	forward(t, s, prompt[:300], 300, LogitsNone, hidden)
+	forward(t, s, prompt[:300], 300, pass.LogitsNone, hidden)
 	mtp := func(s *Sequence, slot, count int, shift int32) [][]float32 {
 		t.Helper()
 		tokens := append([]int32(nil), prompt[slot+1:slot+1+count]...)
 		tokens[0] = (tokens[0] + shift) % 4000
-		rows, err := n.MTP(context.Background(), []MTPSegment{{Seq: s, Slot: slot, Tokens: tokens, Hidden: hidden[slot*h:], Logits: LogitsAll}})
+		rows, err := n.MTP(context.Background(), []MTPSegment{{Seq: s, Slot: slot, Tokens: tokens, Hidden: hidden[slot*h:], Logits: pass.LogitsAll}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,18 +217,18 @@ func TestMTPHeadIsRestoredWithItsSequence(t *testing.T) {
 		return out
 	}
 	mtp(s, 0, 257, 0)
-	point, err := s.Snapshot()
+	point, err := s.Save(false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer point.Release()
 	want := mtp(s, 257, 20, 0)
 	branch := newSequence(t, n)
-	branch.Restore(point)
+	branch.Restore(point, point.Len())
 	mtp(branch, 257, 20, 5)
 	mtp(branch, 250, 27, 0) // slots dropped and written again, as after rejected drafts
 	sameBits(t, "after dropped slots", mtp(branch, 257, 20, 0), want)
-	branch.Restore(point)
+	branch.Restore(point, point.Len())
 	sameBits(t, "after restore", mtp(branch, 257, 20, 0), want)
 	sameBits(t, "in its own sequence", mtp(s, 257, 20, 0), want)
 }
@@ -237,12 +238,12 @@ func TestClosedHandleDoesNotEndItsSuccessor(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 1})
 	prompt := longPrompt(t, 40)
 	first := newSequence(t, n)
-	want := forward(t, first, prompt, 40, LogitsAll, nil)
+	want := forward(t, first, prompt, 40, pass.LogitsAll, nil)
 	first.Close()
 	second := newSequence(t, n)
-	got := forward(t, second, prompt[:20], 20, LogitsAll, nil)
+	got := forward(t, second, prompt[:20], 20, pass.LogitsAll, nil)
 	first.Close()
-	got = append(got, forward(t, second, prompt[20:], 20, LogitsAll, nil)...)
+	got = append(got, forward(t, second, prompt[20:], 20, pass.LogitsAll, nil)...)
 	sameBits(t, "successor", got, want)
 	if _, err := n.NewSequence(); err != ErrNoPages {
 		t.Fatalf("the second Close gave a place back twice: error %v", err)
@@ -253,19 +254,19 @@ func TestCancelledPassHasNotMovedTheSequence(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 1})
 	prompt := longPrompt(t, 300)
 	s := newSequence(t, n)
-	forward(t, s, prompt[:100], 100, LogitsNone, nil)
+	forward(t, s, prompt[:100], 100, pass.LogitsNone, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := n.Forward(ctx, []Segment{{Seq: s, Tokens: prompt[100:300]}}); err != context.Canceled {
+	if _, err := n.Forward(ctx, []pass.Segment{{Seq: s, Tokens: prompt[100:300]}}); err != context.Canceled {
 		t.Fatalf("error %v, wanted context.Canceled", err)
 	}
 	if s.Len() != 100 {
 		t.Fatalf("moved to %d", s.Len())
 	}
-	got := forward(t, s, prompt[100:300], 200, LogitsAll, nil)
+	got := forward(t, s, prompt[100:300], 200, pass.LogitsAll, nil)
 	s.Close()
 	fresh := newSequence(t, n)
-	sameBits(t, "after the cancelled pass", got, forward(t, fresh, prompt, 300, LogitsAll, nil)[100:])
+	sameBits(t, "after the cancelled pass", got, forward(t, fresh, prompt, 300, pass.LogitsAll, nil)[100:])
 }
 
 // broken is a device whose passes fail after they did their work: the worst moment for a state.
@@ -304,42 +305,42 @@ func TestFailedPassLosesTheSequenceUntilItIsRestored(t *testing.T) {
 	}
 	prompt := longPrompt(t, 200)
 	s := newSequence(t, n)
-	forward(t, s, prompt[:100], 100, LogitsNone, nil)
-	point, err := s.Snapshot()
+	forward(t, s, prompt[:100], 100, pass.LogitsNone, nil)
+	point, err := s.Save(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := forward(t, s, prompt[100:], 100, LogitsAll, nil)
-	s.Restore(point)
+	want := forward(t, s, prompt[100:], 100, pass.LogitsAll, nil)
+	s.Restore(point, point.Len())
 	dev.fail = true
-	if _, err := n.Forward(context.Background(), []Segment{{Seq: s, Tokens: prompt[100:]}}); err == nil {
+	if _, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: prompt[100:]}}); err == nil {
 		t.Fatal("the failure was not reported")
 	}
 	dev.fail = false
 	if s.Len() != 100 {
 		t.Fatalf("moved to %d", s.Len())
 	}
-	if _, err := n.Forward(context.Background(), []Segment{{Seq: s, Tokens: prompt[100:]}}); err != ErrSequenceLost {
+	if _, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: prompt[100:]}}); err != ErrSequenceLost {
 		t.Fatalf("error %v, wanted ErrSequenceLost", err)
 	}
-	if _, err := s.Snapshot(); err != ErrSequenceLost {
+	if _, err := s.Save(false); err != ErrSequenceLost {
 		t.Fatalf("a snapshot of a lost state: error %v", err)
 	}
-	s.Restore(point)
-	sameBits(t, "after restore", forward(t, s, prompt[100:], 100, LogitsAll, nil), want)
+	s.Restore(point, point.Len())
+	sameBits(t, "after restore", forward(t, s, prompt[100:], 100, pass.LogitsAll, nil), want)
 }
 
 func TestNothingIsAllocatedOnceWarm(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 2048, MaxSequences: 2})
 	prompt := longPrompt(t, 64)
 	a, b := newSequence(t, n), newSequence(t, n)
-	forward(t, a, prompt, 64, LogitsLast, nil)
-	forward(t, b, prompt, 64, LogitsLast, nil)
+	forward(t, a, prompt, 64, pass.LogitsLast, nil)
+	forward(t, b, prompt, 64, pass.LogitsLast, nil)
 	ctx := context.Background()
 	token := []int32{prompt[0]}
-	both := []Segment{{Seq: a, Tokens: token, Logits: LogitsLast}, {Seq: b, Tokens: token, Logits: LogitsLast}}
-	chunk := []Segment{{Seq: b, Tokens: prompt[:32]}}
-	step := func(segs []Segment) func() {
+	both := []pass.Segment{{Seq: a, Tokens: token, Logits: pass.LogitsLast}, {Seq: b, Tokens: token, Logits: pass.LogitsLast}}
+	chunk := []pass.Segment{{Seq: b, Tokens: prompt[:32]}}
+	step := func(segs []pass.Segment) func() {
 		return func() {
 			if _, err := n.Forward(ctx, segs); err != nil {
 				t.Fatal(err)
@@ -348,7 +349,7 @@ func TestNothingIsAllocatedOnceWarm(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name string
-		segs []Segment
+		segs []pass.Segment
 	}{{"decode of one", both[:1]}, {"decode of two", both}, {"prefill chunk", chunk}} {
 		if allocs := testing.AllocsPerRun(20, step(row.segs)); allocs != 0 {
 			t.Errorf("%s: %v allocations", row.name, allocs)

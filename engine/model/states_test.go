@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"slipway/engine/device"
+	"slipway/engine/pass"
 )
 
 // within reports the largest difference as a share of want's largest value.
@@ -71,7 +72,7 @@ func TestOracleAgreesAfterEveryLayer(t *testing.T) {
 	c := n.config
 	s := newSequence(t, n)
 	hidden := make([]float32, len(hello)*c.Hidden)
-	logits := forward(t, s, hello, len(hello), LogitsAll, hidden)
+	logits := forward(t, s, hello, len(hello), pass.LogitsAll, hidden)
 	// The oracle's hidden.0 is the embedding, hidden.L the output of layer L-1, and the last one is after the final norm.
 	for l := range c.Layers - 1 {
 		within(t, fmt.Sprintf("output of layer %d", l), n.Tap(l), oracle[fmt.Sprintf("hello.hidden.%d", l+1)].values, 1e-3)
@@ -103,7 +104,7 @@ func TestRecurrentAndConvStatesAreThoseOfTheFormulas(t *testing.T) {
 	}
 	n := load(t, pocketBF16, Options{WindowTokens: 512, MaxSequences: 1})
 	s := newSequence(t, n)
-	forward(t, s, want.IDs, 512, LogitsLast, nil)
+	forward(t, s, want.IDs, 512, pass.LogitsLast, nil)
 	checkStates(t, s, p, 1e-3)
 }
 
@@ -144,7 +145,7 @@ func TestRandomModelsAgreeWithTheFormulas(t *testing.T) {
 			n := load(t, dir, Options{WindowTokens: 512, MaxSequences: 1, TapLayers: []int{0, 1, 2, 3}})
 			s := newSequence(t, n)
 			hidden := make([]float32, len(tokens)*n.config.Hidden)
-			got := forward(t, s, tokens, len(tokens), LogitsAll, hidden)
+			got := forward(t, s, tokens, len(tokens), pass.LogitsAll, hidden)
 			for l := range 4 {
 				within(t, fmt.Sprintf("output of layer %d", l), n.Tap(l), flatten(p.hidden[l]), 1e-4)
 			}

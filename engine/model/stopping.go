@@ -48,12 +48,12 @@ func (n *Network) keepStates() bool {
 }
 
 // failed tells a pass that left the sequences where they were from one that broke, which loses their states.
-func (n *Network) failed(ctx context.Context, err error, segments []Segment) error {
+func (n *Network) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
-	for i := range segments {
-		segments[i].Seq.lost = true
+	for _, s := range n.sequences {
+		s.lost = true
 	}
 	return fmt.Errorf("a pass of %d rows failed on the device: %w", len(n.work.tokens), err)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"slipway/engine/device"
+	"slipway/engine/pass"
 )
 
 // Every rewind, from every length of the tape, whether the base has moved or not, leaves the logits that a fresh sequence has.
@@ -16,12 +17,12 @@ func TestRewindLeavesTheBitsThatWereThere(t *testing.T) {
 			prompt := longPrompt(t, 500)
 			const prefill = 250 // the decoded tokens cross a page
 			whole := newSequence(t, n)
-			want := forward(t, whole, prompt, 512, LogitsAll, nil)
+			want := forward(t, whole, prompt, 512, pass.LogitsAll, nil)
 			whole.Close()
 			for _, c := range []struct{ decoded, step, back int }{{1, 1, 1}, {3, 1, 2}, {40, 1, 40}, {64, 1, 64}, {95, 1, 64}, {96, 1, 64}, {97, 1, 65}, {200, 1, 64}, {200, 1, 1}, {120, 5, 63}, {160, 16, 64}, {7, 7, 3}} {
 				s := newSequence(t, n)
-				forward(t, s, prompt[:prefill], 512, LogitsNone, nil)
-				forward(t, s, prompt[prefill:prefill+c.decoded], c.step, LogitsNone, nil)
+				forward(t, s, prompt[:prefill], 512, pass.LogitsNone, nil)
+				forward(t, s, prompt[prefill:prefill+c.decoded], c.step, pass.LogitsNone, nil)
 				if s.TapeLen() < min(c.decoded, 64) {
 					t.Fatalf("%+v: %d tokens can be taken back", c, s.TapeLen())
 				}
@@ -30,9 +31,9 @@ func TestRewindLeavesTheBitsThatWereThere(t *testing.T) {
 				if s.Len() != at {
 					t.Fatalf("%+v: length %d", c, s.Len())
 				}
-				sameBits(t, fmt.Sprintf("%+v, decoded on", c), forward(t, s, prompt[at:at+9], 1, LogitsAll, nil), want[at:at+9])
+				sameBits(t, fmt.Sprintf("%+v, decoded on", c), forward(t, s, prompt[at:at+9], 1, pass.LogitsAll, nil), want[at:at+9])
 				s.Rewind(5) // again, after going on
-				sameBits(t, fmt.Sprintf("%+v, prefilled on", c), forward(t, s, prompt[at+4:], 512, LogitsAll, nil), want[at+4:])
+				sameBits(t, fmt.Sprintf("%+v, prefilled on", c), forward(t, s, prompt[at+4:], 512, pass.LogitsAll, nil), want[at+4:])
 				s.Close()
 			}
 		})
@@ -43,34 +44,34 @@ func TestPointWithATapeServesEveryLength(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, TapeTokens: 64, ExtraPages: 8})
 	prompt := longPrompt(t, 500)
 	whole := newSequence(t, n)
-	want := forward(t, whole, prompt, 512, LogitsAll, nil)
+	want := forward(t, whole, prompt, 512, pass.LogitsAll, nil)
 	whole.Close()
 	s := newSequence(t, n)
-	forward(t, s, prompt[:240], 512, LogitsNone, nil)
-	forward(t, s, prompt[240:275], 1, LogitsNone, nil)
-	point, err := s.SnapshotTape()
+	forward(t, s, prompt[:240], 512, pass.LogitsNone, nil)
+	forward(t, s, prompt[240:275], 1, pass.LogitsNone, nil)
+	point, err := s.Save(true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer point.Release()
-	forward(t, s, prompt[275:400], 1, LogitsNone, nil) // the sequence goes on in the shared page
+	forward(t, s, prompt[275:400], 1, pass.LogitsNone, nil) // the sequence goes on in the shared page
 	s.Close()
 	if point.Len() != 240 || point.Reach() != 275 {
 		t.Fatalf("the point serves [%d,%d]", point.Len(), point.Reach())
 	}
 	for at := point.Len(); at <= point.Reach(); at++ {
 		s := newSequence(t, n)
-		s.RestoreAt(point, at)
-		sameBits(t, fmt.Sprintf("restored at %d", at), forward(t, s, prompt[at:at+3], 1, LogitsAll, nil), want[at:at+3])
+		s.Restore(point, at)
+		sameBits(t, fmt.Sprintf("restored at %d", at), forward(t, s, prompt[at:at+3], 1, pass.LogitsAll, nil), want[at:at+3])
 		s.Close()
 		settled, err := point.Settle(at)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s = newSequence(t, n)
-		s.Restore(settled)
+		s.Restore(settled, settled.Len())
 		settled.Release()
-		sameBits(t, fmt.Sprintf("settled at %d", at), forward(t, s, prompt[at:at+20], 20, LogitsAll, nil), want[at:at+20])
+		sameBits(t, fmt.Sprintf("settled at %d", at), forward(t, s, prompt[at:at+20], 20, pass.LogitsAll, nil), want[at:at+20])
 		s.Close()
 	}
 }
@@ -79,8 +80,8 @@ func TestPrefillEmptiesTheTape(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 1, TapeTokens: 64})
 	prompt := longPrompt(t, 200)
 	s := newSequence(t, n)
-	forward(t, s, prompt[:20], 1, LogitsNone, nil)
-	forward(t, s, prompt[20:20+device.TapeSegment+1], 512, LogitsNone, nil)
+	forward(t, s, prompt[:20], 1, pass.LogitsNone, nil)
+	forward(t, s, prompt[20:20+device.TapeSegment+1], 512, pass.LogitsNone, nil)
 	if s.TapeLen() != 0 {
 		t.Fatalf("%d tokens of a prefill can be taken back", s.TapeLen())
 	}
@@ -102,18 +103,18 @@ func testImport(t *testing.T, format device.KVFormat) {
 	other := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 1, ExtraPages: 4, KVFormat: format})
 	prompt := longPrompt(t, 600)
 	whole := newSequence(t, n)
-	want := forward(t, whole, prompt, 512, LogitsAll, nil)
+	want := forward(t, whole, prompt, 512, pass.LogitsAll, nil)
 	whole.Close()
 	for _, length := range []int{1, 255, 256, 257, 513} {
 		s := newSequence(t, n)
-		forward(t, s, prompt[:length], 512, LogitsNone, nil)
-		point, err := s.Snapshot()
+		forward(t, s, prompt[:length], 512, pass.LogitsNone, nil)
+		point, err := s.Save(false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		forward(t, s, prompt[length:length+1], 512, LogitsNone, nil)
+		forward(t, s, prompt[length:length+1], 512, pass.LogitsNone, nil)
 		s.Close()
-		state := make([]byte, point.StateBytes())
+		state := make([]byte, n.StateBytes())
 		point.ReadState(state)
 		pages := 0
 		read := func(index, tokens int) ([]byte, error) {
@@ -136,11 +137,11 @@ func testImport(t *testing.T, format device.KVFormat) {
 			p    *Point
 		}{{"into another network", other, copied}, {"sharing pages", n, shared}} {
 			s := newSequence(t, back.net)
-			s.Restore(back.p)
+			s.Restore(back.p, back.p.Len())
 			if back.p == copied && !slices.Equal(s.last, point.Hidden()) {
 				t.Fatalf("%d tokens: the hidden row did not come back", length)
 			}
-			got := forward(t, s, prompt[length:], 512, LogitsAll, nil)
+			got := forward(t, s, prompt[length:], 512, pass.LogitsAll, nil)
 			if length+len(got) > len(want) {
 				t.Fatal("too many rows")
 			}
@@ -162,18 +163,18 @@ func TestPointSharesMTPSlotsButTheLast(t *testing.T) {
 	h := n.config.Hidden
 	s := newSequence(t, n)
 	hidden := make([]float32, 100*h)
-	forward(t, s, prompt[:100], 512, LogitsNone, hidden)
+	forward(t, s, prompt[:100], 512, pass.LogitsNone, hidden)
 	if _, err := n.MTP(t.Context(), []MTPSegment{{Seq: s, Tokens: prompt[1:101], Hidden: hidden}}); err != nil {
 		t.Fatal(err)
 	}
-	point, err := s.Snapshot()
+	point, err := s.Save(false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer point.Release()
 	s.Close()
 	branch := newSequence(t, n)
-	branch.Restore(point)
+	branch.Restore(point, point.Len())
 	if branch.MTPLen() != 99 {
 		t.Fatalf("%d slots are shared of 100 tokens, wanted 99", branch.MTPLen())
 	}
@@ -183,14 +184,14 @@ func TestPointSharesMTPSlotsButTheLast(t *testing.T) {
 	// Completed with the token that really comes, the head says what one says that never branched.
 	fresh := newSequence(t, n)
 	freshHidden := make([]float32, 100*h)
-	forward(t, fresh, prompt[:100], 512, LogitsNone, freshHidden)
+	forward(t, fresh, prompt[:100], 512, pass.LogitsNone, freshHidden)
 	other := append(slices.Clone(prompt[1:100]), 7)
-	rows, err := n.MTP(t.Context(), []MTPSegment{{Seq: fresh, Tokens: other, Hidden: freshHidden, Logits: LogitsLast}})
+	rows, err := n.MTP(t.Context(), []MTPSegment{{Seq: fresh, Tokens: other, Hidden: freshHidden, Logits: pass.LogitsLast}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := [][]float32{slices.Clone(rows[0][0])}
-	rows, err = n.MTP(t.Context(), []MTPSegment{{Seq: branch, Slot: 99, Tokens: []int32{7}, Hidden: point.Hidden(), Logits: LogitsLast}})
+	rows, err = n.MTP(t.Context(), []MTPSegment{{Seq: branch, Slot: 99, Tokens: []int32{7}, Hidden: point.Hidden(), Logits: pass.LogitsLast}})
 	if err != nil {
 		t.Fatal(err)
 	}

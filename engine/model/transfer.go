@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"slipway/engine/device"
+	"slipway/engine/pass"
 )
 
 // ErrNoTransfer says that the device cannot give its memory out, so that there is no disk tier.
@@ -25,9 +26,6 @@ func (n *Network) idleState() device.State {
 	return n.idle[0]
 }
 
-// StateBytes is the size of ReadState.
-func (p *Point) StateBytes() int { return int(p.state.Bytes()) }
-
 // PositionBytes is the size of the first tokens positions of a page.
 func (n *Network) PositionBytes(tokens int) int { return n.kv.(device.PageTransfer).PageBytes(tokens) }
 
@@ -41,7 +39,7 @@ func (p *Point) ReadPage(dst []byte, index, tokens int) {
 }
 
 // Settle gives a point without a tape: the same after at tokens, in [Len, Reach]. The new point must be released.
-func (p *Point) Settle(at int) (*Point, error) {
+func (p *Point) Settle(at int) (pass.State, error) {
 	n := p.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -69,7 +67,7 @@ func (p *Point) Settle(at int) (*Point, error) {
 // Import makes a point after tokens from what was taken out of one: state, and page by page what ReadPage gave. Its first
 // shared pages are those of base, which was computed from the same tokens; base may be nil, shared 0. hidden is the final row
 // of the last token, or nil. The MTP head's slots do not come back: a draft starts over. Errors: ErrNoPages, ErrNoTransfer, and page's own, after which nothing is held.
-func (n *Network) Import(tokens int, state []byte, hidden []float32, base *Point, shared int, page func(index, tokens int) ([]byte, error)) (*Point, error) {
+func (n *Network) Import(tokens int, state []byte, hidden []float32, base pass.State, shared int, page func(index, tokens int) ([]byte, error)) (*Point, error) {
 	pool, ok := n.kv.(device.PageTransfer)
 	if !ok {
 		return nil, ErrNoTransfer
@@ -102,11 +100,11 @@ func (n *Network) Import(tokens int, state []byte, hidden []float32, base *Point
 }
 
 // takePages gives p its page table.
-func (n *Network) takePages(p *Point, base *Point, shared int) error {
+func (n *Network) takePages(p *Point, base pass.State, shared int) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if shared > 0 {
-		p.pages = append(p.pages, base.pages[:shared]...)
+		p.pages = append(p.pages, base.Pages()[:shared]...)
 		n.pages.Share(p.pages)
 	}
 	for i := shared; i < pagesOf(p.len); i++ {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"slipway/engine/pass"
 )
 
 // stop ends everything after Run.
@@ -77,7 +79,7 @@ func (e *Engine) finish(j *job, reason FinishReason, err error) {
 	j.reply.cancel(errDone)
 }
 
-func closeSequence(seq Sequence) (err error) {
+func closeSequence(seq pass.Sequence) (err error) {
 	defer recovered(&err)
 	seq.Close()
 	return nil

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"slipway/engine/pass"
 	"slipway/engine/sample"
 	"slipway/engine/serve"
 	"slipway/engine/serve/servetest"
@@ -31,7 +32,7 @@ func TestCancelCostsMoreThanOnePass(t *testing.T) {
 			defer cancel()
 			var passes atomic.Int64
 			net := &servetest.Network{Chunk: 100}
-			net.Pass = func([]serve.Segment) error {
+			net.Pass = func([]pass.Segment) error {
 				if passes.Add(1) == test.cancelAtPass {
 					cancel() // while this pass runs
 				}
@@ -67,7 +68,7 @@ func TestCancelDuringAnothersTokenCostsAChunk(t *testing.T) {
 	var chunks, late atomic.Int64
 	var h *harness
 	net := &servetest.Network{Chunk: 10}
-	net.Pass = func(segments []serve.Segment) error {
+	net.Pass = func(segments []pass.Segment) error {
 		switch n := len(segments[0].Tokens); {
 		case n == 10:
 			chunks.Add(1)
@@ -163,7 +164,7 @@ func TestReplyEndsWhereItShould(t *testing.T) {
 func TestPanicEndsMoreThanItsRequest(t *testing.T) {
 	net := &servetest.Network{}
 	var broken atomic.Bool
-	net.Pass = func(segments []serve.Segment) error {
+	net.Pass = func(segments []pass.Segment) error {
 		if broken.Load() && len(segments[0].Tokens) == 7 {
 			panic("seven tokens")
 		}
@@ -212,7 +213,7 @@ func TestPanicEndsMoreThanItsRequest(t *testing.T) {
 func TestNetworkErrorReachesItsRequest(t *testing.T) {
 	broken := errors.New("no memory for a page")
 	var once atomic.Bool
-	net := &servetest.Network{Pass: func([]serve.Segment) error {
+	net := &servetest.Network{Pass: func([]pass.Segment) error {
 		if once.CompareAndSwap(false, true) {
 			return broken
 		}

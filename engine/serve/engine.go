@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"slipway/engine/memory/keep"
+	"slipway/engine/pass"
 	"slipway/engine/sample"
 )
 
@@ -19,9 +20,9 @@ type Options struct {
 	VocabTokens int     // ids of the tokenizer; the network's rows above are never chosen
 	EndTokens   []int32 // ids that end a reply
 
-	Keeper *keep.Keeper // nil: nothing is kept between requests. Its sequences must implement keep.Sequence
+	Keeper *keep.Keeper // nil: nothing is kept between requests
 
-	IdleAfter time.Duration // without work, after which a network that is a Sleeper sleeps; 0: never
+	IdleAfter time.Duration // without work, after which the network sleeps; 0: never
 
 	Memory    func() Memory           // asked before a prompt is begun, from any goroutine; nil: memory is never short
 	KeepAwake func() (release func()) // called when the first of some requests is taken up, released after the last; may be nil
@@ -59,7 +60,7 @@ type Engine struct {
 	panics  int // passes in a row that panicked
 
 	jobs     []*job // of the decode step under way, with their segments
-	segments []Segment
+	segments []pass.Segment
 }
 
 // status is read without any lock.

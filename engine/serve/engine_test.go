@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/engine/pass"
 	"slipway/engine/serve"
 	"slipway/engine/serve/servetest"
 )
@@ -22,7 +23,7 @@ func TestShortRequestWaitsForALongPrefill(t *testing.T) {
 	var short *serve.Reply
 	second := make(chan struct{})
 	net := &servetest.Network{Chunk: chunk}
-	net.Pass = func(segments []serve.Segment) error {
+	net.Pass = func(segments []pass.Segment) error {
 		for _, s := range segments {
 			switch {
 			case len(s.Tokens) > 5 && chunks.Add(1) == 2:
@@ -59,7 +60,7 @@ func TestLongPrefillStopsAReplyThatStreams(t *testing.T) {
 	var once sync.Once
 	var h *harness
 	net := &servetest.Network{Chunk: 10}
-	net.Pass = func(segments []serve.Segment) error {
+	net.Pass = func(segments []pass.Segment) error {
 		if len(segments[0].Tokens) == 1 {
 			order.WriteByte('d')
 			once.Do(func() {
@@ -88,7 +89,7 @@ func TestTwoRepliesTakeTwoPassesAToken(t *testing.T) {
 	var together atomic.Int64
 	var h *harness
 	net := &servetest.Network{}
-	net.Pass = func(segments []serve.Segment) error {
+	net.Pass = func(segments []pass.Segment) error {
 		if len(segments) == 2 {
 			together.Add(1)
 		}
@@ -127,7 +128,7 @@ func TestSeedDoesNotRepeat(t *testing.T) {
 
 func TestPhasesDoNotAddUp(t *testing.T) {
 	var now atomic.Int64
-	net := &servetest.Network{Pass: func([]serve.Segment) error { now.Add(int64(time.Second)); return nil }}
+	net := &servetest.Network{Pass: func([]pass.Segment) error { now.Add(int64(time.Second)); return nil }}
 	h := start(t, net, serve.Options{Queue: 4, Now: func() time.Time { return time.Unix(0, now.Load()) }})
 	r := request("x", 250, 6)
 	r.Tokenize = 3 * time.Millisecond

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/engine/pass"
 	"slipway/engine/sample"
 	"slipway/engine/serve"
 	"slipway/engine/serve/servetest"
@@ -142,7 +143,7 @@ func read(t *testing.T, reply *serve.Reply) (string, []int32, *serve.End) {
 func hold(net *servetest.Network) (entered chan struct{}, release func()) {
 	entered, open := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	net.Pass = func([]serve.Segment) error {
+	net.Pass = func([]pass.Segment) error {
 		once.Do(func() { close(entered); <-open })
 		return nil
 	}

@@ -1,20 +1,11 @@
 package serve
 
-import (
-	"time"
-)
-
-// Sleeper is a Network that can give its memory back while nothing runs. Only Run's goroutine calls it, with no sequence open.
-type Sleeper interface {
-	Network
-	Sleep()      // everything but its sizes is given back
-	Wake() error // makes it what it was; it may be tried again after an error
-}
+import "time"
 
 // idle waits for work, or for the end, which it reports. After IdleAfter without work the network sleeps.
 func (e *Engine) idle(done <-chan struct{}) (ended bool) {
 	var bored <-chan time.Time
-	if _, can := e.net.(Sleeper); can && e.opt.IdleAfter > 0 && !e.asleep {
+	if e.opt.IdleAfter > 0 && !e.asleep {
 		timer := time.NewTimer(e.opt.IdleAfter)
 		defer timer.Stop()
 		bored = timer.C
@@ -35,7 +26,7 @@ func (e *Engine) sleep() {
 	if e.opt.Keeper != nil && !e.opt.Keeper.Unload() {
 		return
 	}
-	e.net.(Sleeper).Sleep()
+	e.net.Sleep()
 	e.asleep = true
 	e.opt.Log.Info("idle: the weights' memory is given back until the next request")
 }
@@ -53,7 +44,7 @@ func (e *Engine) wakeUp() {
 		began := e.opt.Now()
 		err := func() (err error) {
 			defer recovered(&err)
-			return e.net.(Sleeper).Wake()
+			return e.net.Wake()
 		}()
 		if err == nil {
 			e.asleep = false

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"slipway/engine/memory/keep"
+	"slipway/engine/pass"
 	"slipway/engine/sample"
 )
 
@@ -20,7 +21,7 @@ type job struct {
 	limit    int     // tokens of the reply, at least 1
 	windowed bool
 
-	seq    Sequence
+	seq    pass.Sequence
 	visit  *keep.Visit  // nil: nothing is kept of it
 	report *keep.Report // of the prompt; nil: nothing is kept
 

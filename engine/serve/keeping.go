@@ -12,13 +12,12 @@ import (
 
 // begin restores what is known of a job's prompt.
 func (e *Engine) begin(j *job) error {
-	seq, can := j.seq.(keep.Sequence)
-	if e.opt.Keeper == nil || !can {
+	if e.opt.Keeper == nil {
 		return nil
 	}
 	return e.guarded(j, func() {
-		j.visit = e.opt.Keeper.Admit(j.Prompt, j.Marks, seq)
-		j.done = seq.Len()
+		j.visit = e.opt.Keeper.Admit(j.Prompt, j.Marks, j.seq)
+		j.done = j.seq.Len()
 		j.usage.CachedTokens = j.done
 		j.report = &j.visit.Report
 	})

@@ -52,9 +52,6 @@ func (e *Engine) DropPoints() {
 	e.poke()
 }
 
-// pageReturner is a network that can give the memory of pages that nobody stands in back to the system.
-type pageReturner interface{ ReturnPages() error }
-
 // relieve does what DropPoints asked for.
 func (e *Engine) relieve() {
 	if !e.drop.Swap(false) || e.asleep {
@@ -65,10 +62,8 @@ func (e *Engine) relieve() {
 			e.opt.Log.Warn("memory is short: restore points that nothing uses are given back", "points", n)
 		}
 	}
-	if net, ok := e.net.(pageReturner); ok {
-		if err := net.ReturnPages(); err != nil {
-			e.opt.Log.Error("memory is short", "error", err.Error())
-		}
+	if err := e.net.ReturnPages(); err != nil {
+		e.opt.Log.Error("memory is short", "error", err.Error())
 	}
 }
 

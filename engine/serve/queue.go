@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"slipway/engine/pass"
 )
 
 // Submit queues a request. It is dropped when ctx ends. Errors: *QueueFullError, *PromptTooLongError, *MemoryError,
@@ -87,7 +89,7 @@ func (e *Engine) admit() {
 }
 
 // newSequence is the network's, with a panic as an error.
-func (e *Engine) newSequence() (seq Sequence, err error) {
+func (e *Engine) newSequence() (seq pass.Sequence, err error) {
 	defer recovered(&err)
 	seq, err = e.net.NewSequence()
 	if err != nil {

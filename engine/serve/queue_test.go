@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/engine/pass"
 	"slipway/engine/sample"
 	"slipway/engine/serve"
 	"slipway/engine/serve/servetest"
@@ -64,7 +65,7 @@ func TestRetryAfterForgetsWhatRuns(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var clock atomic.Int64
 			net, entered, open := &servetest.Network{}, make(chan struct{}, 10), make(chan struct{})
-			net.Pass = func([]serve.Segment) error { entered <- struct{}{}; <-open; return nil }
+			net.Pass = func([]pass.Segment) error { entered <- struct{}{}; <-open; return nil }
 			h := start(t, net, serve.Options{Parallel: 1, Queue: 1, Now: func() time.Time { return time.Unix(0, clock.Load()) }})
 			if test.earlier > 0 {
 				earlier := submit(t, h, request("earlier", 5, 1))

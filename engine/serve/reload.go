@@ -9,7 +9,6 @@ import (
 var (
 	ErrBusy      = errors.New("requests are running")
 	ErrReloading = errors.New("the model is being reloaded already")
-	ErrNoReload  = errors.New("this network cannot be loaded again")
 )
 
 // reloading is a reload that was asked for.
@@ -23,9 +22,6 @@ type reloading struct {
 // has begun takes it back. Errors: those above, ErrDraining, ErrStopped, or the network's, which is then tried again with the
 // next request.
 func (e *Engine) Reload(ctx context.Context, drain bool) error {
-	if _, can := e.net.(Sleeper); !can {
-		return ErrNoReload
-	}
 	r := &reloading{ctx, make(chan error, 1)}
 	e.mu.Lock()
 	switch {
@@ -82,10 +78,10 @@ func (e *Engine) loadAgain() (err error) {
 	}
 	began := e.opt.Now()
 	if !e.asleep {
-		e.net.(Sleeper).Sleep()
+		e.net.Sleep()
 		e.asleep = true
 	}
-	if err := e.net.(Sleeper).Wake(); err != nil {
+	if err := e.net.Wake(); err != nil {
 		e.opt.Log.Error("the weights cannot be loaded again", "error", err.Error())
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway/engine/pass"
 	"slipway/engine/serve"
 	"slipway/engine/serve/servetest"
 )
@@ -50,7 +51,7 @@ func startSleeper(t *testing.T, net *servetest.Network) (*serve.Engine, *sleeper
 
 func TestReloadUnderARunningRequest(t *testing.T) {
 	let := make(chan struct{}, 100)
-	e, s, _ := startSleeper(t, &servetest.Network{Pass: func([]serve.Segment) error { <-let; return nil }})
+	e, s, _ := startSleeper(t, &servetest.Network{Pass: func([]pass.Segment) error { <-let; return nil }})
 	submit := func() *serve.Reply {
 		r, err := e.Submit(t.Context(), request("", 4, 3))
 		if err != nil {
@@ -115,7 +116,7 @@ func TestReloadThatFailsIsTriedAgainWithTheNextRequest(t *testing.T) {
 }
 
 func TestReloadIsLeftWaitingWhenTheEngineStops(t *testing.T) {
-	e, _, stop := startSleeper(t, &servetest.Network{Pass: func([]serve.Segment) error { time.Sleep(time.Millisecond); return nil }})
+	e, _, stop := startSleeper(t, &servetest.Network{Pass: func([]pass.Segment) error { time.Sleep(time.Millisecond); return nil }})
 	if _, err := e.Submit(t.Context(), request("", 4, 9000)); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"slipway/engine/pass"
 	"slipway/engine/sample"
 )
 
@@ -17,7 +18,7 @@ func (e *Engine) decodeStep(ctx context.Context) error {
 	for _, j := range e.active {
 		if !j.prefilling() {
 			jobs = append(jobs, j)
-			segments = append(segments, Segment{j.seq, j.out[len(j.out)-1:], LogitsLast, j.topWanted()})
+			segments = append(segments, pass.Segment{Seq: j.seq, Tokens: j.out[len(j.out)-1:], Logits: pass.LogitsLast, Top: j.topWanted()})
 		}
 	}
 	e.jobs, e.segments = jobs, segments
@@ -49,14 +50,14 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 	e.turn++
 	j.lastTurn = e.turn
 	chunk := e.chunk(j)
-	wanted, top := LogitsNone, 0
+	wanted, top := pass.LogitsNone, 0
 	if j.done+len(chunk) == len(j.input) {
-		wanted, top = LogitsLast, j.topWanted()
+		wanted, top = pass.LogitsLast, j.topWanted()
 	}
 	whileWanted, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(j.reply.ctx, cancel)()
-	rows, err := e.pass(whileWanted, []*job{j}, []Segment{{j.seq, chunk, wanted, top}})
+	rows, err := e.pass(whileWanted, []*job{j}, []pass.Segment{{Seq: j.seq, Tokens: chunk, Logits: wanted, Top: top}})
 	if rows == nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 
 // pass runs the network. Where it fails, its requests have been ended and rows is nil; the error is not nil only when the
 // engine should end as well.
-func (e *Engine) pass(ctx context.Context, jobs []*job, segments []Segment) (rows [][][]float32, fatal error) {
+func (e *Engine) pass(ctx context.Context, jobs []*job, segments []pass.Segment) (rows [][][]float32, fatal error) {
 	rows, err := e.forward(ctx, segments)
 	if err == nil {
 		e.panics = 0
@@ -106,14 +107,14 @@ func (e *Engine) pass(ctx context.Context, jobs []*job, segments []Segment) (row
 	return nil, nil
 }
 
-func (e *Engine) forward(ctx context.Context, segments []Segment) (rows [][][]float32, err error) {
+func (e *Engine) forward(ctx context.Context, segments []pass.Segment) (rows [][][]float32, err error) {
 	defer recovered(&err)
 	rows, err = e.net.Forward(ctx, segments)
 	if err != nil {
 		return nil, err
 	}
 	for i, s := range segments {
-		if len(rows) != len(segments) || len(rows[i]) != s.rows() {
+		if len(rows) != len(segments) || len(rows[i]) != s.Rows() {
 			panic("the network gave another number of rows than asked for")
 		}
 	}
@@ -134,8 +135,8 @@ func (e *Engine) next(j *job, logits []float32, segment int) {
 func (e *Engine) choose(j *job, logits []float32, segment int) (token Token, err error) {
 	defer recovered(&err)
 	d, chosen := sample.Distribution{}, false
-	if device, ok := e.net.(Choosing); ok && j.topWanted() > 0 {
-		d, chosen = e.sampler.DistributionOfTop(device.Best(segment), j.Sampling)
+	if j.topWanted() > 0 {
+		d, chosen = e.sampler.DistributionOfTop(e.net.Best(segment, 0), j.Sampling)
 	}
 	if !chosen {
 		var mask sample.Mask

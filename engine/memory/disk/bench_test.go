@@ -10,7 +10,7 @@ import (
 )
 
 // large is a state of the 27B's shapes: 149.6 MiB and pages of 16 MiB.
-type large struct{}
+type large struct{ content }
 
 func (large) ReadState(dst []byte)                   { fill(dst) }
 func (large) ReadPage(dst []byte, index, tokens int) { fill(dst) }

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"slipway/engine/memory"
+	"slipway/engine/pass"
 )
 
 // A draft's own state lies in a point's file in sections with keys of their own. Where one is missing, or was written under
@@ -28,9 +29,9 @@ type Draft struct {
 	MTP    []byte    // slots First to P-2, SlotBytes each; empty where they are not known
 }
 
-// DraftExporter is an Exporter that also knows its draft's state. The store calls MTP beside Hidden.
-type DraftExporter interface {
-	Exporter
+// DraftState is a state that also knows its draft's. The store calls MTP beside Hidden.
+type DraftState interface {
+	pass.State
 	MTP() (first int, slots []byte) // as in Draft; the slice must not change until Release
 }
 
@@ -45,8 +46,8 @@ func (d DraftOptions) mtpSlots(tokens int) (first, n int) {
 }
 
 // mtpOf is the section that a state's draft makes; ok is false where it knows nothing that fits.
-func (s *Store) mtpOf(state Exporter, tokens int) (section, []byte, bool) {
-	exporter, can := state.(DraftExporter)
+func (s *Store) mtpOf(state pass.State, tokens int) (section, []byte, bool) {
+	exporter, can := state.(DraftState)
 	_, most := s.opt.Draft.mtpSlots(tokens)
 	if !can || most == 0 {
 		return section{}, nil, false

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"slipway/engine/memory"
+	"slipway/engine/pass"
 )
 
 const slotBytes = 8
@@ -63,7 +64,7 @@ func draftOptions(most int) Options {
 	return o
 }
 
-func saveState(t *testing.T, s *Store, ids []int32, state Exporter) {
+func saveState(t *testing.T, s *Store, ids []int32, state pass.State) {
 	t.Helper()
 	result := make(chan error, 1)
 	s.Save(key, memory.KindTurn, false, ids, state, func(err error) { result <- err })
@@ -122,7 +123,7 @@ func TestForeignOrMissingDraftStopsAPoint(t *testing.T) {
 	ids := someIDs(8, 40)
 	for _, c := range []struct {
 		name  string
-		state Exporter
+		state pass.State
 		then  func(*Options)
 	}{
 		{"the draft knows nothing", content{ids}, func(*Options) {}},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"slipway/engine/memory"
+	"slipway/engine/pass"
 )
 
 const (
@@ -42,6 +43,11 @@ func (c content) ReadPage(dst []byte, index, tokens int) {
 
 func (c content) Hidden() []float32 { return []float32{float32(len(c.ids)), 0.5} }
 func (c content) Release()          {}
+func (c content) Len() int          { return len(c.ids) }
+func (c content) Reach() int        { return len(c.ids) }
+func (c content) Pages() []int32    { return nil }
+
+func (c content) Settle(at int) (pass.State, error) { return content{c.ids[:at]}, nil }
 
 func open(t testing.TB, dir string, opt Options) *Store {
 	t.Helper()

@@ -30,14 +30,6 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// Exporter is a state that can be written. Its methods are called from the store's goroutine.
-type Exporter interface {
-	ReadState(dst []byte)
-	ReadPage(dst []byte, index, tokens int)
-	Hidden() []float32 // final row of the last token; empty where it is not known
-	Release()
-}
-
 // Found is a point that an earlier run left.
 type Found struct {
 	Key  memory.Key

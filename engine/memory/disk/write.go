@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"slipway/engine/memory"
+	"slipway/engine/pass"
 )
 
 // ErrDailyBound says that as much was written today as may be.
@@ -68,15 +69,15 @@ func (s *Store) pointSections(key memory.Key, ids []int32) []section {
 }
 
 // Save writes a point in the background: state is what the network was after ids, returned whether its conversation was come
-// back to. done is called from the background, once state is no longer used. Returns at once. The caller made room in the book.
-func (s *Store) Save(key memory.Key, kind memory.Kind, returned bool, ids []int32, state Exporter, done func(error)) {
+// back to. Its methods are called from the background; done is called from the background, once state is no longer used. Returns at once. The caller made room in the book.
+func (s *Store) Save(key memory.Key, kind memory.Kind, returned bool, ids []int32, state pass.State, done func(error)) {
 	pages, whole := chain(key, ids, s.opt.PageTokens)
 	s.files[whole] = true
 	s.jobs <- func() { done(s.save(key, kind, returned, ids, pages, whole, state)) }
 }
 
 // save writes the pages that are missing, then the point: whoever finds the point finds its pages.
-func (s *Store) save(key memory.Key, kind memory.Kind, returned bool, ids []int32, pages []name, file name, state Exporter) error {
+func (s *Store) save(key memory.Key, kind memory.Kind, returned bool, ids []int32, pages []name, file name, state pass.State) error {
 	size := s.pointBytes(key, kind, ids)
 	for _, page := range pages {
 		if !s.have[page] {

@@ -12,6 +12,7 @@ import (
 
 	"slipway/engine/memory"
 	"slipway/engine/memory/disk"
+	"slipway/engine/pass"
 )
 
 // The device double: a state is the hash of its history, and a position's keys and values are the hash of the history up to
@@ -55,8 +56,8 @@ func (s fakeState) Release() {
 	}
 	*s.released = true
 }
-func (s fakeState) Settle() (State, error) {
-	return fakeState{s.t, s.at, len(s.at), s.pages, new(bool)}, nil
+func (s fakeState) Settle(at int) (pass.State, error) {
+	return fakeState{s.t, s.at[:at], at, s.pages, new(bool)}, nil
 }
 func (s fakeState) ReadState(dst []byte) {
 	if *s.released {
@@ -76,7 +77,7 @@ type fakeNetwork struct {
 	pages int32 // handed out so far; pages are never used again, so that a mix-up shows
 }
 
-func (n *fakeNetwork) importState(tokens int, state []byte, _ disk.Draft, near State, shared int, page func(int, int) ([]byte, error)) (State, error) {
+func (n *fakeNetwork) importState(tokens int, state []byte, _ disk.Draft, near pass.State, shared int, page func(int, int) ([]byte, error)) (pass.State, error) {
 	s := fakeState{n.t, nil, tokens, nil, new(bool)}
 	if shared > 0 {
 		s.pages = slices.Clone(near.Pages()[:shared])
@@ -108,8 +109,16 @@ type fakeSequence struct {
 	base  int // of the tape
 }
 
-func (s *fakeSequence) Len() int       { return len(s.at) }
-func (s *fakeSequence) TapeLen() int   { return len(s.at) - s.base }
+func (s *fakeSequence) Len() int     { return len(s.at) }
+func (s *fakeSequence) TapeLen() int { return len(s.at) - s.base }
+func (s *fakeSequence) Close()       {}
+func (s *fakeSequence) Rewind(n int) {
+	if n > s.TapeLen() {
+		s.n.t.Fatalf("%d tokens are taken back of %d", n, s.TapeLen())
+	}
+	s.at = s.at[:len(s.at)-n]
+	s.pages = s.pages[:(len(s.at)+pageTokens-1)/pageTokens]
+}
 func (s *fakeSequence) Pages() []int32 { return slices.Clone(s.pages) }
 
 func (s *fakeSequence) forward(ids []int32) {
@@ -131,7 +140,7 @@ func (s *fakeSequence) forward(ids []int32) {
 	}
 }
 
-func (s *fakeSequence) Save(tape bool) (State, error) {
+func (s *fakeSequence) Save(tape bool) (pass.State, error) {
 	base := len(s.at)
 	if tape {
 		base = s.base
@@ -139,7 +148,7 @@ func (s *fakeSequence) Save(tape bool) (State, error) {
 	return fakeState{s.n.t, slices.Clone(s.at), base, slices.Clone(s.pages), new(bool)}, nil
 }
 
-func (s *fakeSequence) Restore(state State, at int) {
+func (s *fakeSequence) Restore(state pass.State, at int) {
 	f := state.(fakeState)
 	if *f.released || at < f.base || at > len(f.at) {
 		s.n.t.Fatalf("restored at %d from [%d,%d], released %v", at, f.base, len(f.at), *f.released)

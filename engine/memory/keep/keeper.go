@@ -6,28 +6,8 @@ import (
 
 	"slipway/engine/memory"
 	"slipway/engine/memory/disk"
+	"slipway/engine/pass"
 )
-
-// State is a saved state of the network.
-type State interface {
-	Len() int   // tokens that it stands behind
-	Reach() int // the longest length it can be brought to
-	Pages() []int32
-	// Settle gives the state at its reach, without a tape: what a file holds.
-	Settle() (State, error)
-	disk.Exporter
-}
-
-// Sequence is a running state of the network.
-type Sequence interface {
-	Len() int
-	Pages() []int32 // attention pages that a state saved now would refer to
-	TapeLen() int
-	// Save keeps the sequence as it is now; with tape also the lengths that its tape covers.
-	Save(tape bool) (State, error)
-	// Restore brings the sequence to at tokens, in [Len, Reach] of the state.
-	Restore(s State, at int)
-}
 
 // Options of a keeper.
 type Options struct {
@@ -43,7 +23,7 @@ type Options struct {
 	Disk           *disk.Store // nil: no disk tier
 	WorthReading   int         // tokens that a file must save over what memory has
 	// Import makes a state after tokens from a file's parts; the draft's may be missing; its first shared pages are those of near.
-	Import func(tokens int, state []byte, draft disk.Draft, near State, shared int, page func(index, tokens int) ([]byte, error)) (State, error)
+	Import func(tokens int, state []byte, draft disk.Draft, near pass.State, shared int, page func(index, tokens int) ([]byte, error)) (pass.State, error)
 
 	Decode func([]int32) string // for the recogniser of volatile text; its results are never logged
 	Log    *slog.Logger
@@ -63,7 +43,7 @@ type Counters struct {
 type Keeper struct {
 	opt    Options
 	index  *memory.Index
-	states map[*memory.Point]State
+	states map[*memory.Point]pass.State
 	period int
 	owed   []*memory.Point // in memory, and found no room on disk while others were being written
 
@@ -82,7 +62,7 @@ const historyTokens = 2 << 20
 
 // New makes a keeper, with the points that an earlier run left on disk.
 func New(opt Options) *Keeper {
-	k := &Keeper{opt: opt, states: map[*memory.Point]State{}, replies: memory.NewReplies(opt.ReplyBytes),
+	k := &Keeper{opt: opt, states: map[*memory.Point]pass.State{}, replies: memory.NewReplies(opt.ReplyBytes),
 		period: memory.Period(opt.WindowTokens, opt.ChunkTokens, opt.Memory.OwnBytes, opt.PointBytes)}
 	k.index = k.emptyIndex()
 	if opt.Disk != nil {

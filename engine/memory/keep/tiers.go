@@ -8,6 +8,7 @@ import (
 
 	"slipway/engine/memory"
 	"slipway/engine/memory/disk"
+	"slipway/engine/pass"
 )
 
 // ended is a save that the disk's goroutine has ended.
@@ -18,7 +19,7 @@ type ended struct {
 
 // store sends a point to the disk, where it is worth a file. The point stays in memory until it is written. A file holds the
 // state at the point's reach, so one with a tape is settled first.
-func (k *Keeper) store(p *memory.Point, reach []int32, s State) {
+func (k *Keeper) store(p *memory.Point, reach []int32, s pass.State) {
 	if k.opt.Disk == nil {
 		return
 	}
@@ -44,7 +45,7 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s State) {
 		k.finished = append(k.finished, ended{p, err})
 	}
 	if len(p.Tail) > 0 {
-		settled, err := s.Settle()
+		settled, err := s.Settle(s.Reach())
 		if err != nil {
 			k.opt.Log.Warn("a restore point is not written to disk", "error", err.Error())
 			return
@@ -164,7 +165,7 @@ const freshPages memory.PageID = 1 << 40
 func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	k.index.Pin(p)
 	defer k.index.Unpin(p)
-	var near State
+	var near pass.State
 	shared := 0
 	cost := memory.Cost{Bytes: k.opt.PointBytes}
 	if n := k.index.Nearest(k.opt.Key, ids); n != nil {

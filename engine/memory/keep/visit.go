@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"slipway/engine/memory"
+	"slipway/engine/pass"
 )
 
 // Marks are the places of a prompt that will be asked for again, in tokens from its start.
@@ -28,7 +29,7 @@ type Visit struct {
 	Report Report // of the prompt; Cached tokens are in the sequence already
 
 	k            *Keeper
-	seq          Sequence
+	seq          pass.Sequence
 	prompt       []int32
 	marks        Marks
 	stops        []stop
@@ -51,7 +52,7 @@ const coldTurns = 2
 
 // Admit brings an empty sequence as far along prompt as a point allows; the last token is always left to compute, as its
 // logits are wanted. It says what it knows of the prompt.
-func (k *Keeper) Admit(prompt []int32, marks Marks, seq Sequence) *Visit {
+func (k *Keeper) Admit(prompt []int32, marks Marks, seq pass.Sequence) *Visit {
 	k.collect()
 	v := &Visit{k: k, seq: seq, prompt: prompt, marks: marks}
 	most := len(prompt) - 1

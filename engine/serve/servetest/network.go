@@ -12,8 +12,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"slipway/engine/device"
+	"slipway/engine/pass"
 	"slipway/engine/sample"
-	"slipway/engine/serve"
 )
 
 // ErrNoRoom is what NewSequence gives beyond Sequences.
@@ -23,12 +24,13 @@ var ErrNoRoom = errors.New("no room for another sequence")
 type Network struct {
 	Vocab, Window, Chunk int
 	Sequences            int // the most at once; 0 means any number
+	Tape                 int // latest tokens that a sequence can take back
 
 	// Next gives the likeliest token after history. The others are less likely the farther their id is from it.
 	Next func(history []int32) int32
 
 	// Pass is called before each pass, in the engine's goroutine; what it returns is the pass's error. It may block and panic.
-	Pass func(segments []serve.Segment) error
+	Pass func(segments []pass.Segment) error
 
 	// Prefill, when not nil, is called in each pass that begins with more than one token, with the pass's context.
 	Prefill func(ctx context.Context) error
@@ -41,7 +43,7 @@ type Network struct {
 
 	// Choose makes it a network whose device chooses; else Best is empty.
 	Choose bool
-	best   []sample.Top // of the latest pass
+	best   [][]sample.Top // of the latest pass, by segment and row
 	chosen atomic.Int64
 
 	open   atomic.Int64
@@ -58,8 +60,12 @@ func (n *Network) Passes() int { return int(n.passes.Load()) }
 // Chosen is the number of rows of which the largest were chosen.
 func (n *Network) Chosen() int { return int(n.chosen.Load()) }
 
-// Best implements serve.Choosing.
-func (n *Network) Best(i int) sample.Top { return n.best[i] }
+// Best implements serve.Network.
+func (n *Network) Best(segment, row int) sample.Top { return n.best[segment][row] }
+
+// Sleep and Wake do nothing.
+func (n *Network) Sleep()      {}
+func (n *Network) Wake() error { return nil }
 
 // choose gives the k largest of a row, of equal ones the smallest id first; none of a row with a NaN.
 func (n *Network) choose(row []float32, k int) (top sample.Top) {
@@ -91,10 +97,54 @@ func (n *Network) ChunkTokens() int  { return n.Chunk }
 type sequence struct {
 	n      *Network
 	tokens []int32
+	tape   int // latest tokens that can be taken back
 	closed bool
 }
 
-func (s *sequence) Len() int { return len(s.tokens) }
+func (s *sequence) Len() int       { return len(s.tokens) }
+func (s *sequence) Pages() []int32 { return nil }
+func (s *sequence) TapeLen() int   { return s.tape }
+
+func (s *sequence) Rewind(tokens int) {
+	if tokens < 0 || tokens > s.tape {
+		panic(fmt.Sprintf("servetest: %d tokens are taken back of a tape of %d", tokens, s.tape))
+	}
+	s.tokens, s.tape = s.tokens[:len(s.tokens)-tokens], s.tape-tokens
+}
+
+func (s *sequence) Save(tape bool) (pass.State, error) {
+	base := len(s.tokens)
+	if tape {
+		base -= s.tape
+	}
+	return &state{tokens: slices.Clone(s.tokens), base: base}, nil
+}
+
+func (s *sequence) Restore(from pass.State, at int) {
+	st := from.(*state)
+	if st.released || at < st.base || at > len(st.tokens) {
+		panic(fmt.Sprintf("servetest: restored at %d of [%d,%d], released %v", at, st.base, len(st.tokens), st.released))
+	}
+	s.tokens, s.tape = slices.Clone(st.tokens[:at]), at-st.base
+}
+
+// state is a saved sequence: its tokens. It cannot be written to disk.
+type state struct {
+	tokens   []int32
+	base     int
+	released bool
+}
+
+func (s *state) Len() int       { return s.base }
+func (s *state) Reach() int     { return len(s.tokens) }
+func (s *state) Pages() []int32 { return nil }
+func (s *state) Settle(at int) (pass.State, error) {
+	return &state{tokens: s.tokens[:at], base: at}, nil
+}
+func (s *state) ReadState(dst []byte)                   {}
+func (s *state) ReadPage(dst []byte, index, tokens int) {}
+func (s *state) Hidden() []float32                      { return nil }
+func (s *state) Release()                               { s.released = true }
 
 func (s *sequence) Close() {
 	if s.closed {
@@ -105,7 +155,7 @@ func (s *sequence) Close() {
 }
 
 // NewSequence begins an empty sequence.
-func (n *Network) NewSequence() (serve.Sequence, error) {
+func (n *Network) NewSequence() (pass.Sequence, error) {
 	if n.Sequences > 0 && n.Open() >= n.Sequences {
 		return nil, ErrNoRoom
 	}
@@ -127,7 +177,7 @@ func (n *Network) ReturnPages() error {
 
 // Forward breaks the test's process when two goroutines use the network at once, when a segment is empty or closed, or
 // when a sequence outgrows the window.
-func (n *Network) Forward(ctx context.Context, segments []serve.Segment) ([][][]float32, error) {
+func (n *Network) Forward(ctx context.Context, segments []pass.Segment) ([][][]float32, error) {
 	if !n.busy.TryLock() {
 		panic("servetest: two passes at once")
 	}
@@ -147,7 +197,7 @@ func (n *Network) Forward(ctx context.Context, segments []serve.Segment) ([][][]
 		}
 	}
 	out := make([][][]float32, len(segments))
-	n.best = make([]sample.Top, len(segments))
+	n.best = make([][]sample.Top, len(segments))
 	for i, segment := range segments {
 		seq := segment.Seq.(*sequence)
 		if seq.closed || len(segment.Tokens) == 0 || len(seq.tokens)+len(segment.Tokens) > n.Window {
@@ -155,13 +205,15 @@ func (n *Network) Forward(ctx context.Context, segments []serve.Segment) ([][][]
 		}
 		for t, id := range segment.Tokens {
 			seq.tokens = append(seq.tokens, id)
-			if segment.Logits == serve.LogitsAll || segment.Logits == serve.LogitsLast && t == len(segment.Tokens)-1 {
-				out[i] = append(out[i], n.logits(seq.tokens))
+			if segment.Logits == pass.LogitsAll || segment.Logits == pass.LogitsLast && t == len(segment.Tokens)-1 {
+				row := n.logits(seq.tokens)
+				out[i], n.best[i] = append(out[i], row), append(n.best[i], n.choose(row, segment.Top))
 			}
 		}
-		if rows := len(out[i]); rows > 0 {
-			n.best[i] = n.choose(out[i][rows-1], segment.Top)
+		if seq.tape += len(segment.Tokens); len(segment.Tokens) > device.TapeSegment {
+			seq.tape = 0
 		}
+		seq.tape = min(seq.tape, n.Tape)
 	}
 	return out, nil
 }
