@@ -21,7 +21,7 @@ type kv struct {
 	dev          *Device
 	g            device.KVGeometry
 	keys, values []*mtl.Buffer
-	lost         error // Metal did not take the memory again: no pass may use it
+	lost         error // the memory could not be mapped again: no pass may use it
 }
 
 // KVFormats names the formats of attention memory that KV makes, indexed by device.KVFormat.

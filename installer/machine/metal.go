@@ -34,10 +34,10 @@ func MetalMain(out, errOut io.Writer) int {
 func parseMetal(data []byte) (MetalReport, error) {
 	var r MetalReport
 	if err := json.Unmarshal(data, &r); err != nil {
-		return MetalReport{}, fmt.Errorf("Metal's answer is not readable: %w", err)
+		return MetalReport{}, fmt.Errorf("the answer of Metal is not readable: %w", err)
 	}
 	if r.Name == "" || r.RecommendedMaxWorkingSetSize <= 0 || r.MaxBufferLength <= 0 {
-		return MetalReport{}, fmt.Errorf("Metal's answer is incomplete: %s", data)
+		return MetalReport{}, fmt.Errorf("the answer of Metal is incomplete: %s", data)
 	}
 	return r, nil
 }

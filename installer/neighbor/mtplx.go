@@ -94,7 +94,7 @@ var mtplx = kind{
 func warm(r reply) bool {
 	value, ok := r.at("warmup")
 	if !ok {
-		value, ok = r.at("startup", "warmup")
+		value, _ = r.at("startup", "warmup")
 	}
 	if object, is := value.(map[string]any); is {
 		for _, key := range []string{"ok", "done", "finished"} {

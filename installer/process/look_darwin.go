@@ -13,9 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BootID changes with every boot. kern.boottime would not do: it moves when the clock is set.
-func BootID() (string, error) { return bootID() }
-
+// bootID changes with every boot. kern.boottime would not do: it moves when the clock is set.
 var bootID = sync.OnceValues(func() (string, error) { return unix.Sysctl("kern.bootsessionuuid") })
 
 const stateZombie = 5 // SZOMB of <sys/proc.h>
@@ -126,6 +124,7 @@ type rusageV4 struct {
 
 func rusage(pid int) (rusageV4, error) {
 	var info rusageV4
+	//lint:ignore SA1019 the wrapper in libSystem needs cgo
 	_, _, errno := unix.Syscall6(unix.SYS_PROC_INFO, callPIDRUsage, uintptr(pid), rusageInfoV4, 0, uintptr(unsafe.Pointer(&info)), 0)
 	switch {
 	case errno == 0:

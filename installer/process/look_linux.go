@@ -18,9 +18,7 @@ import (
 // ticksPerSecond is USER_HZ, fixed at 100 in the kernel's interface on every architecture that Go supports.
 const ticksPerSecond = 100
 
-// BootID changes with every boot.
-func BootID() (string, error) { return bootID() }
-
+// bootID changes with every boot.
 var bootID = sync.OnceValues(func() (string, error) {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(b)), err

@@ -30,7 +30,12 @@ func guard(t *testing.T, floats int) ([]float32, *cpurun.Guarded) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(g.Release)
+	t.Cleanup(func() {
+		if err := g.Check(); err != nil {
+			t.Error(err)
+		}
+		g.Release()
+	})
 	return cpurun.Slice[float32](g), g
 }
 

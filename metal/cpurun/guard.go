@@ -41,9 +41,6 @@ func Guard(n int) (*Guarded, error) {
 // Pointer is where the data begins.
 func (g *Guarded) Pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(g.data)) }
 
-// Bytes is the data.
-func (g *Guarded) Bytes() []byte { return g.data }
-
 // Check tells whether the bytes between the data and the guard page were written.
 func (g *Guarded) Check() error {
 	for i, b := range g.tail {

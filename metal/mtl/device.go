@@ -89,7 +89,7 @@ func (d *Device) NewBuffer(n int) (*Buffer, error) {
 	}
 	id := object(d.r.message(d.id, selNewBuffer, uintptr(n), storageShared))
 	if id == 0 {
-		return nil, fmt.Errorf("Metal gave no buffer of %d bytes", n)
+		return nil, fmt.Errorf("no buffer of %d bytes from Metal", n)
 	}
 	return &Buffer{d.r, id, unsafe.Slice((*byte)(address(d.r.message(id, selContents))), n), n}, nil
 }
@@ -101,7 +101,7 @@ func (d *Device) NewBufferOver(at unsafe.Pointer, n int) (*Buffer, error) {
 	}
 	id := object(d.r.message(d.id, selNewBufferNoCopy, uintptr(at), uintptr(n), storageShared, uintptr(noBlock)))
 	if id == 0 {
-		return nil, fmt.Errorf("Metal did not take %d mapped bytes as a buffer", n)
+		return nil, fmt.Errorf("no buffer from Metal over %d mapped bytes", n)
 	}
 	return &Buffer{d.r, id, nil, n}, nil
 }

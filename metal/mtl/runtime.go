@@ -20,7 +20,7 @@ type Libraries struct {
 }
 
 // ErrNoDevice means that Metal is there and has no device.
-var ErrNoDevice = errors.New("Metal has no device on this machine")
+var ErrNoDevice = errors.New("no Metal device on this machine")
 
 // Runtime is the opened libraries.
 type Runtime struct {

@@ -9,5 +9,5 @@ import (
 
 // System is macOS's Metal, which is not here.
 func System() (Libraries, error) {
-	return Libraries{}, fmt.Errorf("Metal is part of macOS; this is %s", runtime.GOOS)
+	return Libraries{}, fmt.Errorf("this is %s: Metal is part of macOS", runtime.GOOS)
 }

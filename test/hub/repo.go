@@ -94,22 +94,6 @@ func (s *Server) Add(name string, files ...File) (*Repo, error) {
 	return repo, nil
 }
 
-// AddUnversioned serves files under a revision of the caller's choice, without git.
-func (s *Server) AddUnversioned(name string, revision manifests.Revision, files ...File) *Repo {
-	repo := &Repo{Name: name, Revision: revision}
-	for _, f := range files {
-		served := servedFile{File: f, sha256: f.ListedSHA256}
-		if served.sha256 == "" {
-			served.sha256 = SHA256(f.Content)
-		}
-		repo.files = append(repo.files, served)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.repos[name] = repo
-	return repo
-}
-
 // Lock is the true lock of a repository.
 func (r *Repo) Lock() manifests.Lock {
 	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: r.Name, Revision: r.Revision, Source: "test hub"}

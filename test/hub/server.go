@@ -311,7 +311,7 @@ func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 		seen.Status = 403
 		s.see(seen)
 		w.Header().Set("Content-Type", "application/xml")
-		http.Error(w, "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>", 403)
+		http.Error(w, "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>", http.StatusForbidden)
 		return
 	}
 	parts := strings.Split(r.URL.Path, "/")

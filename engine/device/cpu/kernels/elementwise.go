@@ -13,32 +13,6 @@ type vectorArgs struct {
 	_                   float32
 }
 
-// sumArgs are those of dot and max.
-type sumArgs struct {
-	x, y unsafe.Pointer
-	n    int
-	out  float32
-}
-
-// expSumArgs are those of expSum.
-type expSumArgs struct {
-	x   unsafe.Pointer
-	top float32
-	_   float32
-	n   int
-	out float32
-}
-
-// deltaArgs are those of delta.
-type deltaArgs struct {
-	state, q, k, v, out unsafe.Pointer
-	alpha               float32
-	_                   float32
-	beta                float32
-	_                   float32
-	dv, dk              int
-}
-
 func pointer(x []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
 // elementwise names a kernel that works element by element.
