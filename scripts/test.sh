@@ -10,9 +10,9 @@ step "format";                          bad=$(git ls-files '*.go' | xargs gofmt 
 step "vet";                             go vet ./...
 step "vet and build for the Mac";       GOOS=darwin GOARCH=arm64 go vet ./... && GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/slipway && GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/slipway-server
 step "modules of the assembly generator"; (cd engine/device/cpu/kernels/gen && go mod download && go vet ./...)
-step "tests";                           go test -json -timeout 20m ./... | go run ./scripts/told
+step "tests";                           go test -json -timeout 20m ./... | go run ./scripts/testreport
 for module in test/*/go.mod; do
   [ -e "$module" ] || continue
   folder=$(dirname "$module")
-  step "tests with other people's clients: $folder"; (cd "$folder" && go vet ./... && go test -json -timeout 10m ./...) | go run ./scripts/told
+  step "tests with other people's clients: $folder"; (cd "$folder" && go vet ./... && go test -json -timeout 10m ./...) | go run ./scripts/testreport
 done

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,8 +9,8 @@ import (
 	"testing"
 )
 
-// A skip in a package that passes, a failure, and a package that does not compile, from the real go test.
-func TestSkipsAreToldAndFailuresAreNotLost(t *testing.T) {
+// The input comes from the real go test: a skip in a package that passes, a failure, a package that does not compile.
+func TestReportKeepsSkipsAndFailures(t *testing.T) {
 	for name, row := range map[string]struct {
 		body string
 		good bool
@@ -33,7 +34,7 @@ func TestSkipsAreToldAndFailuresAreNotLost(t *testing.T) {
 			cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 			events, _ := cmd.Output()
 			var out strings.Builder
-			if good := tell(strings.NewReader(string(events)), &out); good != row.good {
+			if good := report(strings.NewReader(string(events)), &out); good != row.good {
 				t.Errorf("good is %v\n%s", good, out.String())
 			}
 			for _, part := range row.says {
@@ -45,8 +46,23 @@ func TestSkipsAreToldAndFailuresAreNotLost(t *testing.T) {
 	}
 }
 
-func TestInputThatEndsTooEarlyIsAFailure(t *testing.T) {
-	if tell(strings.NewReader(`{"Action":"start","Package":"m"}`+"\n"), &strings.Builder{}) {
+func TestPackageWithoutEndIsAFailure(t *testing.T) {
+	if report(strings.NewReader(`{"Action":"start","Package":"m"}`+"\n"), &strings.Builder{}) {
 		t.Error("a package that never ended counts as passed")
+	}
+}
+
+func TestReportListsTheTenSlowestTests(t *testing.T) {
+	var in strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&in, `{"Action":"pass","Package":"m","Test":"Test%02d","Elapsed":%d}`+"\n", i, i)
+	}
+	var out strings.Builder
+	if !report(strings.NewReader(in.String()), &out) {
+		t.Fatalf("a run that passed counts as failed:\n%s", out.String())
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 10 || lines[0] != "slow:   11.0 s m Test11" || lines[9] != "slow:    2.0 s m Test02" {
+		t.Errorf("not the ten slowest, slowest first:\n%s", out.String())
 	}
 }
