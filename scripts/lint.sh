@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Static analysis of everything, for Linux and for the Mac: staticcheck, and functions that nothing calls (deadcode).
+# The versions are pinned in scripts/tools/go.mod.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CGO_ENABLED=0
+bin=$(mktemp -d); trap 'rm -rf "$bin"' EXIT
+(cd scripts/tools && go build -o "$bin/" honnef.co/go/tools/cmd/staticcheck golang.org/x/tools/cmd/deadcode)
+
+status=0
+for target in linux/amd64 darwin/arm64; do
+  export GOOS=${target%/*} GOARCH=${target#*/}
+  "$bin/staticcheck" ./... || { echo "staticcheck for $target: fix the lines above"; status=1; }
+  # A function that only the other system calls is not dead: what both systems report is.
+  "$bin/deadcode" -test ./... | sort > "$bin/dead-$GOOS"
+done
+dead=$(comm -12 "$bin/dead-linux" "$bin/dead-darwin"; grep -h -E '_(linux|darwin)\.go' "$bin"/dead-* || true)
+[ -z "$dead" ] || { echo "$dead"; echo "deadcode: delete what nothing calls, or call it"; status=1; }
+exit $status
