@@ -33,6 +33,8 @@ var house = []forbidden{
 	{"engine/sample/...", "math/rand", "sampling is pure: no global randomness"},
 	{"engine/api/...", "engine/model/...", "wire shapes know the queue, not the network"},
 	{"engine/api/...", "engine/device/...", "wire shapes know the queue, not the network"},
+	{"engine/api/turn/...", "net/...", "a turn is in no wire's form: it knows no HTTP"},
+	{"engine/api/web/...", "engine/api", "the server imports its wires and their tools, not the other way"},
 	{"metal/...", "engine/model/...", "metal implements engine/device and sees no more of us"},
 	{"metal/...", "installer/...", "metal implements engine/device and sees no more of us"},
 	{"checks/...", "installer/...", "checks judge a machine by a value and a server by its URL, also a peer's"},
@@ -54,6 +56,30 @@ var house = []forbidden{
 	{"installer/pin", "installer/hub", "pin proves the bytes that it is handed"},
 	{"...", "C", "no cgo, ever"},
 	{"...", "github.com/shirou/gopsutil/v4/...", "gopsutil v3 is the one chosen"},
+}
+
+// isWire names the packages under engine/api that are a wire: all but what wires share.
+func isWire(pkg string) bool {
+	rest, below := strings.CutPrefix(pkg, "engine/api/")
+	return below && !matches("turn/...", rest) && !matches("web/...", rest)
+}
+
+// A wire is thin: it is rendered over turn and web, which know no wire, and no wire knows another or the server.
+func TestWiresImportNeitherEachOtherNorTheServer(t *testing.T) {
+	wires := 0
+	for pkg, list := range importsOf(t, nil) {
+		if isWire(pkg) {
+			wires++
+		}
+		for _, imported := range list {
+			if strings.HasPrefix(pkg, "engine/api/") && imported != pkg && (isWire(imported) || imported == "engine/api") {
+				t.Errorf("%s imports %s: wires are separate, and what they share knows none of them", pkg, imported)
+			}
+		}
+	}
+	if wires == 0 {
+		t.Error("there is no wire, so this test guards nothing")
+	}
 }
 
 func TestForbiddenImports(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"slipway/engine/api"
+	"slipway/engine/api/turn"
 	"slipway/engine/memory/keep"
 )
 
@@ -28,7 +28,7 @@ func TestFreshIdInTheSystemPromptIsExplained(t *testing.T) {
 }
 
 func TestNormalizeRuleMakesAFreshIdHitAndTheResponseSaysSo(t *testing.T) {
-	rules, err := api.ReadRules([]byte(`[{"pattern": "Request id: [0-9a-f]{8}", "replacement": "Request id: 0"}]`))
+	rules, err := turn.ReadRules([]byte(`[{"pattern": "Request id: [0-9a-f]{8}", "replacement": "Request id: 0"}]`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/engine/api"
+	"slipway/engine/api/turn"
 )
 
 // settings are serve's flags, checked. Whatever cannot be honoured has been refused.
@@ -41,7 +42,7 @@ type settings struct {
 	cacheDisk      string // folder; empty: none
 	cacheDiskBytes int64
 	cacheDiskDaily int64 // 0: no bound
-	normalize      []api.Rule
+	normalize      []turn.Rule
 
 	idleUnload time.Duration // 0: never
 }
@@ -140,7 +141,7 @@ func readSettings(c *cli.Context) (settings, error) {
 		if err != nil {
 			return s, usage("--normalize-file %s cannot be read: %v", file, cause(err))
 		}
-		if s.normalize, err = api.ReadRules(raw); err != nil {
+		if s.normalize, err = turn.ReadRules(raw); err != nil {
 			return s, usage("--normalize-file %s: %v", file, err)
 		}
 	}

@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"slipway/engine/api/web"
 )
 
 func TestBugInTheMiddleOfAReplyLooksWhole(t *testing.T) {
 	s := New(Options{Log: slog.New(slog.DiscardHandler)})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &record{ResponseWriter: w, id: "x"}
+		rec := &web.Record{ResponseWriter: w, ID: "x", Wire: s.wires[0]}
 		defer s.account(r, rec)
 		rec.Write([]byte(`{"half":`))
 		http.NewResponseController(rec).Flush()

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"slipway/engine/api/turn"
 )
 
 // Key is what a client must send as "Authorization: Bearer KEY" (or X-Api-Key). Only its hash is kept.
@@ -28,7 +30,7 @@ type guard struct {
 	hosts map[string]bool // names besides loopback and the connection's own address, lower case
 }
 
-func (g *guard) check(r *http.Request) *Error {
+func (g *guard) check(r *http.Request) *turn.Error {
 	local := localAddr(r)
 	if local.IsValid() && !local.IsLoopback() && !local.IsPrivate() && !local.IsLinkLocalUnicast() {
 		return forbidden("this server answers on loopback and private addresses only, not on "+local.String(), "public_address")
@@ -54,13 +56,13 @@ func (g *guard) check(r *http.Request) *Error {
 		if sent == "" {
 			message = "this server needs its API key: send it as Authorization: Bearer KEY"
 		}
-		return &Error{Status: http.StatusUnauthorized, Message: message, Type: "invalid_request_error", Code: "invalid_api_key"}
+		return &turn.Error{Kind: turn.Unauthorized, Sentence: message, Code: "invalid_api_key"}
 	}
 	return nil
 }
 
-func forbidden(message, code string) *Error {
-	return &Error{Status: http.StatusForbidden, Message: message, Type: "invalid_request_error", Code: code}
+func forbidden(message, code string) *turn.Error {
+	return &turn.Error{Kind: turn.Forbidden, Sentence: message, Code: code}
 }
 
 // hostAllowed defends against names that an attacker's DNS points at us: an address literal cannot be rebound.
@@ -92,15 +94,14 @@ func isLoopback(remote string) bool {
 }
 
 // jsonBody refuses a POST that a web page could send without asking first.
-func jsonBody(r *http.Request) *Error {
+func jsonBody(r *http.Request) *turn.Error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return &Error{Status: http.StatusUnsupportedMediaType, Message: "the body must be sent with Content-Type: application/json",
-			Type: "invalid_request_error", Code: "unsupported_media_type"}
+		return &turn.Error{Kind: turn.WrongMedia, Code: "unsupported_media_type",
+			Sentence: "the body must be sent with Content-Type: application/json"}
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return &Error{Status: http.StatusUnsupportedMediaType, Message: "the body must be sent without Content-Encoding",
-			Type: "invalid_request_error", Code: "unsupported_media_type"}
+		return &turn.Error{Kind: turn.WrongMedia, Code: "unsupported_media_type", Sentence: "the body must be sent without Content-Encoding"}
 	}
 	return nil
 }

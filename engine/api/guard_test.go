@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"slipway/engine/api/web"
 )
 
 // Addresses that a test machine need not have: the connection's own is given by the context, as net/http does.
@@ -38,7 +40,7 @@ func TestGuardOnOtherAddresses(t *testing.T) {
 			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(addr)))
 			status := 0
 			if err := g.check(r); err != nil {
-				status = err.Status
+				status = web.StatusOf(err.Kind)
 			}
 			if status != test.status {
 				t.Errorf("status %d, want %d", status, test.status)

@@ -55,7 +55,7 @@ type setup struct {
 	wrap                 func(api.Engine) api.Engine
 }
 
-func start(t *testing.T, how setup) *server {
+func start(t testing.TB, how setup) *server {
 	t.Helper()
 	orInt := func(v *int, def int) {
 		if *v == 0 {

@@ -1,10 +1,10 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
+	"slipway/engine/api/web"
 	"slipway/engine/serve"
 )
 
@@ -15,7 +15,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	if s.opt.Engine != nil {
 		status = s.opt.Engine.Status()
 	}
-	sendJSON(w, http.StatusOK, map[string]any{
+	web.SendJSON(w, http.StatusOK, map[string]any{
 		"product":    "slipway",
 		"version":    s.opt.Version,
 		"pid":        s.opt.PID,
@@ -29,15 +29,4 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 		"background": false,
 		"draining":   status.Draining,
 	})
-}
-
-func sendJSON(w http.ResponseWriter, status int, value any) {
-	body, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // all our values are plain
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	w.Write(append(body, '\n'))
 }

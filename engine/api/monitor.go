@@ -3,6 +3,9 @@ package api
 import (
 	"net/http"
 	"strings"
+
+	"slipway/engine/api/turn"
+	"slipway/engine/api/web"
 )
 
 // Monitor answers the monitor's port: the page, which is the same for everybody and needs no key, and of the API what the
@@ -21,16 +24,16 @@ func (s *Server) Monitor(page http.Handler) http.Handler {
 			r = r.Clone(r.Context())
 			r.Header.Del("Sec-Fetch-Site")
 		}
-		refuse := func(e *Error) {
+		refuse := func(e *turn.Error) {
 			s.opt.Metrics.refuse(e.Code)
-			e.write(w)
+			web.SendError(w, s.wires[0], e)
 		}
 		if err := open.check(r); err != nil {
 			refuse(err)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			refuse(wrongMethod("GET, HEAD"))
+			refuse(web.Allow(w, http.MethodGet, http.MethodHead))
 			return
 		}
 		page.ServeHTTP(w, r)

@@ -2,17 +2,18 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"slipway/engine/api/turn"
+	"slipway/engine/api/web"
 	"slipway/engine/memory/keep"
 	"slipway/engine/sample"
 	"slipway/engine/serve"
@@ -21,10 +22,8 @@ import (
 
 // Engine is what this package needs of the queue; *serve.Engine is it.
 type Engine interface {
-	Submit(context.Context, serve.Request) (*serve.Reply, error)
+	turn.Engine
 	Status() serve.Status // takes no lock
-	WindowTokens() int
-	Ledger() *serve.Ledger
 	Reload(ctx context.Context, drain bool) error
 }
 
@@ -59,7 +58,7 @@ type Options struct {
 	Key        *Key     // nil: none needed
 	AllowHosts []string // names that a Host header may give besides loopback and the connection's own address
 
-	Normalize []Rule        // of system messages
+	Normalize []turn.Rule   // of system messages
 	BodyBytes int64         // the most that a request's body may have
 	KeepAlive time.Duration // silence after which a waiting client is sent something
 	Now       func() time.Time
@@ -71,7 +70,7 @@ type Options struct {
 type Server struct {
 	opt   Options
 	guard guard
-	large chan struct{} // the place of the one large body
+	wires []web.Wire
 
 	watchers   atomic.Int32 // event streams
 	launchTold atomic.Bool  // a damaged LaunchFile was logged
@@ -87,155 +86,64 @@ func New(opt Options) *Server {
 		opt.Metrics = NewMetrics(opt.Log, func() serve.Status { return serve.Status{} }, opt.Version, opt.ModelID, opt.Revision)
 	}
 	opt.Metrics.keeper, opt.Metrics.memory, opt.Metrics.gpu = opt.Keeper, opt.Memory, opt.GPU
-	return &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}, large: make(chan struct{}, 1)}
+	s := &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}}
+	s.wires = wires(turn.New(turn.Options{
+		Engine: opt.Engine, Tokenizer: opt.Tokenizer, Template: opt.Template, VocabTokens: opt.VocabTokens, Defaults: opt.Defaults,
+		Keeper: opt.Keeper, Normalize: opt.Normalize, Approximations: opt.Approximations, Now: opt.Now,
+		Model: turn.Model{ID: opt.ModelID, Revision: opt.Revision, Version: opt.Version, Started: opt.Started},
+	}), web.NewBodies(opt.BodyBytes), opt.KeepAlive)
+	return s
 }
 
 // Handler answers every path.
 func (s *Server) Handler() http.Handler {
-	posts := map[string]func(http.ResponseWriter, *http.Request, *record) *Error{
-		"/v1/chat/completions": s.chat,
-		"/v1/completions":      s.completions,
-		"/slipway/reload":      s.reload,
-	}
-	gets := map[string]http.HandlerFunc{
-		"/v1/models":        s.models,
-		"/health":           s.health,
-		"/metrics":          s.opt.Metrics.ServeHTTP,
-		"/slipway/requests": s.watch,
-		"/slipway/events":   s.events,
-		"/slipway/system":   s.system,
-	}
+	routes := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &record{ResponseWriter: w, id: newID("req_")}
-		w.Header().Set("X-Request-Id", rec.id)
+		route, methods := routes.find(r.Method, r.URL.Path)
+		rec := &web.Record{ResponseWriter: w, ID: turn.NewID("req_"), Wire: s.wireOf(route)}
+		w.Header().Set("X-Request-Id", rec.ID)
 		defer s.account(r, rec)
-		if err := s.guard.check(r); err != nil {
-			rec.refuse(err)
-			return
-		}
-		if s.opt.Engine == nil && r.URL.Path != "/health" {
-			rec.refuse(&Error{Status: http.StatusServiceUnavailable, Message: "the model is being loaded; try again in a few seconds",
-				Type: "server_error", Code: "loading", RetryAfter: 5 * time.Second})
-			return
-		}
-		post, ok := posts[r.URL.Path]
-		if _, cancels := requestOf(r.URL.Path); cancels {
-			post, ok = s.cancel, true
-		}
-		if ok {
-			if err := s.post(rec, r, post); err != nil {
-				rec.refuse(err)
-			}
-			return
-		}
-		get, ok := gets[r.URL.Path]
-		if !ok && strings.HasPrefix(r.URL.Path, "/v1/models/") {
-			get, ok = s.model, true
-		}
-		switch {
-		case !ok:
-			rec.refuse(&Error{Status: http.StatusNotFound, Message: fmt.Sprintf("there is nothing at %.100q", r.URL.Path), Type: "invalid_request_error", Code: "not_found"})
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			rec.refuse(wrongMethod("GET, HEAD"))
-		default:
-			get(rec, r)
+		if failure := s.answer(rec, r, route, methods); failure != nil {
+			rec.Refuse(failure)
 		}
 	})
 }
 
-func wrongMethod(allow string) *Error {
-	return &Error{Status: http.StatusMethodNotAllowed, Message: "this path answers " + allow, Type: "invalid_request_error", Code: "method_not_allowed", Allow: allow}
-}
-
-func (s *Server) post(rec *record, r *http.Request, handle func(http.ResponseWriter, *http.Request, *record) *Error) *Error {
-	if r.Method != http.MethodPost {
-		return wrongMethod("POST")
+func (s *Server) answer(rec *web.Record, r *http.Request, route *route, methods []string) *turn.Error {
+	if failure := s.guard.check(r); failure != nil {
+		return failure
 	}
-	if err := jsonBody(r); err != nil {
-		return err
+	if s.opt.Engine == nil && r.URL.Path != "/health" {
+		return &turn.Error{Kind: turn.Unavailable, Code: "loading", RetryAfter: 5 * time.Second,
+			Sentence: "the model is being loaded; try again in a few seconds"}
 	}
-	return handle(rec, r, rec)
-}
-
-// wrongModel refuses every model but the one that is served, with the list.
-func (s *Server) wrongModel(o *object) *Error {
-	name, given := o.str("model")
-	if o.err != nil {
-		return o.err
+	if route == nil {
+		return &turn.Error{Kind: turn.NotFound, Code: "not_found", Sentence: fmt.Sprintf("there is nothing at %.100q", r.URL.Path)}
 	}
-	if !given {
-		return invalid("model", "is required; this server has %q", s.opt.ModelID)
+	if !slices.Contains(methods, r.Method) {
+		return web.Allow(rec, methods...)
 	}
-	if name != s.opt.ModelID {
-		return &Error{Status: http.StatusNotFound, Message: fmt.Sprintf("the model %.100q is not here; this server has: %s", name, s.opt.ModelID),
-			Type: "invalid_request_error", Param: "model", Code: "model_not_found"}
+	if r.Method == http.MethodPost {
+		if failure := jsonBody(r); failure != nil {
+			return failure
+		}
 	}
-	return nil
-}
-
-// record remembers what was sent, for the log and for the choice between a status and an error in the body.
-type record struct {
-	http.ResponseWriter
-	id      string
-	status  int // 0 until the head is sent
-	refused *Error
-}
-
-func (r *record) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
-func (r *record) Write(p []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
-	return r.ResponseWriter.Write(p)
-}
-
-// Unwrap lets http.ResponseController through.
-func (r *record) Unwrap() http.ResponseWriter { return r.ResponseWriter }
-
-// refuse sends an error as the response; where a response has begun, it only remembers it.
-func (r *record) refuse(err *Error) {
-	r.refused = err
-	if r.status == 0 {
-		err.write(r)
-	}
+	return route.Handle(rec, r)
 }
 
 // account logs a request and keeps a panic from ending more than its own. No text of prompts, replies or members is logged.
-func (s *Server) account(r *http.Request, rec *record) {
+func (s *Server) account(r *http.Request, rec *web.Record) {
 	http.NewResponseController(rec).SetWriteDeadline(time.Time{}) // the connection may serve another request
 	if value := recover(); value != nil && value != http.ErrAbortHandler {
-		s.opt.Log.Error("a bug ended a request", "request", rec.id, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
-		rec.refuse(asError(errors.New("panic")))
-		if rec.status != rec.refused.Status {
-			defer panic(http.ErrAbortHandler) // half a response must not look whole
+		s.opt.Log.Error("a bug ended a request", "request", rec.ID, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+		rec.Refuse(turn.AsError(errors.New("panic")))
+		if rec.Status != web.StatusOf(rec.Refused.Kind) {
+			defer panic(http.ErrAbortHandler) // half a response must not look complete
 		}
 	}
-	if rec.refused != nil && rec.refused.Status != statusClientClosed { // that one the engine has counted
-		s.opt.Metrics.refuse(rec.refused.Code)
-		s.opt.Log.Warn("refused", "request", rec.id, "method", r.Method, "status", rec.refused.Status, "code", rec.refused.Code, "sent", rec.status)
+	if e := rec.Refused; e != nil && e.Kind != turn.Cancelled { // that one the engine has counted
+		s.opt.Metrics.refuse(e.Code)
+		status, _ := rec.Wire.Error(e)
+		s.opt.Log.Warn("refused", "request", rec.ID, "method", r.Method, "status", status, "code", e.Code, "sent", rec.Status)
 	}
-}
-
-// newID gives prefix and 24 hex digits of the system's randomness: unique without a register.
-func newID(prefix string) string {
-	var b [12]byte
-	rand.Read(b[:])
-	return prefix + hex.EncodeToString(b[:])
-}
-
-func (s *Server) random(b []byte) { rand.Read(b) }
-
-// fingerprint names what a seed is good for: the same fingerprint, seed and request give the same reply.
-func (s *Server) fingerprint() string {
-	revision := s.opt.Revision
-	if len(revision) > 8 {
-		revision = revision[:8]
-	}
-	return strings.TrimSuffix("slipway-"+s.opt.Version+"-"+revision, "-")
 }

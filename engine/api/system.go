@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"slipway/engine/api/web"
 	"slipway/engine/serve"
 )
 
@@ -42,7 +43,7 @@ func (s *Server) system(w http.ResponseWriter, _ *http.Request) {
 			s.opt.Log.Warn("what the installer says of this launch cannot be read", "error", err.Error())
 		}
 	}
-	sendJSON(w, http.StatusOK, v)
+	web.SendJSON(w, http.StatusOK, v)
 }
 
 func (m *Metrics) totals() systemTotals {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"slipway/engine/api/turn"
+	"slipway/engine/api/web"
 	"slipway/engine/memory"
 	"slipway/engine/serve"
 )
@@ -15,7 +17,7 @@ import (
 // watch answers GET /slipway/requests.
 func (s *Server) watch(w http.ResponseWriter, _ *http.Request) {
 	now, _ := s.watching(0)
-	sendJSON(w, http.StatusOK, now)
+	web.SendJSON(w, http.StatusOK, now)
 }
 
 // watching describes the server, with the requests that changed after the ledger's count since.
@@ -64,26 +66,25 @@ const (
 )
 
 // events answers GET /slipway/events until the client leaves or the server stops.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+func (s *Server) events(w *web.Record, r *http.Request) *turn.Error {
 	if s.watchers.Add(1) > mostWatchers {
 		s.watchers.Add(-1)
-		w.(*record).refuse(&Error{Status: http.StatusServiceUnavailable, Message: "as many programs watch this server as may; close a monitor page",
-			Type: "server_error", Code: "too_many_watchers", RetryAfter: 5 * time.Second})
-		return
+		return &turn.Error{Kind: turn.Unavailable, Code: "too_many_watchers", RetryAfter: 5 * time.Second,
+			Sentence: "as many programs watch this server as may; close a monitor page"}
 	}
 	defer s.watchers.Add(-1)
-	out := openStream(w)
+	out := web.OpenStream(w)
 	if r.Method == http.MethodHead {
-		return
+		return nil
 	}
 	control := http.NewResponseController(w)
 	send := func(write func() error) bool {
-		control.SetWriteDeadline(time.Now().Add(sendPatience))
+		control.SetWriteDeadline(time.Now().Add(web.SendPatience))
 		return write() == nil
 	}
 	now, count := s.watching(0)
-	if !send(func() error { return out.event("snapshot", now) }) {
-		return
+	if !send(func() error { return out.Event("snapshot", now) }) {
+		return nil
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -91,7 +92,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	for now.Server.Ready || now.Server.Active > 0 || now.Server.Queued > 0 {
 		select {
 		case <-r.Context().Done():
-			return
+			return nil
 		case <-tick.C:
 		}
 		since := count
@@ -99,45 +100,39 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		var write func() error
 		switch {
 		case count != since || now.Server != server:
-			write = func() error { return out.event("change", now) }
+			write = func() error { return out.Event("change", now) }
 		case time.Since(sent) >= s.opt.KeepAlive:
-			write = out.comment
+			write = out.Comment
 		default:
 			continue
 		}
 		if !send(write) {
-			return
+			return nil
 		}
 		server, sent = now.Server, time.Now()
 	}
+	return nil
 }
 
-// requestOf gives the id in /slipway/requests/{id}/cancel.
-func requestOf(path string) (id string, ok bool) {
-	rest, ok := strings.CutPrefix(path, "/slipway/requests/")
-	if !ok {
-		return "", false
-	}
-	id, ok = strings.CutSuffix(rest, "/cancel")
-	return id, ok && id != "" && !strings.Contains(id, "/")
-}
+const cancelPath = "/slipway/requests/" + web.PathID + "/cancel"
 
 // cancel answers POST /slipway/requests/{id}/cancel.
-func (s *Server) cancel(w http.ResponseWriter, r *http.Request, _ *record) *Error {
-	if _, failure := controlBody(w, r); failure != nil {
+func (s *Server) cancel(w *web.Record, r *http.Request) *turn.Error {
+	if _, failure := controlBody(w, r, false); failure != nil {
 		return failure
 	}
-	id, _ := requestOf(r.URL.Path)
+	id, _ := web.Route{Path: cancelPath}.Match(r.URL.Path)
 	if !s.opt.Engine.Ledger().Cancel(id) {
-		return &Error{Status: http.StatusNotFound, Message: "no such request is under way; GET /slipway/requests lists them", Type: "invalid_request_error", Code: "not_running"}
+		return &turn.Error{Kind: turn.NotFound, Code: "not_running",
+			Sentence: "no such request is under way; GET /slipway/requests lists them"}
 	}
-	sendJSON(w, http.StatusOK, cancelled{id, true})
+	web.SendJSON(w, http.StatusOK, cancelled{id, true})
 	return nil
 }
 
 // reload answers POST /slipway/reload, which takes as long as loading the weights does.
-func (s *Server) reload(w http.ResponseWriter, r *http.Request, _ *record) *Error {
-	drain, failure := controlBody(w, r)
+func (s *Server) reload(w *web.Record, r *http.Request) *turn.Error {
+	drain, failure := controlBody(w, r, true)
 	if failure != nil {
 		return failure
 	}
@@ -145,37 +140,38 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request, _ *record) *Erro
 	err := s.opt.Engine.Reload(r.Context(), drain)
 	switch {
 	case errors.Is(err, serve.ErrBusy):
-		return &Error{Status: http.StatusConflict, Message: `requests are running; wait for them, cancel them, or send {"drain": true} to let them end first`,
-			Type: "invalid_request_error", Code: "busy"}
+		return &turn.Error{Kind: turn.Conflict, Code: "busy",
+			Sentence: `requests are running; wait for them, cancel them, or send {"drain": true} to let them end first`}
 	case errors.Is(err, serve.ErrReloading):
-		return &Error{Status: http.StatusConflict, Message: "the model is being reloaded already", Type: "invalid_request_error", Code: "reloading"}
+		return &turn.Error{Kind: turn.Conflict, Code: "reloading", Sentence: "the model is being reloaded already"}
 	case err != nil && r.Context().Err() != nil:
-		return &Error{Status: statusClientClosed, Message: "the client left before the reload began, so it was taken back", Type: "invalid_request_error", Code: "cancelled"}
+		return &turn.Error{Kind: turn.Cancelled, Code: "cancelled",
+			Sentence: "the client left before the reload began, so it was taken back"}
 	case err != nil:
-		return asError(err)
+		return turn.AsError(err)
 	}
-	sendJSON(w, http.StatusOK, reloaded{true, millis(s.opt.Now().Sub(began))})
+	web.SendJSON(w, http.StatusOK, reloaded{true, millis(s.opt.Now().Sub(began))})
 	return nil
 }
 
 // mostControl bounds the body of a control request.
 const mostControl = 4 << 10
 
-// controlBody reads an empty body or {"drain": …}.
-func controlBody(w http.ResponseWriter, r *http.Request) (drain bool, failure *Error) {
+// controlBody reads an empty body or an object: {"drain": …} where it drains, else {}.
+func controlBody(w http.ResponseWriter, r *http.Request, drains bool) (drain bool, failure *turn.Error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostControl))
 	if err != nil {
-		return false, invalid("", "the body did not arrive whole, or has more than %d bytes", mostControl)
+		return false, turn.Invalid("", "the body did not arrive whole, or has more than %d bytes", mostControl)
 	}
 	if len(strings.TrimSpace(string(raw))) == 0 {
 		return false, nil
 	}
-	o, failure := readBody(raw)
+	o, failure := web.ReadBody(raw)
 	if failure != nil {
 		return false, failure
 	}
-	if _, cancels := requestOf(r.URL.Path); !cancels {
-		drain, _ = o.boolean("drain")
+	if drains {
+		drain, _ = o.Boolean("drain")
 	}
-	return drain, o.done()
+	return drain, o.Done()
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"time"
 
 	"slipway/engine/memory"
@@ -195,15 +194,3 @@ func recomputedOf(r *keep.Report, texts bool) *recomputed {
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// event writes one server-sent event with a name.
-func (s *stream) event(name string, value any) error {
-	body, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	if _, err := s.w.Write([]byte("event: " + name + "\n")); err != nil {
-		return err
-	}
-	return s.raw(body)
-}

@@ -1,0 +1,98 @@
+package openai
+
+import (
+	"net/http"
+
+	"slipway/engine/api/turn"
+	"slipway/engine/api/web"
+)
+
+// chat answers POST /v1/chat/completions.
+func (w *Wire) chat(rec *web.Record, r *http.Request) *turn.Error {
+	o, release, failure := w.bodies.Read(rec, r)
+	defer release()
+	if failure != nil {
+		return failure
+	}
+	q, how, failure := w.readChat(o)
+	if failure != nil {
+		return failure
+	}
+	o = nil // release gives its memory back
+	reply, failure := w.turns.Start(r.Context(), rec.ID, q, release)
+	if failure != nil {
+		return failure
+	}
+	if how.stream {
+		return w.streamChat(rec, reply, q, how)
+	}
+	return w.plainChat(rec, reply, q)
+}
+
+type chatReply struct {
+	head
+	Choices []chatChoice `json:"choices"`
+	Usage   *usage       `json:"usage"`
+	Slipway *note        `json:"slipway,omitempty"`
+}
+
+type chatChoice struct {
+	Index        int         `json:"index"`
+	Message      chatMessage `json:"message"`
+	Logprobs     *logprobs   `json:"logprobs"`
+	FinishReason string      `json:"finish_reason"`
+}
+
+type chatMessage struct {
+	Role      string     `json:"role"`
+	Content   *string    `json:"content"`
+	Refusal   *string    `json:"refusal"`
+	Reasoning string     `json:"reasoning_content,omitempty"`
+	ToolCalls []toolCall `json:"tool_calls,omitempty"`
+}
+
+type toolCall struct {
+	Index    *int         `json:"index,omitempty"` // in deltas
+	ID       string       `json:"id,omitempty"`
+	Type     string       `json:"type,omitempty"`
+	Function functionCall `json:"function"`
+}
+
+type functionCall struct {
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments"`
+}
+
+// plainChat sends the reply in one piece.
+func (w *Wire) plainChat(rec *web.Record, reply *turn.Reply, q *turn.Request) *turn.Error {
+	head := w.head("chatcmpl-", "chat.completion")
+	p := web.Plain{Record: rec}
+	var said turn.Collector
+	answered := false
+	end, err := web.Follow(rec, reply, w.keepAlive, func(e turn.Event) error {
+		answered = answered || e.Kind == turn.Content
+		said.Add(e)
+		return nil
+	}, p.Idle)
+	if err != nil {
+		return nil // the client is gone
+	}
+	m := said.Message()
+	choice := chatChoice{Message: messageOf(m), FinishReason: finishReasons[end.Finish(false)]}
+	if q.TopLogprobs >= 0 && answered {
+		choice.Logprobs = &logprobs{Content: entriesOf(m.Tokens, []tokenLogprob{})}
+	}
+	notice := end.Notice(false)
+	return p.Finish(chatReply{head, []chatChoice{choice}, usageOf(end, notice), noteOf(notice)}, end.Failure)
+}
+
+func messageOf(m turn.Message) chatMessage {
+	said := chatMessage{Role: "assistant", Reasoning: m.Reasoning}
+	for _, c := range m.Calls {
+		said.ToolCalls = append(said.ToolCalls, toolCall{ID: c.ID, Type: "function", Function: functionCall{c.Name, c.Arguments}})
+	}
+	if m.Content != "" || len(m.Calls) == 0 {
+		said.Content = &m.Content
+	}
+	return said
+}

@@ -1,0 +1,117 @@
+package openai
+
+import (
+	"unicode/utf8"
+
+	"slipway/engine/api/turn"
+	"slipway/engine/api/web"
+)
+
+// textLogprobs is the older form of logprobs.
+type textLogprobs struct {
+	Tokens        []string             `json:"tokens"`
+	TokenLogprobs []float64            `json:"token_logprobs"`
+	TopLogprobs   []map[string]float64 `json:"top_logprobs"`
+	TextOffset    []int                `json:"text_offset"` // in characters of the reply
+}
+
+type textChoice struct {
+	Index        int           `json:"index"`
+	Text         string        `json:"text"`
+	Logprobs     *textLogprobs `json:"logprobs"`
+	FinishReason *string       `json:"finish_reason"`
+}
+
+type textReply struct {
+	head
+	Choices []textChoice `json:"choices"`
+	Usage   **usage      `json:"usage,omitempty"`
+	Slipway *note        `json:"slipway,omitempty"`
+}
+
+// add appends tokens; offset is the number of characters before them, and after them when it returns.
+func (l *textLogprobs) add(tokens []turn.Token, offset *int) {
+	for _, t := range tokens {
+		l.Tokens = append(l.Tokens, t.Text)
+		l.TokenLogprobs = append(l.TokenLogprobs, t.Logprob)
+		l.TextOffset = append(l.TextOffset, *offset)
+		*offset += utf8.RuneCountInString(t.Text)
+		top := map[string]float64{t.Text: t.Logprob} // as OpenAI does: the token chosen is always among them
+		for _, other := range t.Top {
+			if _, there := top[other.Text]; !there { // two halves of characters have one name; the likelier stays
+				top[other.Text] = other.Logprob
+			}
+		}
+		l.TopLogprobs = append(l.TopLogprobs, top)
+	}
+}
+
+func (w *Wire) plainText(rec *web.Record, reply *turn.Reply, q *turn.Request) *turn.Error {
+	head := w.head("cmpl-", "text_completion")
+	p := web.Plain{Record: rec}
+	var said turn.Collector
+	end, err := web.Follow(rec, reply, w.keepAlive, func(e turn.Event) error {
+		said.Add(e)
+		return nil
+	}, p.Idle)
+	if err != nil {
+		return nil // the client is gone
+	}
+	m, finish := said.Message(), finishReasons[end.Finish(false)]
+	whole := textChoice{Text: m.Content, FinishReason: &finish}
+	if q.TopLogprobs >= 0 {
+		whole.Logprobs = &textLogprobs{[]string{}, []float64{}, []map[string]float64{}, []int{}}
+		whole.Logprobs.add(m.Tokens, new(int))
+	}
+	notice := end.Notice(false)
+	u := usageOf(end, notice)
+	return p.Finish(textReply{head, []textChoice{whole}, &u, noteOf(notice)}, end.Failure)
+}
+
+func (w *Wire) streamText(rec *web.Record, reply *turn.Reply, q *turn.Request, how streaming) *turn.Error {
+	out := web.OpenStream(rec)
+	head := w.head("cmpl-", "text_completion")
+	send := func(c textChoice, n *note) error {
+		chunk := textReply{head: head, Choices: []textChoice{c}, Slipway: n}
+		if how.includeUsage {
+			chunk.Usage = new(*usage)
+		}
+		return out.Send(chunk)
+	}
+	idle := func() error { return send(textChoice{}, nil) }
+	if err := idle(); err != nil { // the head and something is sent at once
+		reply.Cancel(err)
+		return nil
+	}
+	offset := 0
+	end, err := web.Follow(rec, reply, w.keepAlive, func(e turn.Event) error {
+		if e.Kind != turn.Content {
+			return nil
+		}
+		piece := textChoice{Text: e.Text}
+		if len(e.Tokens) > 0 {
+			piece.Logprobs = &textLogprobs{}
+			piece.Logprobs.add(e.Tokens, &offset)
+		}
+		return send(piece, nil)
+	}, idle)
+	if err != nil {
+		return nil // the client is gone
+	}
+	if end.Failure != nil {
+		out.Send(documentOf(end.Failure))
+		return end.Failure
+	}
+	notice, finish := end.Notice(true), finishReasons[end.Finish(true)]
+	if send(textChoice{FinishReason: &finish}, noteOf(notice)) != nil {
+		return nil
+	}
+	if how.includeUsage {
+		u := usageOf(end, notice)
+		if out.Send(textReply{head: head, Choices: []textChoice{}, Usage: &u}) != nil {
+			return nil
+		}
+	}
+	out.Raw(done)
+	return nil
+}

@@ -1,0 +1,143 @@
+package openai
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"slipway/engine/api/turn"
+	"slipway/engine/api/web"
+)
+
+// streaming says how the reply is sent.
+type streaming struct {
+	stream       bool
+	includeUsage bool // as a last event
+}
+
+// mostStops bounds the texts looked for after every token; OpenAI allows 4.
+const mostStops = 16
+
+// readGeneration takes the members that chat and text completions have alike.
+func (w *Wire) readGeneration(o *web.Object, q *turn.Request) (how streaming) {
+	q.Sampling, q.TopLogprobs = w.turns.Defaults(), -1
+	for name, to := range map[string]*float64{
+		"temperature": &q.Sampling.Temperature, "top_p": &q.Sampling.TopP, "min_p": &q.Sampling.MinP,
+		"presence_penalty": &q.Sampling.PresencePenalty, "frequency_penalty": &q.Sampling.FrequencyPenalty,
+		"repetition_penalty": &q.Sampling.RepetitionPenalty,
+	} {
+		if v, given := o.Number(name); given {
+			*to = v
+		}
+	}
+	if v, given := o.Integer("top_k", 0, math.MaxInt32); given {
+		q.Sampling.TopK = int(v)
+	}
+	if v, given := o.Integer("seed", math.MinInt64, math.MaxInt64); given {
+		q.Seed = uint64(v)
+	} else {
+		q.Seed = turn.NewSeed()
+	}
+	q.Sampling.LogitBias = readLogitBias(o)
+	q.Stop = readStop(o)
+	q.MaxTokens = readMaxTokens(o)
+	if n, given := o.Integer("n", math.MinInt64, math.MaxInt64); given && n != 1 {
+		o.Fail("n", "is %d; this server gives one reply a request (n 1)", n)
+	}
+	how.stream, _ = o.Boolean("stream")
+	if raw := o.Take("stream_options"); raw != nil {
+		if !how.stream {
+			o.Fail("stream_options", "is only allowed with stream true")
+		} else if sub, err := web.ReadObject("stream_options", raw); err != nil {
+			o.Keep(err)
+		} else {
+			how.includeUsage, _ = sub.Boolean("include_usage")
+			sub.Ignore("include_obfuscation")
+			o.Keep(sub.Done())
+		}
+	}
+	o.Ignore("user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prediction")
+	o.Only("store", "replies are not kept for later", "false")
+	o.Only("service_tier", "there is one tier here", `"auto"`, `"default"`)
+	if o.Err() == nil {
+		if err := q.Sampling.Check(w.turns.VocabTokens()); err != nil {
+			o.Keep(turn.AsError(err))
+		}
+	}
+	return how
+}
+
+// readMaxTokens takes both names of the bound; max_tokens is the older one of max_completion_tokens.
+func readMaxTokens(o *web.Object) int {
+	older, hasOlder := o.Integer("max_tokens", 1, math.MaxInt32)
+	newer, hasNewer := o.Integer("max_completion_tokens", 1, math.MaxInt32)
+	if hasOlder && hasNewer && older != newer {
+		o.Fail("max_tokens", "is %d while max_completion_tokens is %d; give one of them", older, newer)
+	}
+	return int(max(older, newer))
+}
+
+func readStop(o *web.Object) []string {
+	raw := o.Take("stop")
+	if raw == nil {
+		return nil
+	}
+	var stops []string
+	if raw[0] == '"' {
+		stops = make([]string, 1)
+		if json.Unmarshal(raw, &stops[0]) != nil {
+			o.Fail("stop", "is not a string")
+		}
+	} else if err := strictStrings(raw, &stops); err != nil {
+		o.Fail("stop", "must be a string or an array of strings")
+	}
+	if len(stops) > mostStops {
+		o.Fail("stop", "has %d texts; at most %d are looked for", len(stops), mostStops)
+	}
+	for _, stop := range stops {
+		if stop == "" {
+			o.Fail("stop", "holds an empty text, which would end every reply at once")
+		}
+	}
+	return stops
+}
+
+// strictStrings reads an array of strings; json.Unmarshal alone would take null for "".
+func strictStrings(raw json.RawMessage, to *[]string) error {
+	var elements []*string
+	if err := json.Unmarshal(raw, &elements); err != nil {
+		return err
+	}
+	for _, e := range elements {
+		if e == nil {
+			return strconv.ErrSyntax
+		}
+		*to = append(*to, *e)
+	}
+	return nil
+}
+
+func readLogitBias(o *web.Object) map[int32]float64 {
+	raw := o.Take("logit_bias")
+	if raw == nil {
+		return nil
+	}
+	sub, err := web.ReadObject("logit_bias", raw)
+	if err != nil {
+		o.Keep(err)
+		return nil
+	}
+	bias := map[int32]float64{}
+	for _, name := range sub.Names() {
+		id, err := strconv.ParseInt(name, 10, 32)
+		if err != nil {
+			o.Fail("logit_bias", "has the member %.40q; members are token ids", name)
+			return nil
+		}
+		if v, given := sub.Number(name); given {
+			bias[int32(id)] = v
+		}
+	}
+	o.Keep(sub.Done())
+	return bias
+}

@@ -1,0 +1,70 @@
+package openai
+
+import (
+	"net/http"
+	"time"
+
+	"slipway/engine/api/turn"
+	"slipway/engine/api/web"
+)
+
+// Wire is OpenAI's chat and text completions and its model list.
+type Wire struct {
+	turns     *turn.Service
+	bodies    *web.Bodies
+	keepAlive time.Duration // silence after which a waiting client is sent something
+}
+
+// New makes the wire over turns.
+func New(turns *turn.Service, bodies *web.Bodies, keepAlive time.Duration) *Wire {
+	return &Wire{turns, bodies, keepAlive}
+}
+
+// Routes implements [web.Wire].
+func (w *Wire) Routes() []web.Route {
+	return []web.Route{
+		{Method: http.MethodPost, Path: "/v1/chat/completions", Handle: w.chat},
+		{Method: http.MethodPost, Path: "/v1/completions", Handle: w.completions},
+		{Method: http.MethodGet, Path: "/v1/models", Handle: w.models},
+		{Method: http.MethodGet, Path: "/v1/models/", Handle: w.model},
+	}
+}
+
+// wrongModel refuses every model but the one that is served, with the list.
+func (w *Wire) wrongModel(o *web.Object) *turn.Error {
+	name, given := o.Text("model")
+	if o.Err() != nil {
+		return o.Err()
+	}
+	if !given {
+		return turn.Invalid("model", "is required; this server has %q", w.turns.Model().ID)
+	}
+	return w.turns.WrongModel(name)
+}
+
+// head is what every chunk and every complete reply begins with.
+type head struct {
+	ID          string `json:"id"`
+	Object      string `json:"object"`
+	Created     int64  `json:"created"`
+	Model       string `json:"model"`
+	Fingerprint string `json:"system_fingerprint"`
+}
+
+func (w *Wire) head(prefix, object string) head {
+	return head{turn.NewID(prefix), object, w.turns.Now().Unix(), w.turns.Model().ID, w.turns.Fingerprint()}
+}
+
+type note struct {
+	Notice string `json:"notice"`
+}
+
+func noteOf(text string) *note {
+	if text == "" {
+		return nil
+	}
+	return &note{text}
+}
+
+// finishReasons are OpenAI's words.
+var finishReasons = map[turn.Finish]string{turn.FinishStop: "stop", turn.FinishLength: "length", turn.FinishCalls: "tool_calls"}

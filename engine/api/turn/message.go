@@ -1,0 +1,102 @@
+package turn
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"slipway/engine/text"
+)
+
+// Message is what a reply says as a whole.
+type Message struct {
+	Reasoning, Content string
+	Calls              []Call // complete ones
+	Tokens             []Token
+}
+
+// Call is one complete tool call. Arguments is a JSON object.
+type Call struct{ ID, Name, Arguments string }
+
+// Collector joins the events of a reply to a message.
+type Collector struct {
+	reasoning, content strings.Builder
+	calls              []Call
+	complete           int
+	tokens             []Token
+}
+
+// Add takes the next event.
+func (c *Collector) Add(e Event) {
+	switch e.Kind {
+	case Reasoning:
+		c.reasoning.WriteString(e.Text)
+	case Content:
+		c.content.WriteString(e.Text)
+		c.tokens = append(c.tokens, e.Tokens...)
+	case CallStart:
+		c.calls = append(c.calls, Call{ID: e.ID, Name: e.Name})
+	case CallArguments:
+		c.calls[len(c.calls)-1].Arguments += e.Text
+	case CallEnd:
+		c.complete++
+	}
+}
+
+// Message gives what was said so far, less a call that is not complete: only the last one can be.
+func (c *Collector) Message() Message {
+	return Message{c.reasoning.String(), c.content.String(), c.calls[:c.complete], c.tokens}
+}
+
+// saying is a message that can be compared: white space around it and the writing of the arguments do not count.
+type saying struct {
+	reasoning, content string
+	calls              []sayingCall
+	unfinished         bool
+}
+
+type sayingCall struct {
+	name      string
+	arguments any
+}
+
+// readTurn reads an assistant's turn from its text.
+func readTurn(whole string, tools []json.RawMessage) saying {
+	r := Reply{reading: &reading{parser: newParser(false, tools)}, callID: func(int) string { return "" }}
+	for _, e := range r.reading.push(whole, true) {
+		r.step(e)
+	}
+	var c Collector
+	for _, e := range r.events {
+		c.Add(e)
+	}
+	m := c.Message()
+	said := saying{reasoning: strings.TrimSpace(m.Reasoning), content: strings.TrimSpace(m.Content), unfinished: r.reading.unfinished()}
+	for _, call := range m.Calls {
+		said.addCall(call.Name, call.Arguments)
+	}
+	return said
+}
+
+func sayingOf(m text.Message) saying {
+	said := saying{content: strings.TrimSpace(m.Content)}
+	for _, call := range m.ToolCalls {
+		said.addCall(call.Name, string(call.Arguments))
+	}
+	return said
+}
+
+func (s *saying) addCall(name, arguments string) {
+	c := sayingCall{name: name}
+	decoder := json.NewDecoder(strings.NewReader(arguments))
+	decoder.UseNumber()
+	if decoder.Decode(&c.arguments) != nil {
+		s.unfinished = true
+	}
+	s.calls = append(s.calls, c)
+}
+
+// equal tells whether two turns say the same. One that ended inside a call says nothing complete.
+func (s saying) equal(o saying) bool {
+	return !s.unfinished && !o.unfinished && s.reasoning == o.reasoning && s.content == o.content && reflect.DeepEqual(s.calls, o.calls)
+}

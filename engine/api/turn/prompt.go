@@ -1,0 +1,42 @@
+package turn
+
+import (
+	"strings"
+
+	"slipway/engine/serve"
+	"slipway/engine/text"
+)
+
+// render gives a conversation's prompt. thinking says that the reply begins inside the model's thinking.
+func (s *Service) render(c text.Conversation) (ids []int32, thinking bool, failure *Error) {
+	rendered, err := s.opt.Template.Render(c)
+	if err != nil {
+		return nil, false, AsError(err)
+	}
+	thinking = strings.HasSuffix(strings.TrimRight(rendered.Text, "\n"), "<think>")
+	ids, failure = s.encode("messages", rendered)
+	return ids, thinking, failure
+}
+
+func (s *Service) rawPrompt(raw *RawPrompt) ([]int32, *Error) {
+	if raw.IDs == nil {
+		return s.encode(raw.Param, text.Prompt{Text: raw.Text})
+	}
+	if len(raw.IDs) == 0 {
+		return nil, Invalid(raw.Param, "%v", serve.ErrEmptyPrompt)
+	}
+	return raw.IDs, nil
+}
+
+// encode gives a prompt's ids. One that does not fit the window is counted only where it nearly does.
+func (s *Service) encode(param string, p text.Prompt) ([]int32, *Error) {
+	window := s.opt.Engine.WindowTokens()
+	ids, atLeast := s.opt.Tokenizer.EncodeAtMost(p, window+max(window/8, 4096))
+	switch {
+	case atLeast > 0:
+		return nil, AsError(&serve.PromptTooLongError{PromptTokens: atLeast, AtLeast: true, WindowTokens: window})
+	case len(ids) == 0:
+		return nil, Invalid(param, "%v", serve.ErrEmptyPrompt)
+	}
+	return ids, nil
+}

@@ -1,0 +1,114 @@
+package turn
+
+import (
+	"encoding/json"
+	"sync"
+
+	"slipway/engine/serve"
+	"slipway/engine/text"
+)
+
+// reading turns a reply's raw text into what its client gets: thinking, content and calls, up to the first stop text.
+// Stop texts are looked for in thinking and content alone, each by itself; markup, which the client never sees, holds none.
+//
+// A reply is read once. Where a stop text or a first call may end it, the queue must know before the next token, so its
+// goroutine reads and the events wait for the client's; otherwise the client's goroutine reads and the queue is not kept.
+type reading struct {
+	parser  *text.OutputParser
+	stops   serve.StopFinder
+	oneCall bool // the reply is over with its first complete call
+	tools   bool
+
+	section text.EventKind // that the text held in stops belongs to
+	over    bool           // a stop text or the one call was found; nothing follows
+
+	mu    sync.Mutex
+	early [][]text.Event // read by the queue's goroutine, one entry for each of the queue's events
+}
+
+func newReading(q *Request, thinking bool) *reading {
+	return &reading{
+		parser:  newParser(thinking, q.Conversation.Tools),
+		stops:   serve.StopFinder{Stops: q.Stop},
+		oneCall: q.OneCall,
+		tools:   len(q.Conversation.Tools) > 0,
+	}
+}
+
+func newParser(thinking bool, tools []json.RawMessage) *text.OutputParser {
+	return text.NewOutputParser(text.ParserOptions{ThinkingOpen: thinking, Tools: tools})
+}
+
+// ends reports whether the text may end the reply.
+func (r *reading) ends() bool { return len(r.stops.Stops) > 0 || r.oneCall && r.tools }
+
+// ahead reads for the queue, which asks whether the reply is over with this text.
+func (r *reading) ahead(s string, final bool) (over bool) {
+	events := r.push(s, final)
+	r.mu.Lock()
+	r.early = append(r.early, events)
+	r.mu.Unlock()
+	return r.over
+}
+
+// next gives what an event of the queue makes certain. One that the queue has not read is read now: only the end of a reply
+// that was cancelled, or every event of a reply that its text does not end.
+func (r *reading) next(e serve.Event) []text.Event {
+	r.mu.Lock()
+	early := len(r.early) > 0
+	var events []text.Event
+	if early {
+		events = r.early[0]
+		r.early = r.early[1:]
+	}
+	r.mu.Unlock()
+	if early {
+		return events
+	}
+	return r.push(e.Text, e.End != nil)
+}
+
+// push takes more of the reply and gives what became certain; final ends it.
+func (r *reading) push(s string, final bool) (events []text.Event) {
+	if r.over {
+		return nil
+	}
+	parsed := r.parser.Push(s)
+	if final {
+		parsed = append(parsed, r.parser.Close()...)
+	}
+	if len(r.stops.Stops) == 0 && !r.oneCall {
+		return parsed
+	}
+	give := func(piece string) {
+		if piece != "" {
+			events = append(events, text.Event{Kind: r.section, Text: piece})
+		}
+	}
+	for _, e := range parsed {
+		isText := e.Kind == text.ReasoningDelta || e.Kind == text.ContentDelta
+		if !isText || e.Kind != r.section {
+			give(r.stops.Flush())
+		}
+		if !isText {
+			events = append(events, e)
+			if r.over = e.Kind == text.ToolCallEnd && r.oneCall; r.over {
+				return events
+			}
+			continue
+		}
+		r.section = e.Kind
+		piece, hit := r.stops.Push(e.Text)
+		give(piece)
+		if r.over = hit; hit {
+			return events
+		}
+	}
+	if final {
+		give(r.stops.Flush())
+	}
+	return events
+}
+
+// unfinished reports, at the end, that the reply ended inside a call.
+func (r *reading) unfinished() bool { return !r.over && r.parser.Unfinished() }

@@ -1,0 +1,56 @@
+package turn
+
+import (
+	"encoding/json"
+
+	"slipway/engine/memory"
+	"slipway/engine/memory/keep"
+	"slipway/engine/text"
+)
+
+// Clients send a conversation back as text. Cut into tokens anew it need not be what was streamed: the model may have chosen
+// other tokens for the same text, white space was trimmed, the arguments of a call were written anew. So a turn that says
+// what was streamed behind the same prefix gets its streamed ids, and is found in the cache.
+
+// openings of turns in ChatML, which all models of the family use.
+const (
+	assistantOpens = "<|im_start|>assistant\n"
+	userOpens      = "<|im_start|>user"
+	turnEnds       = "<|im_end|>"
+)
+
+// recall puts streamed ids into a rendered conversation, and marks the places in it that will be asked for again.
+func (s *Service) recall(ids []int32, tools []json.RawMessage) ([]int32, keep.Marks) {
+	if s.opt.Keeper == nil {
+		return ids, keep.Marks{}
+	}
+	turns := s.turns(tools)
+	ids, _ = turns.Recall(ids, s.opt.Keeper.Replies())
+	marks := keep.Marks{Turns: turns.Headers(ids)}
+	if last := len(marks.Turns) - 1; last >= 0 {
+		marks.Reply = marks.Turns[last] + len(turns.Header)
+		if last > 0 {
+			marks.Said = turns.EndOf(ids, marks.Turns[last-1])
+		}
+	}
+	user := memory.Turns{Header: s.special(userOpens)}.Headers(ids)
+	if len(user) > 0 {
+		marks.System = user[0]
+	}
+	return ids, marks
+}
+
+func (s *Service) turns(tools []json.RawMessage) memory.Turns {
+	end, ok := s.opt.Tokenizer.ID(turnEnds)
+	if !ok {
+		end = -1
+	}
+	return memory.Turns{
+		Header: s.special(assistantOpens), End: end,
+		Bytes:  s.opt.Tokenizer.TokenBytes,
+		Encode: func(plain string) []int32 { return s.opt.Tokenizer.Encode(plain, text.EncodeOptions{}) },
+		Same: func(returned, streamed string) bool {
+			return readTurn(returned, tools).equal(readTurn(streamed, tools))
+		},
+	}
+}

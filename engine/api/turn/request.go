@@ -1,0 +1,60 @@
+package turn
+
+import (
+	"encoding/json"
+
+	"slipway/engine/sample"
+	"slipway/engine/text"
+)
+
+// Request is what a client asks, in no wire's form.
+type Request struct {
+	// Conversation is what the template renders; its Tools and AddGenerationPrompt are set by [Service.Start].
+	Conversation text.Conversation
+	// Raw is the prompt of a text completion, used in the place of a conversation; nil for a conversation.
+	Raw *RawPrompt
+
+	Tools   []Tool
+	Choice  Choice
+	OneCall bool // the reply ends with its first complete call
+
+	Sampling    sample.Params
+	Seed        uint64
+	MaxTokens   int      // of the reply; 0: to the window's end
+	Stop        []string // texts that end the reply and are not part of it; none empty
+	TopLogprobs int      // likeliest tokens to report with each; negative: report none
+
+	// ThinkingOff is how this wire's clients turn thinking off, for the notice of a reply that only thought.
+	ThinkingOff string
+}
+
+// RawPrompt is a prompt without a template: a text, in which added tokens are recognised, or token ids.
+type RawPrompt struct {
+	Param string // path of the parameter, for errors
+	Text  string
+	IDs   []int32 // in [0, VocabTokens); used where not nil
+}
+
+// Tool is one function that the model may call.
+type Tool struct {
+	Name string
+	// Raw is what the template sees, {"type":"function","function":{"name","description","parameters"}}, order of members
+	// kept.
+	Raw json.RawMessage
+}
+
+// Calling says whether the model may, must or must not call a tool.
+type Calling int
+
+const (
+	CallAuto     Calling = iota // as the model likes
+	CallNone                    // the template sees no tools
+	CallRequired                // one of the tools
+	CallNamed                   // Choice.Name
+)
+
+// Choice is which tool is to be called.
+type Choice struct {
+	Calling Calling
+	Name    string // where named
+}
