@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 
+	"slipway/fault"
 	"slipway/installer/apply"
 	"slipway/installer/machine"
 	"slipway/installer/plan"
@@ -87,6 +88,11 @@ type Prepared struct {
 type ChoiceError struct{ Why string }
 
 func (e *ChoiceError) Error() string { return e.Why }
+
+// Fault: see package fault.
+func (e *ChoiceError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Usage}
+}
 
 // Prepare looks, decides, makes the plan and holds it against the world. Errors: *ChoiceError, *apply.HomeError only
 // for homes that cannot even be named, *apply.JournalError.

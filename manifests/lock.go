@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"slipway/fault"
 )
 
 // LockSchemaVersion is the version this program writes and the only one it reads.
@@ -47,6 +49,11 @@ type Lock struct {
 type LockError struct{ Field, Why string }
 
 func (e *LockError) Error() string { return "lock: " + e.Field + ": " + e.Why }
+
+// Fault: see package fault.
+func (e *LockError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.ReplaceLock}
+}
 
 // TotalBytes is the sum of all sizes.
 func (l Lock) TotalBytes() int64 {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"slipway/checks/client"
+	"slipway/fault"
 )
 
 // Setup is everything that the answers depend on. Two runs with equal setups put the same questions to the same server.
@@ -89,10 +90,23 @@ func (e *OtherSetupError) Error() string {
 	return fmt.Sprintf("%s is an unfinished run with another setup: %s", partial(e.Name), strings.Join(e.Differ, "; "))
 }
 
+// Details are the members of the setup that differ.
+func (e *OtherSetupError) Details() any { return e.Differ }
+
+// Fault: see package fault.
+func (e *OtherSetupError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Stale, Step: fault.OtherRunName}
+}
+
 // DamagedError is a file of answers that cannot be read.
 type DamagedError struct{ Name, Why string }
 
 func (e *DamagedError) Error() string { return e.Name + " cannot be read: " + e.Why }
+
+// Fault: see package fault.
+func (e *DamagedError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.RestartRun}
+}
 
 var goodName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 

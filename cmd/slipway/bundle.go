@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/fault"
 	"slipway/installer/apply"
 	"slipway/installer/plan"
 	"slipway/installer/store"
@@ -136,21 +137,17 @@ func knownLock(home *os.Root, repo string, revision manifests.Revision) (manifes
 	return lock, err
 }
 
-// explainBundle words what only a bundle can have: it is the suspect, and running the same command on it cannot help.
+// explainBundle gives the step of an import: the bundle is the suspect, and the same command on it cannot help.
 func explainBundle(err error) error {
-	var (
-		bad      *store.BundleError
-		damage   *store.IntegrityError
-		conflict *store.LockConflictError
-	)
+	f := explain(err)
 	switch {
-	case errors.As(err, &bad), errors.As(err, &damage):
-		return &failure{code: exitDamage, what: sentence(err.Error()), then: "What was whole is kept. Copy the bundle again and repeat."}
-	case errors.As(err, &conflict):
-		return &failure{code: exitStale, what: sentence(err.Error()),
-			then: "Nothing was imported: the bundle contradicts the lock that is known here, and a revision never changes. Take the bundle from a source that you trust."}
+	case errors.As(err, new(*store.IntegrityError)):
+		f.then = steps[fault.CopyBundle].then
+	case errors.As(err, new(*store.LockConflictError)):
+		f.then = "Nothing was imported: the bundle contradicts the lock that is known here, and a revision never changes. Take the bundle from a source that you trust."
+		f.next = nil
 	}
-	return err
+	return f
 }
 
 // files is a number of files in words.

@@ -131,15 +131,3 @@ func (s *session) checkProgress(check string) func(done, of int) {
 		}
 	}
 }
-
-// explainRecord gives a problem with the files of answers its code and words; nil where the error is another one.
-func explainRecord(err error) *failure {
-	if other, ok := errors.AsType[*record.OtherSetupError](err); ok {
-		return &failure{code: exitStale, what: sentence(other.Error()),
-			then: "Nothing was asked. Finish it with its own setup, choose another --name, or set it aside with --restart.", details: other.Differ}
-	}
-	if damaged, ok := errors.AsType[*record.DamagedError](err); ok {
-		return &failure{code: exitDamage, what: sentence(damaged.Error()), then: "Set it aside with --restart, or choose another --name."}
-	}
-	return nil
-}

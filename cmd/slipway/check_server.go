@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -92,36 +91,4 @@ func keyNamed(name, file string) (string, error) {
 		return "", usage("the key is no key: it has line breaks or is too long")
 	}
 	return key, nil
-}
-
-// explainFault gives a fault of a judged server its code and words; nil where the error is another one.
-func explainFault(err error) *failure {
-	var f *client.Fault
-	if !errors.As(err, &f) {
-		return nil
-	}
-	say := func(code int, then string) *failure { return &failure{code: code, what: sentence(f.Why), then: then} }
-	switch f.Kind {
-	case client.BadAddress, client.NoModel:
-		return say(exitUsage, "")
-	case client.Unreachable:
-		return say(exitNetwork, "Start that server, or look at the address: slipway status shows ours.")
-	case client.Silent:
-		return say(exitTimeout, "A long prompt may take longer: --patience 2h waits longer.")
-	case client.NotJSON:
-		return say(exitNetwork, "Another program or a proxy may be at that address. An OpenAI-compatible address usually ends with /v1.")
-	case client.Refused:
-		switch {
-		case f.Status == 401 || f.Status == 403:
-			return say(exitAuth, "Give the server's key by --key-env NAME or --key-file FILE.")
-		case f.Status == 429 || f.Status == 503:
-			return say(exitNotReady, "Run the same command again when the server has room.")
-		case f.Status >= 300 && f.Status < 400 || f.Status == 404 || f.Status == 405 || f.Status == 501: // 501: what is there knows no POST
-			return say(exitNetwork, "Look at the address and at --model. An OpenAI-compatible address usually ends with /v1.")
-		case f.Status >= 500:
-			return say(exitCheckFailed, "The fault is the server's; its log may tell more.")
-		}
-		return say(exitCheckFailed, "The server does not take this request.")
-	}
-	return say(exitCheckFailed, "The fault is the server's; its log may tell more.")
 }

@@ -201,7 +201,7 @@ func TestSetupKilledAtEveryJournalWrite(t *testing.T) {
 	points := 0
 	for _, when := range []string{"before", "torn", "after"} {
 		for n := 1; ; n++ {
-			env := []string{fmt.Sprintf("%s=%d:%s", apply.FaultVariable, n, when)}
+			env := []string{fmt.Sprintf("%s=%d:%s", apply.KillVariable, n, when)}
 			code, _, errOut := r.run(env, r.setupArgs("--yes")...)
 			if code == 0 {
 				if n < 12 {

@@ -13,7 +13,7 @@ import (
 func TestSetupKilledBetweenATemporaryFileAndItsName(t *testing.T) {
 	r := newRig(t)
 	want := r.undisturbed()
-	code, _, errOut := r.run([]string{apply.FaultVariable + "=6:before"}, r.setupArgs("--yes")...)
+	code, _, errOut := r.run([]string{apply.KillVariable + "=6:before"}, r.setupArgs("--yes")...)
 	if code != -1 {
 		t.Fatalf("not killed: %d\n%s", code, errOut)
 	}

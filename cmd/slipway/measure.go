@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/checks/client"
 	"slipway/checks/filler"
 	"slipway/checks/measure"
 )
@@ -68,11 +70,11 @@ func measureVerb(s *session) *cli.Command {
 				}
 			}
 			if err != nil {
-				if f := explainFault(err); f != nil {
+				f := explain(err)
+				if _, mine := errors.AsType[*client.Fault](err); mine {
 					f.details = answer
-					return f
 				}
-				return err
+				return f
 			}
 			code := exitOK
 			for _, r := range answer.Result.Runs {

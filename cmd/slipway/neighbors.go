@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 	"slipway/installer/apply"
 	"slipway/installer/launch"
 	"slipway/installer/neighbor"
-	"slipway/installer/neighbor/record"
 	"slipway/installer/process"
 )
 
@@ -156,40 +153,4 @@ func printNeighbors(w io.Writer, a neighborsAnswer) {
 	for _, r := range a.Stopped {
 		fmt.Fprintln(w, r.Sentence)
 	}
-}
-
-// explainNeighbor words what the neighbours' side refuses; nil for other errors.
-func explainNeighbor(err error) *failure {
-	var (
-		busy    *neighbor.NotIdleError
-		refused *neighbor.RefusedError
-		loss    *neighbor.LossError
-		unsafe  *record.UnsafeError
-		still   *neighbor.StillRunningError
-		back    *neighbor.RespawnedError
-		failed  *neighbor.StopError
-		allowed *neighbor.NotAllowedError
-	)
-	say := func(code int, err error, then string) *failure {
-		return &failure{code: code, what: strings.TrimSuffix(err.Error(), ".") + ".", then: then} // names stay as they are written
-	}
-	switch {
-	case errors.As(err, &busy):
-		return say(exitRefused, busy, "It was left alone. Wait until it is idle and run the same command again, or use another port with --port.")
-	case errors.As(err, &refused):
-		return say(exitRefused, refused, "It was left alone.")
-	case errors.As(err, &loss):
-		return say(exitRefused, loss, "It was left alone.")
-	case errors.As(err, &unsafe):
-		return say(exitRefused, unsafe, "Then run the same command again.")
-	case errors.As(err, &still):
-		return say(exitRefused, still, "")
-	case errors.As(err, &back):
-		return say(exitRefused, back, "")
-	case errors.As(err, &failed):
-		return say(exitRefused, failed, "What was stopped is started again: slipway restore.")
-	case errors.As(err, &allowed):
-		return &failure{code: exitConsent, what: sentence(allowed.Error()), then: "Nothing was done."}
-	}
-	return nil
 }

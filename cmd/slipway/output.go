@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/fault"
 	"slipway/installer"
 	"slipway/installer/consent"
 	"slipway/installer/launch"
@@ -122,8 +123,8 @@ func (s *session) end(err error) int {
 	}
 	if s.json && !s.answered {
 		s.document(envelope{SchemaVersion: schemaVersion, Meta: meta{s.verb, version, f.code}, Error: &errorBody{
-			Code: codeNames[f.code], Message: f.Error(), Details: f.details, Next: s.argv(f.next...),
-			Retryable: f.code == exitNetwork || f.code == exitTimeout || f.code == exitLocked}})
+			Code: codeName(f.code), Message: f.Error(), Details: f.details, Next: s.argv(f.next...),
+			Retryable: fault.Class(f.code).Retryable()}})
 		if s.out.err == nil {
 			return f.code
 		}
@@ -135,7 +136,7 @@ func (s *session) end(err error) int {
 // tell prints a failure on standard error, as an event or in words.
 func (s *session) tell(f *failure) {
 	if s.events {
-		line, err := json.Marshal(map[string]any{"event": "error", "code": codeNames[f.code], "text": f.Error(), "next": s.argv(f.next...)})
+		line, err := json.Marshal(map[string]any{"event": "error", "code": codeName(f.code), "text": f.Error(), "next": s.argv(f.next...)})
 		if err == nil {
 			fmt.Fprintln(s.errOut, string(line))
 		}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"slipway/fault"
 	"slipway/installer/apply"
 	"slipway/installer/plan"
 )
@@ -192,11 +193,11 @@ func TestExitCodesPageListsEveryCode(t *testing.T) {
 			continue
 		}
 		rows++
-		if codeNames[code] != strings.Trim(name, "`") {
-			t.Errorf("%d is %q on the page and %q in the program", code, name, codeNames[code])
+		if codeName(code) != strings.Trim(name, "`") {
+			t.Errorf("%d is %q on the page and %q in the program", code, name, codeName(code))
 		}
 	}
-	if rows != len(codeNames) {
-		t.Errorf("%d codes on the page, %d in the program", rows, len(codeNames))
+	if rows != len(fault.Names) {
+		t.Errorf("%d codes on the page, %d in the program", rows, len(fault.Names))
 	}
 }

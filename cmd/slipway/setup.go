@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/fault"
 	"slipway/installer"
 	"slipway/installer/apply"
 	"slipway/installer/consent"
@@ -150,8 +151,7 @@ func (s *session) apply(p installer.Prepared) (apply.Result, error) {
 // stopped adds the command that goes on to an error that left a plan open.
 func (s *session) stopped(err error, again []string) error {
 	f := explain(err)
-	switch f.code {
-	case exitInterrupt, exitTerminated, exitHangup:
+	if fault.Class(f.code).Stopped() {
 		f.then, f.next = "What arrived is kept. The same command goes on and asks nothing again.", again
 	}
 	return f

@@ -6,22 +6,20 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-)
 
-// The exit codes of a run that a signal stopped: 128 and its number.
-const (
-	exitHangup     = 129
-	exitInterrupt  = 130
-	exitTerminated = 143
+	"slipway/fault"
 )
 
 // stopError is the cause of a context that a signal ended.
 type stopError struct {
-	code int
-	name string
+	class fault.Class // 128 and the signal's number
+	name  string
 }
 
 func (e *stopError) Error() string { return fmt.Sprintf("stopped by %s", e.name) }
+
+// Fault: see package fault.
+func (e *stopError) Fault() fault.Fault { return fault.Fault{Class: e.class} }
 
 type signalWatch struct{ got chan *stopError }
 
@@ -36,9 +34,9 @@ func watchSignals(parent context.Context) (context.Context, *signalWatch) {
 		sig := <-arrived
 		signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		stop := map[os.Signal]*stopError{
-			syscall.SIGINT:  {exitInterrupt, "Ctrl-C"},
-			syscall.SIGTERM: {exitTerminated, "SIGTERM"},
-			syscall.SIGHUP:  {exitHangup, "SIGHUP: the terminal went away"},
+			syscall.SIGINT:  {fault.Interrupted, "Ctrl-C"},
+			syscall.SIGTERM: {fault.Terminated, "SIGTERM"},
+			syscall.SIGHUP:  {fault.Hangup, "SIGHUP: the terminal went away"},
 		}[sig]
 		watch.got <- stop
 		cancel(stop)
@@ -51,7 +49,7 @@ func (w *signalWatch) code(code int) int {
 	select {
 	case stop := <-w.got:
 		if code != exitOK {
-			return stop.code
+			return int(stop.class)
 		}
 	default:
 	}

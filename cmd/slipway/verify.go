@@ -17,14 +17,14 @@ import (
 
 // verifyAnswer is the data of verify.
 type verifyAnswer struct {
-	OK     bool     `json:"ok"`
-	Deep   bool     `json:"deep"`
-	Files  int      `json:"files"`
-	Faults []fault  `json:"faults"`
-	Extra  []string `json:"extra"` // in the model's folder and not in the lock; never touched
+	OK     bool         `json:"ok"`
+	Deep   bool         `json:"deep"`
+	Files  int          `json:"files"`
+	Faults []difference `json:"faults"`
+	Extra  []string     `json:"extra"` // in the model's folder and not in the lock; never touched
 }
 
-type fault struct {
+type difference struct {
 	Path     string `json:"path"` // below the home; absolute where the model is used in place
 	State    string `json:"state"`
 	Expected string `json:"expected"`
@@ -67,7 +67,7 @@ func verifyVerb(s *session) *cli.Command {
 }
 
 func verify(s *session, home *apply.Home, deep bool) (verifyAnswer, error) {
-	answer := verifyAnswer{Deep: deep, Faults: []fault{}, Extra: []string{}}
+	answer := verifyAnswer{Deep: deep, Faults: []difference{}, Extra: []string{}}
 	set, err := apply.ReadSettings(home)
 	if errors.Is(err, fs.ErrNotExist) {
 		err := verifyLocked(s, home, &answer)
@@ -91,7 +91,7 @@ func verify(s *session, home *apply.Home, deep bool) (verifyAnswer, error) {
 	}
 	answer.Files++
 	if _, err := apply.EngineOf(home, set.Decisions.Engine.ID); err != nil {
-		answer.Faults = append(answer.Faults, fault{Path: path.Join("engines", set.Decisions.Engine.ID), State: err.Error()})
+		answer.Faults = append(answer.Faults, difference{Path: path.Join("engines", set.Decisions.Engine.ID), State: err.Error()})
 	}
 	answer.OK = len(answer.Faults) == 0
 	return answer, nil
@@ -146,7 +146,7 @@ func (a *verifyAnswer) inPlace(ctx context.Context, home *apply.Home, lock manif
 func (a *verifyAnswer) add(report store.Report, folder string) {
 	a.Files += len(report.Files)
 	for _, f := range report.Bad() {
-		bad := fault{Path: path.Join(folder, f.Path), State: string(f.State), Expected: string(f.Expected), Found: string(f.Found)}
+		bad := difference{Path: path.Join(folder, f.Path), State: string(f.State), Expected: string(f.Expected), Found: string(f.Found)}
 		if f.State == store.WrongSize {
 			bad.Expected, bad.Found = fmt.Sprintf("%d bytes", f.ExpectedBytes), fmt.Sprintf("%d bytes", f.FoundBytes)
 		}
@@ -155,7 +155,7 @@ func (a *verifyAnswer) add(report store.Report, folder string) {
 }
 
 // words says one fault. What was not hashed is not said to be wrong.
-func (f fault) words() string {
+func (f difference) words() string {
 	switch {
 	case f.Found != "":
 		return fmt.Sprintf("%s: %s (expected %s, found %s)", f.Path, f.State, f.Expected, f.Found)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 
+	"slipway/fault"
 	"slipway/installer/build"
 	"slipway/installer/plan"
 	"slipway/manifests"
@@ -38,6 +39,11 @@ type PrebuiltError struct {
 
 func (e *PrebuiltError) Error() string {
 	return fmt.Sprintf("%s has %s, and this slipway trusts only %s", e.Path, e.Found, e.Want)
+}
+
+// Fault: see package fault.
+func (e *PrebuiltError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.FetchRelease}
 }
 
 type engineWorker struct {

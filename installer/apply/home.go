@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"slipway/fault"
 )
 
 // Home is an opened home. Root is the only way to its files; Path is for processes that must be handed a path.
@@ -23,8 +25,16 @@ type HomeError struct {
 
 func (e *HomeError) Error() string { return e.Path + " " + e.Why }
 
+// Fault tells something of another kind in the home from a folder that cannot be the home.
+func (e *HomeError) Fault() fault.Fault {
+	if e.Conflict {
+		return fault.Fault{Class: fault.Stale, Step: fault.MoveAwayFirst}
+	}
+	return fault.Fault{Class: fault.Human, Step: fault.OtherHome}
+}
+
 // ErrNoHome says that nothing was set up at a path yet.
-var ErrNoHome = errors.New("no home was made there yet")
+var ErrNoHome = fault.New(fault.Fault{Class: fault.NotReady, Step: fault.SetUpFirst}, "no home was made there yet")
 
 // OpenHome opens a home that is ours. A folder in it, other than state, may be missing: somebody threw the logs away, and
 // the server still runs. MakeHome completes it. Errors: ErrNoHome, *HomeError.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 
+	"slipway/fault"
 	"slipway/installer/plan"
 )
 
@@ -50,13 +51,18 @@ func (e *JournalError) Error() string {
 	return fmt.Sprintf("%s is damaged at line %d: %s", e.Path, e.Line, e.Why)
 }
 
+// Fault: see package fault.
+func (e *JournalError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.SetAsideJournal}
+}
+
 // Journal is an open journal.
 type Journal struct {
 	home    *Home
 	file    *os.File
 	records []record
 	now     func() string
-	fault   fault
+	kill    killPoint
 }
 
 // OpenDigest reads which plan is open, "" when none is. A damaged journal is a *JournalError.
@@ -96,7 +102,7 @@ func openJournal(home *Home, digest string, now func() string) (j *Journal, othe
 		f.Close()
 		return nil, nil, err
 	}
-	j = &Journal{home: home, file: f, records: records, now: now, fault: faultFromEnv()}
+	j = &Journal{home: home, file: f, records: records, now: now, kill: killPointFromEnv()}
 	if len(records) > 0 && records[0].Digest != digest {
 		return j, records, nil
 	}
@@ -164,14 +170,14 @@ func (j *Journal) append(r record) error {
 		return err
 	}
 	line = append(line, '\n')
-	j.fault.before(j.file, line)
+	j.kill.before(j.file, line)
 	if _, err := j.file.Write(line); err != nil {
 		return err
 	}
 	if err := j.file.Sync(); err != nil {
 		return err
 	}
-	j.fault.after()
+	j.kill.after()
 	j.records = append(j.records, r)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"slipway/fault"
 	"slipway/installer/process"
 )
 
@@ -38,6 +39,11 @@ func (e *LockedError) Error() string {
 	}
 	return fmt.Sprintf("another slipway works on this home: pid %d (%s), since %s",
 		e.Holder.Process.PID, e.Holder.Command, e.Holder.Since.Local().Format("15:04:05"))
+}
+
+// Fault: see package fault.
+func (e *LockedError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Locked, Step: fault.WaitForSlipway}
 }
 
 // holderLimit is how long a lock that is held may be without the record of a living holder: who has just taken it writes

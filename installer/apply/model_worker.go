@@ -2,19 +2,19 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path"
 	"syscall"
 
+	"slipway/fault"
 	"slipway/installer/plan"
 	"slipway/installer/store"
 	"slipway/manifests"
 )
 
 // ErrNoLock says that a model has no lock, so that nothing of it can be checked and nothing is fetched.
-var ErrNoLock = errors.New("no lock of this model is known")
+var ErrNoLock = fault.New(fault.Fault{Class: fault.Human, Step: fault.LockFirst}, "no lock of this model is known")
 
 type modelWorker struct {
 	decisions plan.Decisions

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"slipway/fault"
 	"slipway/installer/plan"
 )
 
@@ -51,6 +52,18 @@ type StaleError struct {
 }
 
 func (e *StaleError) Error() string { return "action " + e.Action + ": " + e.Why }
+
+// Fault is that of what the check met, where it says more than that the precondition does not hold.
+func (e *StaleError) Fault() fault.Fault {
+	if f, ok := fault.In(e.Err); ok && staleYields[f.Class] {
+		return f
+	}
+	return fault.Fault{Class: fault.Stale, Step: fault.LookAgain}
+}
+
+// staleYields are the classes that say more than "stale": who must act, and on what.
+var staleYields = map[fault.Class]bool{fault.Refused: true, fault.Consent: true, fault.Integrity: true, fault.Locked: true}
+
 func (e *StaleError) Unwrap() error { return e.Err }
 
 // ActionError: an action failed. What came before it is done and stays.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 
+	"slipway/fault"
 	"slipway/installer/plan"
 )
 
@@ -21,6 +22,11 @@ type Settings struct {
 type SettingsError struct{ Why string }
 
 func (e *SettingsError) Error() string { return plan.SettingsPath + " " + e.Why }
+
+// Fault: see package fault.
+func (e *SettingsError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.RewriteSettings}
+}
 
 // maxSettingsBytes bounds what is read; settings have about 3 KB, and up to 64 KB of normalize rules, escaped.
 const maxSettingsBytes = 1 << 20

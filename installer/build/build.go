@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"slipway/fault"
 	"slipway/manifests"
 )
 
@@ -23,6 +24,11 @@ var flags = []string{"-trimpath", "-mod=readonly", "-buildvcs=false"}
 type FailedError struct{ Output string }
 
 func (e *FailedError) Error() string { return "go build failed: " + e.Output }
+
+// Fault: see package fault.
+func (e *FailedError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.BuildFailed, Step: fault.FixBuild}
+}
 
 // Output is a built program in a folder of its own, which the caller removes.
 type Output struct {

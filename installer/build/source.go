@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"slipway/fault"
 	"slipway/manifests"
 )
 
@@ -22,7 +23,7 @@ const ServerPackage = "./cmd/slipway-server"
 var sourceRoots = []string{"go.mod", "go.sum", "cmd/slipway-server", "engine", "metal", "profiles"}
 
 // ErrNoSource says that no source of slipway-server is at hand.
-var ErrNoSource = errors.New("no source of slipway-server is at hand")
+var ErrNoSource = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo}, "no source of slipway-server is at hand")
 
 // Source is a source tree of this module.
 type Source struct {

@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,16 +9,23 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"slipway/fault"
 )
 
 // ErrNoGo says that no Go toolchain is at hand.
-var ErrNoGo = errors.New("no Go toolchain is at hand")
+var ErrNoGo = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo}, "no Go toolchain is at hand")
 
 // OldGoError: there is a toolchain, and it is too old.
 type OldGoError struct{ Path, Have, Want string }
 
 func (e *OldGoError) Error() string {
 	return fmt.Sprintf("%s is %s, and the source needs go%s or newer", e.Path, e.Have, e.Want)
+}
+
+// Fault: see package fault.
+func (e *OldGoError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Human, Step: fault.InstallGo}
 }
 
 // Toolchain is a Go installation.

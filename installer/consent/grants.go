@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"slipway/fault"
 	"slipway/installer/plan"
 )
 
@@ -54,6 +55,11 @@ func (e *NeededError) Error() string {
 		words[i] = Words(c)
 	}
 	return "consent is needed to " + strings.Join(words, ", ")
+}
+
+// Fault: see package fault.
+func (e *NeededError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Consent, Step: fault.NothingDone}
 }
 
 // Check tells whether the actions that are pending are allowed. Done actions need nothing. Errors: *NeededError.

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+
+	"slipway/fault"
 )
 
 // authorize adds the token if, and only if, the request goes to the manifest's origin.
@@ -73,6 +75,15 @@ func (e *AccessError) Error() string {
 		return fmt.Sprintf("the token in %s has a space, a line break or a character in it that no token has, so it was sent nowhere. Copy it again from %s.", e.Subject, e.Page)
 	}
 	return fmt.Sprintf("%s: %s%s.", e.Subject, e.Kind, said)
+}
+
+// Fault tells what is not there from what a token or an agreement opens.
+func (e *AccessError) Fault() fault.Fault {
+	switch e.Kind {
+	case NoRepo, NoRevision, NoEntry, Disabled:
+		return fault.Fault{Class: fault.Stale, Step: fault.GetAccess}
+	}
+	return fault.Fault{Class: fault.Auth, Step: fault.GetAccess}
 }
 
 // refusal reads a 401, 403 or 404 of an endpoint. nil when the answer is no refusal of the hub's.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"slipway/fault"
 	"slipway/manifests"
 )
 
@@ -31,6 +32,11 @@ type AddressError struct{ Setting, Address string }
 
 func (e *AddressError) Error() string {
 	return fmt.Sprintf("%s is %q, and the address of a hub is http://HOST or https://HOST, without a user name or a question mark", e.Setting, e.Address)
+}
+
+// Fault: see package fault.
+func (e *AddressError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Usage, Step: fault.FixAddress}
 }
 
 // New makes a client. An endpoint that is no http or https URL is an *AddressError, a token that no header can carry an

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"slipway/fault"
 )
 
 // DefaultOrigin is the hub that the manifests speak of.
@@ -88,6 +90,11 @@ type ProxyError struct{ Setting string }
 
 func (e *ProxyError) Error() string {
 	return e.Setting + " holds no address of a proxy, and without one the hub would be asked directly"
+}
+
+// Fault: see package fault.
+func (e *ProxyError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Usage, Step: fault.FixAddress}
 }
 
 // proxyAddress tells whether value is empty or one that httpproxy reads, which passes over any other in silence.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"slipway/fault"
 )
 
 // maxRedirects: the hub uses one, a renamed repository two, a mirror in front three.
@@ -17,6 +19,11 @@ type RedirectError struct{ From, To, Why string }
 
 func (e *RedirectError) Error() string {
 	return "redirect from " + e.From + " to " + e.To + " refused: " + e.Why
+}
+
+// Fault: see package fault.
+func (e *RedirectError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.LeaveRedirect}
 }
 
 // follow sends the request and goes after redirects. net/http would keep Authorization when only the port changes; here

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"slipway/fault"
 )
 
 // Cache is what a folder of restore points holds, as `slipway-server cache show` says.
@@ -33,6 +35,14 @@ type CacheError struct {
 }
 
 func (e *CacheError) Error() string { return e.Why }
+
+// Fault is stale where the folder is not as it should be.
+func (e *CacheError) Fault() fault.Fault {
+	if e.Refused {
+		return fault.Fault{Class: fault.Stale, Step: fault.CleanCache}
+	}
+	return fault.Fault{Class: fault.Internal, Step: fault.RunDoctor}
+}
 
 // cacheLimit is how long a cache verb may take: to delete 64 GiB in files of some 100 kB is minutes on a slow disk.
 const cacheLimit = 10 * time.Minute

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"slipway/fault"
 	"slipway/installer/process"
 )
 
@@ -38,6 +39,18 @@ func (e *PortError) Error() string {
 		return port + " is in use by a program that the system does not name to this user"
 	}
 	return port + " is in use by " + e.Use.Owner
+}
+
+// Fault names the home whose server has the port, where it is one of slipway's.
+func (e *PortError) Fault() fault.Fault {
+	f := fault.Fault{Class: fault.Refused, Step: fault.OtherPort}
+	switch {
+	case e.Monitor:
+		f.Step = fault.OtherMonitor
+	case e.Use.Home != "":
+		f.Step, f.Args = fault.StopOtherHome, []string{e.Use.Home}
+	}
+	return f
 }
 
 // LookPort tests a port: binding on loopback and wildcard, IPv4 and IPv6, without SO_REUSEADDR (with it, macOS lets a

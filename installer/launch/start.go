@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"slipway/fault"
 	"slipway/installer/process"
 	"slipway/profiles"
 )
@@ -34,6 +35,11 @@ func (e *CrashError) Error() string {
 	return s + "; the last lines of its log: " + strings.Join(e.Lines, " | ")
 }
 
+// Fault: see package fault.
+func (e *CrashError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.NotReady, Step: fault.ReadLog}
+}
+
 // SlowError: the server lives and did not become ready in time. It was stopped.
 type SlowError struct{ After time.Duration }
 
@@ -41,10 +47,20 @@ func (e *SlowError) Error() string {
 	return fmt.Sprintf("slipway-server was not ready after %s and was stopped", e.After.Round(time.Second))
 }
 
+// Fault: see package fault.
+func (e *SlowError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Timeout, Step: fault.ReadLog}
+}
+
 // UnfitError: the server that was built says that it cannot do what was planned.
 type UnfitError struct{ Why string }
 
 func (e *UnfitError) Error() string { return e.Why }
+
+// Fault: see package fault.
+func (e *UnfitError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.NotReady, Step: fault.OtherProfile}
+}
 
 // Start starts a server, or takes over one of the same settings that lives already, and returns when it is ready. A
 // server of ours with other settings is stopped first. Errors: *PortError, *CrashError, *SlowError, *UnfitError.

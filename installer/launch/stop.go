@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"slipway/fault"
 	"slipway/installer/process"
 )
 
@@ -26,7 +27,8 @@ type Stopping struct {
 }
 
 // ErrUnknownServer: a server of this home lives, and neither its record nor its /health tells which process it is.
-var ErrUnknownServer = errors.New("a process holds run/server.lock of this home, and none could be proved to be our server")
+var ErrUnknownServer = fault.New(fault.Fault{Class: fault.Locked, Step: fault.FindServer},
+	"a process holds run/server.lock of this home, and none could be proved to be our server")
 
 // Stop ends our server and returns when it has ended. It is done already when none runs.
 func Stop(ctx context.Context, root *os.Root, homePath string) (Stopping, error) {

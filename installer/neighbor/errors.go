@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"slipway/fault"
 )
 
 // NotIdleError says that a server was not idle at a check, so that nothing was stopped.
@@ -16,6 +18,11 @@ func (e *NotIdleError) Error() string {
 	return fmt.Sprintf("%s is not stopped: %s", e.Server.Name(), e.Idle.Sentence())
 }
 
+// Fault: see package fault.
+func (e *NotIdleError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Refused, Step: fault.WaitUntilIdle}
+}
+
 // RefusedError says that slipway does not stop this server at all, and what a person can do.
 type RefusedError struct {
 	Server Server
@@ -26,11 +33,21 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("slipway does not stop %s: %s", e.Server.Name(), e.Why)
 }
 
+// Fault: see package fault.
+func (e *RefusedError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Refused, Step: fault.LeftAlone}
+}
+
 // LossError says that a server would not come back as it is, and that nobody has accepted that.
 type LossError struct{ Server Server }
 
 func (e *LossError) Error() string {
 	return fmt.Sprintf("%s is not stopped, because it might not come back as it is: %s (--accept-loss allows that)", e.Server.Name(), strings.Join(e.Server.Losses, "; "))
+}
+
+// Fault: see package fault.
+func (e *LossError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Refused, Step: fault.LeftAlone}
 }
 
 // StillRunningError says that a server was asked to end and has not ended. Nothing stronger follows.
@@ -44,6 +61,11 @@ func (e *StillRunningError) Error() string {
 		e.Server.Name(), e.After.Round(time.Second))
 }
 
+// Fault: see package fault.
+func (e *StillRunningError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Refused, Step: fault.AsTheTextSays}
+}
+
 // RespawnedError says that something started a server again right after it ended.
 type RespawnedError struct {
 	Server Server // as it was
@@ -53,6 +75,11 @@ type RespawnedError struct {
 func (e *RespawnedError) Error() string {
 	return fmt.Sprintf("%s ended and came back at once as pid %d: a program that slipway does not know keeps it running. Stop it with that program, then run slipway again",
 		e.Server.Name(), e.PID)
+}
+
+// Fault: see package fault.
+func (e *RespawnedError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Refused, Step: fault.AsTheTextSays}
 }
 
 // StopError says at which step stopping failed for another reason.
@@ -66,6 +93,11 @@ func (e *StopError) Error() string {
 	return fmt.Sprintf("%s: %s: %v", e.Server.Name(), e.Step, e.Err)
 }
 
+// Fault: see package fault.
+func (e *StopError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Refused, Step: fault.RestoreStopped}
+}
+
 func (e *StopError) Unwrap() error { return e.Err }
 
 // NotAllowedError names the servers that the plan needs to stop and nobody has allowed.
@@ -73,4 +105,9 @@ type NotAllowedError struct{ Kinds []string }
 
 func (e *NotAllowedError) Error() string {
 	return "stopping " + strings.Join(e.Kinds, ", ") + " was not allowed (--allow-stop " + strings.Join(e.Kinds, ",") + ")"
+}
+
+// Fault: see package fault.
+func (e *NotAllowedError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Consent, Step: fault.NothingDone}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/fault"
 	"slipway/manifests"
 )
 
@@ -52,6 +53,14 @@ func (e *ToldError) Error() string {
 	return fmt.Sprintf("nothing ties these files to the revision (%v). The hub's own list can be taken instead with --accept-told; it is only as good as the hub", e.Reason)
 }
 
+// Fault is a missing consent for the hub's word; a mirror's word is never taken.
+func (e *ToldError) Fault() fault.Fault {
+	if e.Mirror {
+		return fault.Fault{Class: fault.Human, Step: fault.LeaveMirror}
+	}
+	return fault.Fault{Class: fault.Consent, Step: fault.NothingDone}
+}
+
 func (e *ToldError) Unwrap() error { return ErrTold }
 
 // ContradictionError: a lock at hand names other bytes than the proof.
@@ -59,6 +68,11 @@ type ContradictionError struct{ Path, Lock, Proof string }
 
 func (e *ContradictionError) Error() string {
 	return fmt.Sprintf("%s: the lock says %s, the revision itself says %s", e.Path, e.Lock, e.Proof)
+}
+
+// Fault: see package fault.
+func (e *ContradictionError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.OtherNetwork}
 }
 
 // Lock makes the lock of a revision, proven where the git side can be reached, and says in one sentence what that means.
@@ -110,6 +124,11 @@ func (e *UnusableError) Error() string {
 		why = refused.Why
 	}
 	return "the repository cannot be installed: " + strings.ToValidUTF8(why, "?")
+}
+
+// Fault: see package fault.
+func (e *UnusableError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.OtherRevision}
 }
 
 func (e *UnusableError) Unwrap() error { return e.Err }

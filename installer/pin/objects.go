@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/pjbgf/sha1cd"
+
+	"slipway/fault"
 )
 
 // Limits of what is read from a pack. A model repository has some hundred objects and some megabytes.
@@ -29,12 +31,22 @@ type ProofError struct{ What string }
 
 func (e *ProofError) Error() string { return "the git objects do not prove the revision: " + e.What }
 
+// Fault: see package fault.
+func (e *ProofError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.OtherNetwork}
+}
+
 // CollisionError: an object is built to have the SHA-1 of another one (Counter-cryptanalysis, Stevens 2013; the same
 // detector as git's).
 type CollisionError struct{ Object string }
 
 func (e *CollisionError) Error() string {
 	return "object " + e.Object + " shows an attack on SHA-1; this revision cannot be trusted"
+}
+
+// Fault: see package fault.
+func (e *CollisionError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.OtherNetwork}
 }
 
 type object struct {

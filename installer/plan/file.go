@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"slipway/fault"
 )
 
 // A plan file is the plan written for a reader: two-space JSON, one newline at the end, always the same bytes for the
@@ -14,6 +16,11 @@ import (
 type ErrFile struct{ Why string }
 
 func (e *ErrFile) Error() string { return "plan file: " + e.Why }
+
+// Fault: see package fault.
+func (e *ErrFile) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Stale, Step: fault.PlanAgain}
+}
 
 // MaxFileBytes bounds a plan file; a real one has about 5 KB.
 const MaxFileBytes = 1 << 20

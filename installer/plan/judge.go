@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+
+	"slipway/fault"
 )
 
 // State is how far an action is.
@@ -65,7 +67,7 @@ type Blocker struct {
 	Command  []string    `json:"command"`  // exact argv of the next step, empty when a person must act
 }
 
-// BlockerKind is the class of a blocker; cmd gives each an exit code.
+// BlockerKind is the kind of a blocker.
 type BlockerKind string
 
 // The kinds of blockers.
@@ -81,6 +83,23 @@ const (
 	SpaceBlocked   BlockerKind = "space"
 	MemoryBlocked  BlockerKind = "memory"
 )
+
+// Class is the class of a set-up that is blocked by this kind.
+func (k BlockerKind) Class() fault.Class {
+	switch k {
+	case HomeBlocked, ModelBlocked, EngineBlocked:
+		return fault.Human
+	case FolderBlocked:
+		return fault.Stale
+	case TrustBlocked, JournalBlocked:
+		return fault.Integrity
+	case PortBlocked, StopBlocked:
+		return fault.Refused
+	case SpaceBlocked:
+		return fault.NoSpace
+	}
+	return fault.NotReady
+}
 
 // Check is one record of a check, in the shape that every verb uses.
 type Check struct {

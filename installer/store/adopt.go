@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"slipway/fault"
 	"slipway/manifests"
 )
 
@@ -55,6 +56,11 @@ type PullInProgressError struct{ Folder string }
 
 func (e *PullInProgressError) Error() string {
 	return e.Folder + " is being filled by another program (.mtplx-transfer.json is there)"
+}
+
+// Fault: see package fault.
+func (e *PullInProgressError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Locked, Step: fault.WaitForProgram}
 }
 
 // maxWalked bounds how many files of foreign folders are looked at.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"slipway/fault"
 	"slipway/manifests"
 )
 
@@ -19,6 +20,11 @@ import (
 type BundleError struct{ What string }
 
 func (e *BundleError) Error() string { return "the bundle cannot be used: " + e.What }
+
+// Fault: see package fault.
+func (e *BundleError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.CopyBundle}
+}
 
 // ReadBundleLock reads the lock at the head of a bundle, so that it can be shown and compared before anything is
 // installed. Nothing vouches for it but whoever made the bundle.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"slipway/fault"
 	"slipway/manifests"
 )
 
@@ -24,6 +25,11 @@ func (e *IntegrityError) Error() string {
 	return fmt.Sprintf("%s: expected %s, found %s", e.Path, e.Expected, e.Found)
 }
 
+// Fault: see package fault.
+func (e *IntegrityError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.RepeatFixed}
+}
+
 // NoSpaceError: the volume of the home has no room. What arrived is kept. Needed and Free are 0 when a write failed in
 // the middle and nothing was computed.
 type NoSpaceError struct {
@@ -37,6 +43,11 @@ func (e *NoSpaceError) Error() string {
 		return fmt.Sprintf("no space for %s: %d bytes are needed, %d are free", e.Path, e.NeededBytes, e.FreeBytes)
 	}
 	return fmt.Sprintf("no space left while writing %s; what arrived is kept", e.Path)
+}
+
+// Fault: see package fault.
+func (e *NoSpaceError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.NoSpace, Step: fault.FreeSpace}
 }
 
 func (e *NoSpaceError) Unwrap() error { return e.Err }
@@ -62,6 +73,11 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("%q is being fetched by another process (%s)", e.Path, e.Holder)
 }
 
+// Fault: see package fault.
+func (e *BusyError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Locked, Step: fault.WaitForProgram}
+}
+
 // NotInLockError: a name that the lock does not have.
 type NotInLockError struct{ Path string }
 
@@ -72,10 +88,20 @@ type ForeignError struct{ Path, Why string }
 
 func (e *ForeignError) Error() string { return e.Path + " " + e.Why }
 
+// Fault: see package fault.
+func (e *ForeignError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Stale, Step: fault.MoveAway}
+}
+
 // LockConflictError: an installed model's lock says otherwise about the same revision. A revision never changes, so one
 // of the two is wrong.
 type LockConflictError struct{ Path, Why string }
 
 func (e *LockConflictError) Error() string {
 	return "two locks of one revision disagree: " + e.Path + " " + e.Why
+}
+
+// Fault: see package fault.
+func (e *LockConflictError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Stale, Step: fault.Relock}
 }

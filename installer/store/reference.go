@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"slipway/fault"
 	"slipway/manifests"
 )
 
@@ -191,6 +192,11 @@ func VerifyInPlace(ctx context.Context, home *os.Root, lock manifests.Lock, deep
 type MovedError struct{ Path, Why string }
 
 func (e *MovedError) Error() string { return e.Path + " " + e.Why + " since it was checked" }
+
+// Fault: see package fault.
+func (e *MovedError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.ChangesPending, Step: fault.SetUpMoved}
+}
 
 // Referred is the folder of a model that is used in place, with every identity checked again, which a launch must do.
 // fs.ErrNotExist when the model is not used in place; *MovedError when a file is not what it was.

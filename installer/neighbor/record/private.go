@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"slipway/fault"
 )
 
 // UnsafeError says that others could have put something where records and the restorer lie, so that nothing there is
@@ -18,6 +20,11 @@ type UnsafeError struct {
 
 func (e *UnsafeError) Error() string {
 	return fmt.Sprintf("%s %s, so slipway believes and runs nothing in it; %s", e.Path, e.Why, e.Next)
+}
+
+// Fault: see package fault.
+func (e *UnsafeError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Refused, Step: fault.ThenRepeat}
 }
 
 // onlyOurs demands what keeps others from planting a record or a program: home and state belong to us and nobody else

@@ -1,0 +1,114 @@
+package main
+
+import "slipway/fault"
+
+// nextStep words a kind of next step.
+type nextStep struct {
+	before   string   // in front of the error's own text
+	then     string   // what to do, in sentences
+	next     []string // the command that does it, without this program's name; nil when a person must act first
+	verbatim bool     // the text begins with a name, which keeps its spelling
+}
+
+const (
+	repeat      = "Run the same command again."
+	moveAway    = "Move it away and run the same command again; slipway does not overwrite what it did not make."
+	waitForIt   = "Wait for it to end, then run the same command again."
+	otherPort   = "or stop that program yourself; slipway never moves to another port by itself."
+	repeatAfter = "then run the same command again."
+)
+
+// steps are the words of every step. A test holds that none is missing.
+var steps = map[fault.Step]nextStep{
+	"":                   {},
+	fault.AsTheTextSays:  {verbatim: true},
+	fault.NothingDone:    {then: "Nothing was done."},
+	fault.Repeat:         {then: repeat},
+	fault.Resume:         {then: "What arrived is kept. Run the same command again to go on."},
+	fault.RepeatFixed:    {then: "Nothing wrong stands under a final name. " + repeat},
+	fault.GetAccess:      {then: "What arrived is kept. Then run the same command again."},
+	fault.WaitForSlipway: {then: waitForIt, next: []string{"status"}},
+	fault.WaitForProgram: {then: waitForIt},
+	fault.SetAsideJournal: {
+		then: "Nothing was done. The files themselves are checked by their hashes, so setting the journal aside loses nothing: add --set-aside-journal.",
+		next: []string{"setup", "--set-aside-journal"},
+	},
+	fault.RewriteSettings: {
+		then: "Set-up chooses again, writes them, and sets the damaged file aside: slipway setup.",
+		next: []string{"setup"},
+	},
+	fault.OtherPort:     {then: "Choose another port with --port, " + otherPort},
+	fault.OtherMonitor:  {then: "Choose another port for the monitor with --monitor-port, " + otherPort},
+	fault.StopOtherHome: {then: "Choose another port with --port, or stop that server.", next: []string{"down", "--home"}},
+	fault.OtherHome:     {then: "Nothing was done. Choose another folder with --home."},
+	fault.MoveAway:      {then: moveAway},
+	fault.MoveAwayFirst: {then: "Nothing was done. " + moveAway},
+	fault.MoveObstacle:  {before: "Something that slipway did not put there stands in the way: ", then: moveAway},
+	fault.PlanAgain:     {then: "Nothing was done. Make the plan again: slipway plan --out FILE."},
+	fault.LookAgain:     {then: "Look at what is there and make the plan again.", next: []string{"setup", "--dry-run"}},
+	fault.FreeSpace: {
+		before: "There is no space left on the volume of the home: ",
+		then:   "What is whole is kept. Free some space and run the same command again.",
+	},
+	fault.CheckEndpoint: {then: "Look at HF_ENDPOINT and HF_HUB_OFFLINE, " + repeatAfter},
+	fault.FixAddress:    {then: "Nothing was asked. Set it right or unset it."},
+	fault.LeaveRedirect: {then: "Nothing was taken from there. Look at HF_ENDPOINT and the proxy settings, or try from another network."},
+	fault.Relock: {
+		then: "A revision never changes, so one of them is wrong. Lock the model again and put the new lock in the place of the old one.",
+		next: []string{"models", "lock", "--replace"},
+	},
+	fault.ReplaceLock: {
+		then: "Lock the model again and put the new lock in the place of the old one.",
+		next: []string{"models", "lock", "--replace"},
+	},
+	fault.LockFirst: {then: "Lock it first: slipway models lock.", next: []string{"models", "lock"}},
+	fault.OtherRevision: {
+		then: "Nothing was locked. Its makers must mend that in another revision; choose another model.",
+		next: []string{"models", "list"},
+	},
+	fault.SetUpMoved: {
+		then: "The model is used where it lies, and that folder must stay as it is. Set it up again: slipway setup.",
+		next: []string{"setup"},
+	},
+	fault.OtherMirror:  {then: "Nothing wrong stands under a final name. Try later or from another mirror (HF_ENDPOINT)."},
+	fault.OtherNetwork: {then: "Nothing was locked. Somebody between the model's makers and you serves other bytes; try from another network."},
+	fault.LeaveMirror:  {then: "Nothing was done. Unset HF_ENDPOINT and lock the model from the hub itself."},
+	fault.OtherTool:    {then: "Fetch that file with the hub's own tools, or choose another model."},
+	fault.FetchRelease: {then: "Fetch the release again."},
+	fault.InstallGo: {
+		before: "The server cannot be built: ",
+		then:   "Install Go 1.26 or newer (https://go.dev/dl/) and run slipway in its source.",
+	},
+	fault.FixBuild: {then: "The rest is kept. Mend the source or the toolchain and run the same command again."},
+	fault.ReadLog:  {then: "The whole log: slipway logs.", next: []string{"logs"}},
+	fault.FindServer: {
+		then: "Nothing was stopped or removed. A server that is being started is known in a moment: try again. If it stays so, look who has that file open, end it yourself, and run the same command again.",
+		next: []string{"status"},
+	},
+	fault.OtherProfile:   {then: "Choose another profile or model.", next: []string{"models", "list"}},
+	fault.CleanCache:     {then: "Nothing was deleted. Look what is in the cache folder of the home, and move away what slipway did not put there."},
+	fault.SetUpFirst:     {then: "Set it up first: slipway setup.", next: []string{"setup"}},
+	fault.FixPermissions: {before: "The system does not allow it: ", then: "Choose another folder with --home, or mend its permissions."},
+	fault.RunDoctor:      {then: "This is a fault of slipway or of the system; slipway doctor may tell more.", next: []string{"doctor"}},
+
+	fault.LeftAlone: {then: "It was left alone.", verbatim: true},
+	fault.WaitUntilIdle: {
+		then:     "It was left alone. Wait until it is idle and run the same command again, or use another port with --port.",
+		verbatim: true,
+	},
+	fault.ThenRepeat:     {then: "Then run the same command again.", verbatim: true},
+	fault.RestoreStopped: {then: "What was stopped is started again: slipway restore.", verbatim: true},
+
+	fault.CopyBundle: {then: "What was whole is kept. Copy the bundle again and repeat."},
+
+	fault.StartServer:   {then: "Start that server, or look at the address: slipway status shows ours."},
+	fault.WaitLonger:    {then: "A long prompt may take longer: --patience 2h waits longer."},
+	fault.CheckProgram:  {then: "Another program or a proxy may be at that address. An OpenAI-compatible address usually ends with /v1."},
+	fault.GiveKey:       {then: "Give the server's key by --key-env NAME or --key-file FILE."},
+	fault.WaitForRoom:   {then: "Run the same command again when the server has room."},
+	fault.CheckModel:    {then: "Look at the address and at --model. An OpenAI-compatible address usually ends with /v1."},
+	fault.ReadServerLog: {then: "The fault is the server's; its log may tell more."},
+	fault.OtherRequest:  {then: "The server does not take this request."},
+	fault.OtherRunName:  {then: "Nothing was asked. Finish it with its own setup, choose another --name, or set it aside with --restart."},
+	fault.RestartRun:    {then: "Set it aside with --restart, or choose another --name."},
+}
