@@ -44,38 +44,38 @@ type choice struct {
 
 // choose picks model and profile, what was asked for or what sizing proposes among the models that can be installed,
 // and sizes them for what the server can.
-func choose(ask Ask, facts machine.Facts, k known, capabilities profiles.Capabilities) (choice, error) {
+func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabilities) (choice, error) {
 	var c choice
 	host := MachineOf(facts)
 	offered := profiles.All()
-	if ask.Profile != "" {
-		asked, err := askedProfile(ask.Profile, capabilities)
+	if in.Profile != "" {
+		asked, err := askedProfile(in.Profile, capabilities)
 		if err != nil {
 			return c, err
 		}
 		asked.Experimental = false // it was asked for by name
 		offered = []profiles.Profile{asked}
 	}
-	if ask.Model == "" {
-		proposal, err := profiles.ProposeFor(host, installable(k), offered, &capabilities, sequences, ask.MemoryBytes)
+	if in.Model == "" {
+		proposal, err := profiles.ProposeFor(host, installable(k), offered, &capabilities, sequences, in.MemoryBytes)
 		if err != nil {
 			return c, &ChoiceError{err.Error()}
 		}
 		c.proposal = proposal
-		ask.Model = proposal.ModelID
-		if ask.Profile == "" {
-			ask.Profile = proposal.ProfileID
+		in.Model = proposal.ModelID
+		if in.Profile == "" {
+			in.Profile = proposal.ProfileID
 		}
 	}
 	var ok bool
-	if c.manifest, ok = manifests.ByID(ask.Model); !ok {
-		return c, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are", ask.Model)}
+	if c.manifest, ok = manifests.ByID(in.Model); !ok {
+		return c, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are", in.Model)}
 	}
-	if ask.Profile == "" {
-		ask.Profile = "exact"
+	if in.Profile == "" {
+		in.Profile = "exact"
 	}
 	var err error
-	if c.profile, err = askedProfile(ask.Profile, capabilities); err != nil {
+	if c.profile, err = askedProfile(in.Profile, capabilities); err != nil {
 		return c, err
 	}
 	device := "cpu"
@@ -84,7 +84,7 @@ func choose(ask Ask, facts machine.Facts, k known, capabilities profiles.Capabil
 	} else {
 		host.CapBytes = 0
 	}
-	c.size(host, device, capabilities, ask.MemoryBytes)
+	c.size(host, device, capabilities, in.MemoryBytes)
 	c.pin(k)
 	return c, nil
 }

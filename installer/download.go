@@ -14,13 +14,13 @@ import (
 // bring returns the hand that brings a hub model's files: from this machine where other tools have them, from the hub
 // otherwise. The hash of the lock decides about both. Settings of the hub come from the environment, as its own tools
 // read it.
-func bring(at Place, ask Ask) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
+func bring(at Place, in Input) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
 	return func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(apply.Event)) error {
-		if err := adopt(ctx, home, lock, store.Sources(lock.Repo, at.UserHome, at.Getenv, folders(ask.ModelDir)...), report); err != nil {
+		if err := adopt(ctx, home, lock, store.Sources(lock.Repo, at.UserHome, at.Getenv, folders(in.ModelDir)...), report); err != nil {
 			return err
 		}
 		config := hub.ConfigFromEnv(at.Getenv)
-		config.LimitBytesPerSec = ask.LimitBytesPerSec
+		config.LimitBytesPerSec = in.LimitBytesPerSec
 		config.Tell = arrivals(report)
 		client, err := hub.New(config)
 		if err != nil {

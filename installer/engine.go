@@ -27,13 +27,13 @@ type foundEngine struct {
 
 // findEngine decides where the server program comes from: built from the source at hand; else the prebuilt one beside
 // this program, when its digest is the one that was compiled in; else the one that is set up already.
-func findEngine(ctx context.Context, ask Ask, at Place, k known) foundEngine {
+func findEngine(ctx context.Context, in Input, at Place, k known) foundEngine {
 	var f foundEngine
-	if ask.KeepEngine && keepEngine(&f, k) {
+	if in.KeepEngine && keepEngine(&f, k) {
 		return f
 	}
 	target := runtime.GOOS + "/" + runtime.GOARCH
-	source, err := build.FindSource(ask.Source, at.RecordedSource, at.WorkingDir)
+	source, err := build.FindSource(in.Source, at.RecordedSource, at.WorkingDir)
 	if err == nil {
 		var tools build.Toolchain
 		if tools, err = build.FindGo(ctx, at.ToolPath, source.GoVersion); err == nil {
@@ -43,7 +43,7 @@ func findEngine(ctx context.Context, ask Ask, at Place, k known) foundEngine {
 			return f
 		}
 	}
-	if ask.Source == "" && at.PrebuiltDigest != "" {
+	if in.Source == "" && at.PrebuiltDigest != "" {
 		prebuilt := filepath.Join(filepath.Dir(at.Executable), plan.EngineBinary)
 		found, _, hashErr := build.HashFile(prebuilt)
 		if hashErr == nil && found == at.PrebuiltDigest {
@@ -57,7 +57,7 @@ func findEngine(ctx context.Context, ask Ask, at Place, k known) foundEngine {
 			return f
 		}
 	}
-	if ask.Source == "" && keepEngine(&f, k) {
+	if in.Source == "" && keepEngine(&f, k) {
 		return f
 	}
 	f.problem, f.engine = engineSentence(err), plan.Engine{ID: "none"}

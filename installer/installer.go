@@ -20,31 +20,40 @@ import (
 	"slipway/profiles"
 )
 
-// Ask is what a person asked for; empty fields mean "choose for me".
-type Ask struct {
-	Home        string
-	Model       string
-	Profile     string
-	Port        int   // 0: 8008
-	MonitorPort int   // 0: 8010
-	MemoryBytes int64 // most that sizing may count on; 0: what the machine gives
-	Launch      bool
-	AcceptTold  bool
-	AllowStop   []string // kinds of other servers that may be stopped for the launch
-	AcceptLoss  bool     // also where not everything can be kept for their return
-	IdleForS    int      // seconds for which they have to be seen idle; 0: neighbor.DefaultTiming
-	Source      string   // folder of slipway's source
-	Deep        bool     // hash every byte of the model, however large
+// Input is a request and what it means for this run only. The request goes into the plan; the rest does not.
+type Input struct {
+	plan.Request
 
-	InPlace          bool   // use weights that are on this machine where they lie
+	Home             string
+	Source           string // folder of slipway's source
 	ModelDir         string // folder with weights that are to be taken if their hashes are right
+	Deep             bool   // hash every byte of the model, however large
 	LimitBytesPerSec int64  // of downloads, over all connections; 0: none
-	DiskCacheBytes   int64  // most that restore points may take on disk; 0: choose, plan.DiskCacheOff: none
-	DiskCacheAuto    bool   // choose, whatever is set up
-	Normalize        string // rules, as plan.ReadNormalize gives them
-	NormalizeSaid    bool   // Normalize is what was asked for, also where it is empty; else what is set up stays
+	KeepEngine       bool   // use the engine that is set up, whatever the source at hand is
+	DiskCacheAuto    bool   // choose the disk cache, whatever is set up
+	NormalizeGiven   bool   // Normalize was asked for, also where it is empty; else what is set up stays
+}
 
-	KeepEngine bool // use the engine that is set up, whatever the source at hand is
+// FillFrom takes from the request that is set up what this one leaves out.
+func (in *Input) FillFrom(r plan.Request) {
+	sameModel := in.Model == "" || in.Model == r.Model
+	in.Model = cmp.Or(in.Model, r.Model)
+	if sameModel {
+		in.Profile = cmp.Or(in.Profile, r.Profile)
+	}
+	if sameModel && in.Profile == r.Profile {
+		in.MemoryBytes = cmp.Or(in.MemoryBytes, r.MemoryBytes)
+	}
+	// Consent to unproven files is asked for again where such a file is still to be installed.
+	in.AcceptTold = in.AcceptTold || sameModel && r.AcceptTold
+	in.InPlace = in.InPlace || sameModel && r.InPlace
+	if !in.DiskCacheAuto && (sameModel || r.DiskCacheBytes == plan.DiskCacheOff) {
+		in.DiskCacheBytes = cmp.Or(in.DiskCacheBytes, r.DiskCacheBytes)
+	}
+	if !in.NormalizeGiven {
+		in.Normalize = r.Normalize
+	}
+	in.Port, in.MonitorPort = cmp.Or(in.Port, r.Port), cmp.Or(in.MonitorPort, r.MonitorPort)
 }
 
 // The ports when nobody asked for others.
@@ -96,8 +105,8 @@ func (e *ChoiceError) Fault() fault.Fault {
 
 // Prepare looks, decides, makes the plan and holds it against the world. Errors: *ChoiceError, *apply.HomeError only
 // for homes that cannot even be named, *apply.JournalError.
-func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
-	home, err := apply.ResolveHome(ask.Home, at.UserHome)
+func Prepare(ctx context.Context, in Input, at Place) (Prepared, error) {
+	home, err := apply.ResolveHome(in.Home, at.UserHome)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -105,15 +114,15 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 	defer known.close()
 
 	facts := machine.Observe(ctx, at.Sources, machine.Subject{Home: home, Program: at.Executable, Files: known.largestFile()})
-	engine := findEngine(ctx, ask, at, known)
+	engine := findEngine(ctx, in, at, known)
 	decided, err := decideBy(serverCan(ctx, known, engine.engine.ID), known.journal, func(can machine.Fact[profiles.Capabilities]) (decided, error) {
-		return decide(ctx, ask, at, home, known, facts, engine, can)
+		return decide(ctx, in, at, home, known, facts, engine, can)
 	})
 	if err != nil {
 		return Prepared{}, err
 	}
 	choice, neighbors, made := decided.choice, decided.neighbors, decided.plan
-	tools := apply.Tools{UserHome: at.UserHome, Deep: ask.Deep, Lock: choice.lock, Download: bring(at, ask), Places: decided.places,
+	tools := apply.Tools{UserHome: at.UserHome, Deep: in.Deep, Lock: choice.lock, Download: bring(at, in), Places: decided.places,
 		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt, Neighbors: neighbors.system}
 	if choice.manifest.Embedded {
 		tools.Embedded = manifests.Pocket()
@@ -137,30 +146,37 @@ func Prepare(ctx context.Context, ask Ask, at Place) (Prepared, error) {
 }
 
 // decide chooses for a server with these capabilities, and makes the plan.
-func decide(ctx context.Context, ask Ask, at Place, home string, k known, facts machine.Facts, engine foundEngine, can machine.Fact[profiles.Capabilities]) (decided, error) {
-	choice, err := choose(ask, facts, k, can.Value)
+func decide(ctx context.Context, in Input, at Place, home string, k known, facts machine.Facts, engine foundEngine, can machine.Fact[profiles.Capabilities]) (decided, error) {
+	choice, err := choose(in, facts, k, can.Value)
 	if err != nil {
 		return decided{}, err
 	}
-	places := store.Sources(choice.manifest.Repo, at.UserHome, at.Getenv, folders(ask.ModelDir)...)
-	if err := choice.place(ctx, ask, home, k, places, facts); err != nil {
+	places := store.Sources(choice.manifest.Repo, at.UserHome, at.Getenv, folders(in.ModelDir)...)
+	if err := choice.place(ctx, in, home, k, places, facts); err != nil {
 		return decided{}, err
 	}
-	choice.keepConversations(ask, facts)
-	neighbors, err := lookNeighbors(ctx, ask, at, home, k, choice, facts)
+	choice.keepConversations(in, facts)
+	neighbors, err := lookNeighbors(ctx, in, at, home, k, choice, facts)
 	if err != nil {
 		return decided{}, err
 	}
 	return decided{can: can, choice: choice, places: places, neighbors: neighbors, plan: planOf(plan.Decisions{
 		Home: home, Target: runtime.GOOS + "/" + runtime.GOARCH,
-		Request: plan.Request{Model: choice.manifest.ID, Profile: choice.profile.ID,
-			Port: orDefault(ask.Port, DefaultPort), MonitorPort: orDefault(ask.MonitorPort, DefaultMonitorPort),
-			Launch: ask.Launch, AcceptTold: ask.AcceptTold, InPlace: ask.InPlace, AllowStop: allowed(ask.AllowStop),
-			AcceptLoss: ask.AcceptLoss && len(ask.AllowStop) > 0, IdleForS: idleFor(ask), MemoryBytes: ask.MemoryBytes,
-			DiskCacheBytes: choice.diskCache(ask), Normalize: ask.Normalize},
-		Model: choice.model, Profile: choice.sized, Engine: engine.engine,
+		Request: choice.resolve(in.Request),
+		Model:   choice.model, Profile: choice.sized, Engine: engine.engine,
 		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
-	}, ask, choice.result, k.journal)}, nil
+	}, in, choice.result, k.journal)}, nil
+}
+
+// resolve replaces "choose for me" by what was chosen, and leaves out what has no effect.
+func (c *choice) resolve(r plan.Request) plan.Request {
+	r.Model, r.Profile = c.manifest.ID, c.profile.ID
+	r.Port, r.MonitorPort = cmp.Or(r.Port, DefaultPort), cmp.Or(r.MonitorPort, DefaultMonitorPort)
+	r.DiskCacheBytes = c.diskCache(r)
+	if r.AllowStop == "" {
+		r.AcceptLoss, r.IdleForS = false, 0
+	}
+	return r
 }
 
 // known is the home as far as it exists.
@@ -216,13 +232,6 @@ func (k known) root() *os.Root {
 		return nil
 	}
 	return k.home.Root
-}
-
-func orDefault(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
 }
 
 // CheckPort refuses what is no port.

@@ -12,8 +12,8 @@ import (
 	"slipway/manifests"
 )
 
-// LockAsk says which model to lock.
-type LockAsk struct {
+// LockInput says which model to lock.
+type LockInput struct {
 	Home       string
 	Model      string
 	AcceptTold bool // take the hub's word where there is no proof
@@ -31,25 +31,25 @@ type Locked struct {
 // LockModel derives a model's hashes from its revision and leaves the lock in the home, where set-up finds it. A lock
 // that is there or shipped and says otherwise is an error: a revision never changes. Replace overrules the one in the
 // home, never the shipped one.
-func LockModel(ctx context.Context, ask LockAsk, at Place) (Locked, error) {
-	m, ok := manifests.ByID(ask.Model)
+func LockModel(ctx context.Context, in LockInput, at Place) (Locked, error) {
+	m, ok := manifests.ByID(in.Model)
 	if !ok {
-		return Locked{}, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are", ask.Model)}
+		return Locked{}, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are", in.Model)}
 	}
 	if m.Embedded {
 		return Locked{}, &ChoiceError{m.ID + " is inside this program and locked already"}
 	}
-	return lockManifest(ctx, m, ask, at)
+	return lockManifest(ctx, m, in, at)
 }
 
-func lockManifest(ctx context.Context, m manifests.Manifest, ask LockAsk, at Place) (Locked, error) {
+func lockManifest(ctx context.Context, m manifests.Manifest, in LockInput, at Place) (Locked, error) {
 	if m.Revision == "" {
 		return Locked{}, &ChoiceError{fmt.Sprintf("the manifest of %s names no revision, and a branch is never a pin", m.ID)}
 	}
 	config := hub.ConfigFromEnv(at.Getenv)
 	config.Tell = func(e hub.Event) {
-		if ask.Tell != nil && e.Why != "" {
-			ask.Tell(e.Why)
+		if in.Tell != nil && e.Why != "" {
+			in.Tell(e.Why)
 		}
 	}
 	client, err := hub.New(config)
@@ -57,7 +57,7 @@ func lockManifest(ctx context.Context, m manifests.Manifest, ask LockAsk, at Pla
 		return Locked{}, err
 	}
 	defer client.Close()
-	lock, sentence, err := pin.Lock(ctx, client, pin.Ask{Repo: m.Repo, Revision: m.Revision, Include: m.Include, AcceptTold: ask.AcceptTold, Now: time.Now()})
+	lock, sentence, err := pin.Lock(ctx, client, pin.Ask{Repo: m.Repo, Revision: m.Revision, Include: m.Include, AcceptTold: in.AcceptTold, Now: time.Now()})
 	if err != nil {
 		return Locked{}, err
 	}
@@ -66,11 +66,11 @@ func lockManifest(ctx context.Context, m manifests.Manifest, ask LockAsk, at Pla
 			return Locked{}, err
 		}
 	}
-	return Locked{lock, store.LockPath(m.Repo, m.Revision), sentence}, saveLock(ask, at, lock)
+	return Locked{lock, store.LockPath(m.Repo, m.Revision), sentence}, saveLock(in, at, lock)
 }
 
-func saveLock(ask LockAsk, at Place, lock manifests.Lock) error {
-	resolved, err := apply.ResolveHome(ask.Home, at.UserHome)
+func saveLock(in LockInput, at Place, lock manifests.Lock) error {
+	resolved, err := apply.ResolveHome(in.Home, at.UserHome)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func saveLock(ask LockAsk, at Place, lock manifests.Lock) error {
 		return err
 	}
 	defer held.Release()
-	if ask.Replace {
+	if in.Replace {
 		return store.ReplaceLock(home.Root, lock)
 	}
 	return store.SaveLock(home.Root, lock)

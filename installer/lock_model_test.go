@@ -30,7 +30,7 @@ func TestLockModelKeepsAProvenLockInTheHomeAndRefusesAContradiction(t *testing.T
 		return map[string]string{"HF_ENDPOINT": server.URL, "HOME": t.TempDir(), "NO_PROXY": "127.0.0.1"}[name]
 	}}
 	m := manifests.Manifest{ID: "test", Repo: "test/model", Revision: repo.Revision, Include: []string{"*.json", "*.safetensors"}}
-	locked, err := lockManifest(t.Context(), m, LockAsk{Home: path}, at)
+	locked, err := lockManifest(t.Context(), m, LockInput{Home: path}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +55,11 @@ func TestLockModelKeepsAProvenLockInTheHomeAndRefusesAContradiction(t *testing.T
 		t.Fatal(err)
 	}
 	var conflict *store.LockConflictError
-	if _, err := lockManifest(t.Context(), m, LockAsk{Home: path}, at); !errors.As(err, &conflict) {
+	if _, err := lockManifest(t.Context(), m, LockInput{Home: path}, at); !errors.As(err, &conflict) {
 		t.Fatalf("%v", err)
 	}
 	// The way out, when somebody asks for it.
-	if _, err := lockManifest(t.Context(), m, LockAsk{Home: path, Replace: true}, at); err != nil {
+	if _, err := lockManifest(t.Context(), m, LockInput{Home: path, Replace: true}, at); err != nil {
 		t.Fatal(err)
 	}
 	if found, ok := lockOf(m, known{home: home}); !ok || found.TotalBytes() != locked.Lock.TotalBytes() {
@@ -84,7 +84,7 @@ func TestLockModelWithoutProofIsRefusedFromAMirror(t *testing.T) {
 	at := Place{Getenv: func(name string) string {
 		return map[string]string{"HF_ENDPOINT": server.URL, "HOME": t.TempDir(), "NO_PROXY": "127.0.0.1"}[name]
 	}}
-	_, err = LockModel(t.Context(), LockAsk{Home: path, Model: m.ID, AcceptTold: true}, at)
+	_, err = LockModel(t.Context(), LockInput{Home: path, Model: m.ID, AcceptTold: true}, at)
 	var told *pin.ToldError
 	if !errors.As(err, &told) || !told.Mirror {
 		t.Fatalf("%v", err)

@@ -1,6 +1,7 @@
 package installer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -37,18 +38,11 @@ type neighborhood struct {
 // smallNeedBytes: a plan that needs less meets nobody over memory.
 const smallNeedBytes = 1 << 30
 
-// allowed writes the kinds that may be stopped as a request does.
-func allowed(kinds []string) string {
-	sorted := slices.Clone(kinds)
-	slices.Sort(sorted)
-	return strings.Join(slices.Compact(sorted), ",")
-}
-
 // lookNeighbors finds the servers that a launch would meet: whose port or memory it wants, and those that may be stopped
 // because they were named. Servers that slipway has stopped already stay part of the plan until they are back.
-func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known, c choice, facts machine.Facts) (neighborhood, error) {
+func lookNeighbors(ctx context.Context, in Input, at Place, home string, k known, c choice, facts machine.Facts) (neighborhood, error) {
 	names := neighbor.Known()
-	for _, kind := range ask.AllowStop {
+	for _, kind := range in.AllowStop.List() {
 		if _, ok := names[kind]; !ok {
 			return neighborhood{}, &ChoiceError{fmt.Sprintf("--allow-stop is %q, and slipway knows %s", kind, strings.Join(slices.Sorted(maps.Keys(names)), ", "))}
 		}
@@ -56,7 +50,7 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 	var n neighborhood
 	system, err := neighbor.New(home, []string{at.Executable})
 	if err != nil {
-		if !ask.Launch { // without a home folder of the user nothing was ever stopped
+		if !in.Launch { // without a home folder of the user nothing was ever stopped
 			err = nil
 		}
 		return n, err
@@ -66,12 +60,12 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 			return n, err
 		}
 	}
-	if !ask.Launch {
+	if !in.Launch {
 		return n, nil
 	}
-	system.Timing = system.Timing.IdleFor(time.Duration(ask.IdleForS) * time.Second)
+	system.Timing = system.Timing.IdleFor(time.Duration(in.IdleForS) * time.Second)
 	n.system = system
-	port := orDefault(ask.Port, DefaultPort)
+	port := cmp.Or(in.Port, DefaultPort)
 	system.ExtraPorts = []int{port}
 	quick := system.Quick()
 	var own []process.Identity
@@ -83,7 +77,7 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 	// Without a name that may be stopped, and without a need of much memory, only the wanted port matters: nobody else is
 	// asked anything.
 	look := func() ([]neighbor.Server, error) { return quick.At(ctx, port) }
-	if len(ask.AllowStop) > 0 || c.needs > smallNeedBytes {
+	if in.AllowStop != "" || c.needs > smallNeedBytes {
 		look = func() ([]neighbor.Server, error) { return quick.Find(ctx, own...) }
 	}
 	servers, err := look()
@@ -91,15 +85,15 @@ func lookNeighbors(ctx context.Context, ask Ask, at Place, home string, k known,
 		return n, err
 	}
 	if slices.ContainsFunc(servers, func(s neighbor.Server) bool { return s.Port == port }) {
-		n.otherPort = n.freePort(ctx, port, orDefault(ask.MonitorPort, DefaultMonitorPort))
+		n.otherPort = n.freePort(ctx, port, cmp.Or(in.MonitorPort, DefaultMonitorPort))
 	}
 	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool {
 		return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) || s.Kind == "unknown" && s.Port != port
 	})
-	needed := n.weigh(ask, servers, c, facts, installable(k), port)
+	needed := n.weigh(in, servers, c, facts, installable(k), port)
 	n.prove(ctx, needed)
-	n.decide(ask, needed)
-	n.already(ask)
+	n.decide(in, needed)
+	n.already(in)
 	slices.SortFunc(n.stops, func(a, b plan.StoppedServer) int { return a.Port - b.Port })
 	if len(n.stops) > 0 {
 		n.rebootAgent = system.RebootAgentPath()
@@ -116,7 +110,7 @@ type needed struct {
 // weigh picks, among the servers whose kind was named, those whose port or memory the launch needs. Where none is in the
 // way, all that were named are meant, as far as they hold a model; not so where one of the kind was in the way and is
 // stopped already: the same command a second time stops nobody else.
-func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts machine.Facts, models []profiles.Candidate, port int) []needed {
+func (n *neighborhood) weigh(in Input, servers []neighbor.Server, c choice, facts machine.Facts, models []profiles.Candidate, port int) []needed {
 	need := contention.Need{Port: port, OtherPort: n.otherPort}
 	ceiling := MachineOf(facts).RAMBytes
 	if facts.WorkingSet.Known {
@@ -140,9 +134,9 @@ func (n *neighborhood) weigh(ask Ask, servers []neighbor.Server, c choice, facts
 			n.ways = waysOf(conflicts[at])
 		}
 		switch {
-		case !slices.Contains(ask.AllowStop, s.Kind) && at >= 0 && slices.Contains(conflicts[at].Resources, contention.ResourceMemory):
+		case !in.AllowStop.Has(s.Kind) && at >= 0 && slices.Contains(conflicts[at].Resources, contention.ResourceMemory):
 			n.contended = strings.TrimSpace(n.contended + " " + waysOf(conflicts[at]))
-		case !slices.Contains(ask.AllowStop, s.Kind):
+		case !in.AllowStop.Has(s.Kind):
 		case at >= 0:
 			inTheWay = append(inTheWay, needed{s, strings.Join(append([]string{conflicts[at].Why + "."}, gentler(conflicts[at], "Another way: leave")...), " ")})
 		case s.UID != n.system.UID: // it is in nobody's way, and not ours to stop
@@ -166,9 +160,9 @@ func smaller(c choice, models []profiles.Candidate, leftBytes int64) *contention
 	if c.needs <= leftBytes || whole < 1 {
 		return nil
 	}
-	in := c.input
-	in.UserBudgetBytes = whole * gigabyte
-	r, ok := profiles.Smaller(in, models, profiles.All())
+	sized := c.input
+	sized.UserBudgetBytes = whole * gigabyte
+	r, ok := profiles.Smaller(sized, models, profiles.All())
 	if !ok {
 		return nil
 	}
@@ -204,12 +198,12 @@ func (n *neighborhood) prove(ctx context.Context, list []needed) {
 }
 
 // decide puts them into the plan, and says why one of them cannot be stopped now.
-func (n *neighborhood) decide(ask Ask, list []needed) {
+func (n *neighborhood) decide(in Input, list []needed) {
 	for _, s := range list {
 		switch {
 		case !s.Stoppable():
 			n.problem = (&neighbor.RefusedError{Server: s.Server, Why: s.Refusal}).Error() + "."
-		case len(s.Losses) > 0 && !ask.AcceptLoss:
+		case len(s.Losses) > 0 && !in.AcceptLoss:
 			n.problem = (&neighbor.LossError{Server: s.Server}).Error() + "."
 			n.fix = "Add --accept-loss if that is all right, use another port, or stop it yourself; slipway leaves it alone."
 		case s.Idle.State != neighbor.StateIdle:
@@ -265,14 +259,6 @@ func waysOf(c contention.Conflict) string {
 	return strings.Join(words, " ")
 }
 
-// idleFor is how long the named servers have to be idle; without a name it means nothing, and is in no plan.
-func idleFor(ask Ask) int {
-	if len(ask.AllowStop) == 0 {
-		return 0
-	}
-	return ask.IdleForS
-}
-
 // stoppedCheck is a server that slipway has stopped and that is not back yet, as a check shows it.
 func stoppedCheck(o neighbor.Outcome) plan.Check {
 	c := plan.Check{ID: "neighbors", Status: "warn", Severity: "warning", Observed: strings.TrimSuffix(o.Sentence, "."), Expected: "every server that slipway stopped runs again",
@@ -287,10 +273,10 @@ func stoppedCheck(o neighbor.Outcome) plan.Check {
 }
 
 // already adds the named servers that slipway has stopped before and that are not back yet.
-func (n *neighborhood) already(ask Ask) {
+func (n *neighborhood) already(in Input) {
 	records, _ := n.system.Folder().List()
 	for _, r := range records {
-		if !slices.Contains(ask.AllowStop, r.Server) || slices.ContainsFunc(n.stops, func(s plan.StoppedServer) bool { return s.Port == r.Port && s.PID == r.PID }) {
+		if !in.AllowStop.Has(r.Server) || slices.ContainsFunc(n.stops, func(s plan.StoppedServer) bool { return s.Port == r.Port && s.PID == r.PID }) {
 			continue
 		}
 		stop := plan.StoppedServer{Kind: r.Server, Title: r.Title, Port: r.Port, PID: r.PID, StartUS: r.StartUS, BootID: r.BootID, Exe: r.Exe, Channel: string(r.Channel)}

@@ -13,6 +13,7 @@ import (
 	"slipway/installer/neighbor"
 	"slipway/installer/neighbor/contention"
 	"slipway/installer/neighbor/record"
+	"slipway/installer/plan"
 	"slipway/profiles"
 )
 
@@ -48,11 +49,11 @@ func TestWaysAroundAServerAreWholeSentences(t *testing.T) {
 }
 
 // weighed is what weigh takes of servers found on this machine, by pid.
-func weighed(t *testing.T, ask Ask, servers ...neighbor.Server) (pids []int) {
+func weighed(t *testing.T, in Input, servers ...neighbor.Server) (pids []int) {
 	t.Helper()
 	home := t.TempDir()
 	n := neighborhood{system: &neighbor.System{Home: home, UID: 501}}
-	for _, s := range n.weigh(ask, servers, choice{}, machine.Facts{}, nil, 9000) {
+	for _, s := range n.weigh(in, servers, choice{}, machine.Facts{}, nil, 9000) {
 		pids = append(pids, s.PID)
 	}
 	return pids
@@ -62,15 +63,15 @@ func TestAnotherUsersServerIsNoVetoWhereItIsNotInTheWay(t *testing.T) {
 	models := []record.Model{{ID: "m"}}
 	ours := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501, Models: models, Channel: record.ChannelArgv}
 	theirs := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8001, PID: 2, UID: 502, Models: models, Refusal: "it belongs to another user"}
-	ask := Ask{AllowStop: []string{"mtplx"}}
-	if got := weighed(t, ask, ours, theirs); !slices.Equal(got, []int{1}) {
+	in := Input{Request: plan.Request{AllowStop: "mtplx"}}
+	if got := weighed(t, in, ours, theirs); !slices.Equal(got, []int{1}) {
 		t.Errorf("not in the way: %v", got)
 	}
-	if got := weighed(t, ask, theirs); got != nil {
+	if got := weighed(t, in, theirs); got != nil {
 		t.Errorf("alone and not in the way: %v", got)
 	}
 	theirs.Port = 9000
-	if got := weighed(t, ask, ours, theirs); !slices.Equal(got, []int{2}) {
+	if got := weighed(t, in, ours, theirs); !slices.Equal(got, []int{2}) {
 		t.Errorf("on the very port: %v", got)
 	}
 }
@@ -82,18 +83,18 @@ func TestSmallerChoiceThatIsOfferedFitsBesideTheOther(t *testing.T) {
 		WorkingSet: machine.Fact[int64]{Value: 48 << 30, Known: true, Certain: true}}
 	can := profiles.Capabilities{KVFormats: []string{"f32", "f16", "q8", "q4"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"mtp"}, Devices: []string{"cpu", "metal"}}
 	other := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501, Models: []record.Model{{ID: "m"}}, Channel: record.ChannelArgv, FootprintBytes: 20 << 30}
-	weigh := func(ask Ask) (neighborhood, []needed) {
+	weigh := func(in Input) (neighborhood, []needed) {
 		t.Helper()
-		c, err := choose(ask, facts, known{}, can)
+		c, err := choose(in, facts, known{}, can)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := neighborhood{system: &neighbor.System{Home: t.TempDir(), UID: 501}}
-		return n, n.weigh(ask, []neighbor.Server{other}, c, facts, installable(known{}), 9000)
+		return n, n.weigh(in, []neighbor.Server{other}, c, facts, installable(known{}), 9000)
 	}
-	weighOf := func(ask Ask) string { n, _ := weigh(ask); return n.contended }
-	said := weighOf(Ask{Model: "qwen3.8-27b-mtplx-bare-speed"})
-	var asked Ask
+	weighOf := func(in Input) string { n, _ := weigh(in); return n.contended }
+	said := weighOf(Input{Request: plan.Request{Model: "qwen3.8-27b-mtplx-bare-speed"}})
+	var asked Input
 	_, flags, _ := strings.Cut(said, " (--model ")
 	if n, _ := fmt.Sscanf(flags, "%s --profile %s --memory %dGB).", &asked.Model, &asked.Profile, &asked.MemoryBytes); n != 3 {
 		t.Fatalf("no smaller choice in: %q", said)
@@ -102,7 +103,7 @@ func TestSmallerChoiceThatIsOfferedFitsBesideTheOther(t *testing.T) {
 	if again := weighOf(asked); again != "" {
 		t.Errorf("%s was offered, and then: %q", said, again)
 	}
-	if _, list := weigh(Ask{Model: "qwen3.8-27b-mtplx-bare-speed", AllowStop: []string{"mtplx"}}); len(list) != 1 || !strings.Contains(list[0].why, "Another way: leave it alone and take ") {
+	if _, list := weigh(Input{Request: plan.Request{Model: "qwen3.8-27b-mtplx-bare-speed", AllowStop: "mtplx"}}); len(list) != 1 || !strings.Contains(list[0].why, "Another way: leave it alone and take ") {
 		t.Errorf("named to be stopped: %+v", list)
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 // place decides whether the model is used where it lies, in a folder of the user's. It is when that was asked for, when
 // it is used so already, and when there is no room for what is missing; a copy in the home, once whole, is preferred.
-func (c *choice) place(ctx context.Context, ask Ask, home string, k known, places []string, facts machine.Facts) error {
+func (c *choice) place(ctx context.Context, in Input, home string, k known, places []string, facts machine.Facts) error {
 	if c.lock == nil || c.manifest.Embedded {
-		if ask.InPlace {
+		if in.InPlace {
 			return &ChoiceError{fmt.Sprintf("%s cannot be used in place: it is inside this program, or no lock of it is known", c.manifest.ID)}
 		}
 		return nil
@@ -23,7 +23,7 @@ func (c *choice) place(ctx context.Context, ask Ask, home string, k known, place
 		if err != nil {
 			return err
 		}
-		if report.OK() && !ask.InPlace {
+		if report.OK() && !in.InPlace {
 			return nil
 		}
 		if folder, err := store.Referred(root, *c.lock); err == nil {
@@ -39,11 +39,11 @@ func (c *choice) place(ctx context.Context, ask Ask, home string, k known, place
 	}
 	folder, whole := store.WholeIn(*c.lock, places)
 	switch {
-	case ask.InPlace && !whole:
+	case in.InPlace && !whole:
 		return &ChoiceError{fmt.Sprintf("--in-place: no folder on this machine holds every file of %s and nothing else of a model; name one with --model-dir", c.manifest.ID)}
 	case !whole:
 		return nil
-	case !ask.InPlace:
+	case !in.InPlace:
 		var need int64
 		var names []string
 		for _, f := range missing {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"slipway/installer/machine"
+	"slipway/installer/plan"
 	"slipway/installer/store"
 	"slipway/manifests"
 )
@@ -25,19 +26,19 @@ func TestNoRoomForACopyOfWeightsThatAreHere(t *testing.T) {
 	at := Place{UserHome: user, Getenv: func(string) string { return "" }}
 	places := store.Sources(m.Repo, at.UserHome, at.Getenv)
 	home := filepath.Join(user, "home")
-	placed := func(free int64, ask Ask) (string, error) {
+	placed := func(free int64, in Input) (string, error) {
 		t.Helper()
 		c := choice{manifest: m, lock: &lock}
 		var facts machine.Facts
 		facts.DiskFree.Known, facts.DiskFree.Value = true, free
-		err := c.place(t.Context(), ask, home, known{}, places, facts)
+		err := c.place(t.Context(), in, home, known{}, places, facts)
 		return c.model.InPlace, err
 	}
-	if folder, err := placed(300<<20, Ask{}); err != nil || folder != "" {
+	if folder, err := placed(300<<20, Input{}); err != nil || folder != "" {
 		t.Fatalf("nothing is here, and %q is used: %v", folder, err)
 	}
 	var choice *ChoiceError
-	if _, err := placed(1<<40, Ask{InPlace: true}); !errors.As(err, &choice) {
+	if _, err := placed(1<<40, Input{Request: plan.Request{InPlace: true}}); !errors.As(err, &choice) {
 		t.Fatalf("in place, and nothing is here: %v", err)
 	}
 	folder := places[0]
@@ -55,13 +56,13 @@ func TestNoRoomForACopyOfWeightsThatAreHere(t *testing.T) {
 	if store.ClonableBytes(t.Context(), home, lock, []string{"model.safetensors"}, places) == size {
 		want = "" // a clone takes no room
 	}
-	if got, err := placed(300<<20, Ask{}); err != nil || got != want {
+	if got, err := placed(300<<20, Input{}); err != nil || got != want {
 		t.Errorf("no room: %q, want %q (%v)", got, want, err)
 	}
-	if got, err := placed(1<<40, Ask{}); err != nil || got != "" {
+	if got, err := placed(1<<40, Input{}); err != nil || got != "" {
 		t.Errorf("room enough: %q (%v)", got, err)
 	}
-	if got, err := placed(1<<40, Ask{InPlace: true}); err != nil || got != folder {
+	if got, err := placed(1<<40, Input{Request: plan.Request{InPlace: true}}); err != nil || got != folder {
 		t.Errorf("asked for: %q (%v)", got, err)
 	}
 }

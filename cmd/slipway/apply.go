@@ -106,10 +106,8 @@ func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
 	if err != nil {
 		return installer.Prepared{}, err
 	}
-	prepared, err := installer.Prepare(s.ctx, installer.Ask{Home: c.String("home"), Model: request.Model, Profile: request.Profile,
-		Port: request.Port, MonitorPort: request.MonitorPort, Launch: request.Launch, AcceptTold: request.AcceptTold, AllowStop: stopKinds(request.AllowStop), InPlace: request.InPlace,
-		AcceptLoss: request.AcceptLoss, IdleForS: request.IdleForS, MemoryBytes: request.MemoryBytes, DiskCacheBytes: request.DiskCacheBytes, Normalize: request.Normalize,
-		Source: c.String("source"), ModelDir: modelDir}, s.place)
+	prepared, err := installer.Prepare(s.ctx, installer.Input{Request: request, Home: c.String("home"), Source: c.String("source"),
+		ModelDir: modelDir}, s.place)
 	var choice *installer.ChoiceError
 	if errors.As(err, &choice) {
 		return prepared, &plan.ErrFile{Why: choice.Why}

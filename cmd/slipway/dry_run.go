@@ -113,14 +113,14 @@ func doctorVerb(s *session) *cli.Command {
 		Name: "doctor", Usage: "check machine, home and server; change nothing",
 		Flags: choiceFlags(),
 		Action: func(c *cli.Context) error {
-			ask, err := askOf(c)
+			in, err := inputOf(c)
 			if err != nil {
 				return err
 			}
 			// What is set up is what is examined, unless something else was asked for.
-			s.settingsInto(&ask)
-			ask.KeepEngine = !c.IsSet("source")
-			p, err := installer.Prepare(s.ctx, ask, s.place)
+			s.settingsInto(&in)
+			in.KeepEngine = !c.IsSet("source")
+			p, err := installer.Prepare(s.ctx, in, s.place)
 			if err != nil {
 				return err
 			}
@@ -170,33 +170,9 @@ func (s *session) recorded(path string) (plan.Request, bool) {
 }
 
 // settingsInto fills what was left out with what is set up.
-func (s *session) settingsInto(ask *installer.Ask) {
-	r, ok := s.recorded(ask.Home)
-	if !ok {
-		return
-	}
-	if ask.Model == "" {
-		ask.Model = r.Model
-	}
-	if ask.Model == r.Model && ask.Profile == "" {
-		ask.Profile = r.Profile
-	}
-	if ask.Model == r.Model && ask.Profile == r.Profile && ask.MemoryBytes == 0 {
-		ask.MemoryBytes = r.MemoryBytes
-	}
-	// Consent to files that only the hub vouches for is asked for again where such a file is still to be installed.
-	ask.AcceptTold = ask.AcceptTold || ask.Model == r.Model && r.AcceptTold
-	ask.InPlace = ask.InPlace || ask.Model == r.Model && r.InPlace
-	if ask.DiskCacheBytes == 0 && !ask.DiskCacheAuto && (ask.Model == r.Model || r.DiskCacheBytes == plan.DiskCacheOff) {
-		ask.DiskCacheBytes = r.DiskCacheBytes
-	}
-	if !ask.NormalizeSaid {
-		ask.Normalize = r.Normalize
-	}
-	if ask.Port == 0 {
-		ask.Port = r.Port
-	}
-	if ask.MonitorPort == 0 {
-		ask.MonitorPort = r.MonitorPort
+func (s *session) settingsInto(in *installer.Input) {
+	r, ok := s.recorded(in.Home)
+	if ok {
+		in.FillFrom(r)
 	}
 }

@@ -34,7 +34,7 @@ func modelsLockVerb(s *session) *cli.Command {
 			if c.String("model") == "" {
 				return usage("models lock needs --model; slipway models list names them")
 			}
-			locked, err := installer.LockModel(s.ctx, installer.LockAsk{Home: c.String("home"), Model: c.String("model"),
+			locked, err := installer.LockModel(s.ctx, installer.LockInput{Home: c.String("home"), Model: c.String("model"),
 				AcceptTold: c.Bool("accept-told"), Replace: c.Bool("replace"), Tell: func(what string) { s.talk("%s", what) }}, s.place)
 			if err != nil {
 				return err

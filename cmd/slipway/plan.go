@@ -32,12 +32,12 @@ func planVerb(s *session) *cli.Command {
 		Name: "plan", Usage: "print the plan, or write it to a file that apply takes",
 		Flags: append(choiceFlags(), &cli.StringFlag{Name: "out", Usage: "file to write the plan to; it is the only thing that is written"}),
 		Action: func(c *cli.Context) error {
-			ask, err := askOf(c)
+			in, err := inputOf(c)
 			if err != nil {
 				return err
 			}
-			s.settingsInto(&ask)
-			p, err := installer.Prepare(s.ctx, ask, s.place)
+			s.settingsInto(&in)
+			p, err := installer.Prepare(s.ctx, in, s.place)
 			if err != nil {
 				return err
 			}

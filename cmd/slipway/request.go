@@ -15,61 +15,61 @@ import (
 	"slipway/profiles"
 )
 
-// askOf reads the flags of choiceFlags.
-func askOf(c *cli.Context) (installer.Ask, error) {
-	ask := installer.Ask{
-		Home: c.String("home"), Model: c.String("model"), Profile: c.String("profile"), Source: c.String("source"),
-		Port: c.Int("port"), MonitorPort: c.Int("monitor-port"), Launch: !c.Bool("no-launch"), AcceptTold: c.Bool("accept-told"), AllowStop: c.StringSlice("allow-stop"), InPlace: c.Bool("in-place"),
-		AcceptLoss: c.Bool("accept-loss"),
-	}
+// inputOf reads the flags of choiceFlags.
+func inputOf(c *cli.Context) (installer.Input, error) {
+	in := installer.Input{Home: c.String("home"), Source: c.String("source"), Request: plan.Request{
+		Model: c.String("model"), Profile: c.String("profile"), Port: c.Int("port"), MonitorPort: c.Int("monitor-port"),
+		Launch: !c.Bool("no-launch"), AcceptTold: c.Bool("accept-told"), InPlace: c.Bool("in-place"),
+		AllowStop: plan.KindsOf(c.StringSlice("allow-stop")), AcceptLoss: c.Bool("accept-loss"),
+	}}
 	for _, name := range []string{"port", "monitor-port"} {
 		if c.IsSet(name) {
 			if err := installer.CheckPort(name, c.Int(name)); err != nil {
-				return ask, err
+				return in, err
 			}
 		}
 	}
 	var err error
-	if ask.IdleForS, err = idleForOf(c); err != nil {
-		return ask, err
+	if in.IdleForS, err = idleForOf(c); err != nil {
+		return in, err
 	}
 	limit, ok := parseRate(c.String("limit-rate"))
 	if !ok {
-		return ask, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB", c.String("limit-rate")))
+		return in, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB", c.String("limit-rate")))
 	}
-	ask.LimitBytesPerSec = limit
-	if ask.MemoryBytes, ok = parseRate(c.String("memory")); !ok {
-		return ask, usage(fmt.Sprintf("--memory is %q, and memory is a number of bytes such as 12GB", c.String("memory")))
+	in.LimitBytesPerSec = limit
+	if in.MemoryBytes, ok = parseRate(c.String("memory")); !ok {
+		return in, usage(fmt.Sprintf("--memory is %q, and memory is a number of bytes such as 12GB", c.String("memory")))
 	}
-	if err := conversationsInto(c, &ask); err != nil {
-		return ask, err
+	if err := conversationsInto(c, &in); err != nil {
+		return in, err
 	}
-	if ask.ModelDir, err = modelDirOf(c); err != nil {
-		return ask, err
+	if in.ModelDir, err = modelDirOf(c); err != nil {
+		return in, err
 	}
-	if ask.Port != 0 && ask.Port == ask.MonitorPort {
-		return ask, usage(fmt.Sprintf("--port and --monitor-port are both %d", ask.Port))
+	if in.Port != 0 && in.Port == in.MonitorPort {
+		return in, usage(fmt.Sprintf("--port and --monitor-port are both %d", in.Port))
 	}
-	return ask, nil
+	return in, nil
 }
 
 // conversationsInto reads --disk-cache and --normalize-file.
-func conversationsInto(c *cli.Context, ask *installer.Ask) error {
+func conversationsInto(c *cli.Context, in *installer.Input) error {
 	switch text := c.String("disk-cache"); text {
 	case "":
 		if c.IsSet("disk-cache") {
 			return usage("--disk-cache is empty; it is a size such as 20GB, auto, or off")
 		}
 	case "auto":
-		ask.DiskCacheAuto, ask.DiskCacheBytes = true, 0
+		in.DiskCacheAuto, in.DiskCacheBytes = true, 0
 	case "off":
-		ask.DiskCacheBytes = plan.DiskCacheOff
+		in.DiskCacheBytes = plan.DiskCacheOff
 	default:
 		bytes, ok := parseRate(text)
 		if !ok || bytes < profiles.LeastDiskCacheBytes || strings.HasSuffix(text, "/s") {
 			return usage(fmt.Sprintf("--disk-cache is %q; it is a size of at least %s such as 20GB, auto, or off", text, plan.Bytes(profiles.LeastDiskCacheBytes)))
 		}
-		ask.DiskCacheBytes = bytes
+		in.DiskCacheBytes = bytes
 	}
 	if !c.IsSet("normalize-file") {
 		return nil
@@ -82,10 +82,10 @@ func conversationsInto(c *cli.Context, ask *installer.Ask) error {
 	if len(data) > plan.MaxNormalizeBytes {
 		return usage(fmt.Sprintf("--normalize-file %q has more than %s", file, plan.Bytes(plan.MaxNormalizeBytes)))
 	}
-	if ask.Normalize, err = plan.ReadNormalize(data); err != nil {
+	if in.Normalize, err = plan.ReadNormalize(data); err != nil {
 		return usage(fmt.Sprintf("--normalize-file %q: %v", file, err))
 	}
-	ask.NormalizeSaid = true
+	in.NormalizeGiven = true
 	return nil
 }
 

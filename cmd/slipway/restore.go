@@ -176,16 +176,16 @@ func idleForOf(c *cli.Context) (int, error) {
 
 // restoreLeftBehind starts what an earlier slipway has stopped and did not live to start again, unless this command
 // names it to be stopped anyway. What cannot come back is said, and is no reason to stop here.
-func (s *session) restoreLeftBehind(ask installer.Ask) {
-	if len(ask.AllowStop) > 0 {
+func (s *session) restoreLeftBehind(in installer.Input) {
+	if in.AllowStop != "" {
 		return
 	}
-	if home, err := s.openHome(ask.Home); err != nil {
+	if home, err := s.openHome(in.Home); err != nil {
 		return // no home, no records; what is wrong with it is said by what follows
 	} else {
 		home.Close()
 	}
-	system, err := s.neighborhood(ask.Home)
+	system, err := s.neighborhood(in.Home)
 	if err != nil {
 		return
 	}
@@ -239,14 +239,6 @@ func (s *session) restoreBeforeRemoval(home *apply.Home) error {
 			then: "Nothing was removed. Start it by hand or free its port, run slipway restore, then uninstall again.", next: []string{"restore"}}
 	}
 	return nil
-}
-
-// stopKinds reads the kinds of a request.
-func stopKinds(request string) []string {
-	if request == "" {
-		return nil
-	}
-	return strings.Split(request, ",")
 }
 
 // otherThanNamed ends the sentence on what is stopped, and gives the lines that a person has to see before.

@@ -20,7 +20,7 @@ import (
 
 func setupVerb(s *session) *cli.Command {
 	return &cli.Command{
-		Name: "setup", Usage: "look, plan, ask, fetch, verify, build, launch, answer",
+		Name: "setup", Usage: "look, plan, in, fetch, verify, build, launch, answer",
 		Flags: append(choiceFlags(),
 			&cli.BoolFlag{Name: "yes", Usage: "allow downloading, writing in the home, building and launching without a question"},
 			&cli.BoolFlag{Name: "no-input", Usage: "never ask; without consent end with exit code 5"},
@@ -34,21 +34,21 @@ func setupVerb(s *session) *cli.Command {
 
 // setup is the main line: facts, plan, consent, actions, receipt, answer.
 func setup(s *session, c *cli.Context) error {
-	ask, err := askOf(c)
+	in, err := inputOf(c)
 	if err != nil {
 		return err
 	}
-	ask.Deep = c.Bool("deep")
-	s.settingsInto(&ask) // what is set up stays as it is, unless a flag says otherwise
+	in.Deep = c.Bool("deep")
+	s.settingsInto(&in) // what is set up stays as it is, unless a flag says otherwise
 	if c.Bool("set-aside-journal") {
-		if err := setAsideJournal(s, ask.Home); err != nil {
+		if err := setAsideJournal(s, in.Home); err != nil {
 			return err
 		}
 	}
 	if !c.Bool("dry-run") {
-		s.restoreLeftBehind(ask)
+		s.restoreLeftBehind(in)
 	}
-	prepared, err := installer.Prepare(s.ctx, ask, s.place)
+	prepared, err := installer.Prepare(s.ctx, in, s.place)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func setup(s *session, c *cli.Context) error {
 	if err := s.consentTo(c, prepared); err != nil {
 		return err
 	}
-	old := s.whatServes(ask.Home)
+	old := s.whatServes(in.Home)
 	done, err := s.apply(prepared)
 	if err != nil {
 		return s.rollBack(c, prepared, old, err, append([]string{"setup"}, choiceArgs(c)...))

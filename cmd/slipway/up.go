@@ -35,12 +35,12 @@ func upVerb(s *session) *cli.Command {
 
 // up plans with what is set up and carries out what is left of it: settings and launch. Anything else is set-up's work.
 func up(s *session, c *cli.Context) error {
-	ask, err := s.upRequest(c)
+	in, err := s.upRequest(c)
 	if err != nil {
 		return err
 	}
-	s.restoreLeftBehind(ask)
-	prepared, err := installer.Prepare(s.ctx, ask, s.place)
+	s.restoreLeftBehind(in)
+	prepared, err := installer.Prepare(s.ctx, in, s.place)
 	if err != nil {
 		return err
 	}
@@ -69,46 +69,44 @@ func up(s *session, c *cli.Context) error {
 	return s.result(exitOK, answer, words("The server answers at "+answer.Server.API, "Its monitor: "+answer.Server.Monitor, "Stop it: "+shellWords(answer.Stop)))
 }
 
-func (s *session) upRequest(c *cli.Context) (installer.Ask, error) {
+func (s *session) upRequest(c *cli.Context) (installer.Input, error) {
 	set, err := s.settings(c.String("home"))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = apply.ErrNoHome
 	}
 	if err != nil {
-		return installer.Ask{}, err
+		return installer.Input{}, err
 	}
 	if err := s.checkPlace(c.String("home"), set.Decisions.Model); err != nil {
-		return installer.Ask{}, err
+		return installer.Input{}, err
 	}
-	r := set.Decisions.Request
-	ask := installer.Ask{Home: c.String("home"), Model: r.Model, Profile: r.Profile, Port: r.Port, MonitorPort: r.MonitorPort,
-		Launch: true, AcceptTold: r.AcceptTold, InPlace: r.InPlace, AllowStop: c.StringSlice("allow-stop"), AcceptLoss: c.Bool("accept-loss"), KeepEngine: true, MemoryBytes: r.MemoryBytes,
-		DiskCacheBytes: r.DiskCacheBytes, Normalize: r.Normalize}
-	if err := conversationsInto(c, &ask); err != nil {
-		return ask, err
+	in := installer.Input{Request: set.Decisions.Request, Home: c.String("home"), KeepEngine: true}
+	in.Launch, in.AllowStop, in.AcceptLoss = true, plan.KindsOf(c.StringSlice("allow-stop")), c.Bool("accept-loss")
+	if err := conversationsInto(c, &in); err != nil {
+		return in, err
 	}
-	if ask.IdleForS, err = idleForOf(c); err != nil {
-		return ask, err
+	if in.IdleForS, err = idleForOf(c); err != nil {
+		return in, err
 	}
 	if c.IsSet("profile") {
-		ask.Profile = c.String("profile")
+		in.Profile = c.String("profile")
 	}
 	if c.IsSet("port") {
-		ask.Port = c.Int("port")
+		in.Port = c.Int("port")
 	}
 	if c.IsSet("monitor-port") {
-		ask.MonitorPort = c.Int("monitor-port")
-		if ask.MonitorPort == 0 {
-			ask.MonitorPort = -1
+		in.MonitorPort = c.Int("monitor-port")
+		if in.MonitorPort == 0 {
+			in.MonitorPort = -1
 		}
 	}
-	if ask.Port == ask.MonitorPort {
-		return ask, usage(fmt.Sprintf("the port and the monitor's port are both %d", ask.Port))
+	if in.Port == in.MonitorPort {
+		return in, usage(fmt.Sprintf("the port and the monitor's port are both %d", in.Port))
 	}
-	if err := installer.CheckPort("monitor-port", ask.MonitorPort); err != nil {
-		return ask, err
+	if err := installer.CheckPort("monitor-port", in.MonitorPort); err != nil {
+		return in, err
 	}
-	return ask, installer.CheckPort("port", ask.Port)
+	return in, installer.CheckPort("port", in.Port)
 }
 
 // checkPlace names the file of a model used in place that is not what it was, before anything else is said of the model.

@@ -32,13 +32,13 @@ func upgrade(s *session, c *cli.Context) error {
 	if err := s.migrate(c.String("home")); err != nil {
 		return err
 	}
-	ask, err := s.upRequest(c)
+	in, err := s.upRequest(c)
 	if err != nil {
 		return err
 	}
 	old := s.whatServes(c.String("home"))
-	ask.KeepEngine, ask.Source, ask.Launch = false, c.String("source"), true
-	prepared, err := installer.Prepare(s.ctx, ask, s.place)
+	in.KeepEngine, in.Source, in.Launch = false, c.String("source"), true
+	prepared, err := installer.Prepare(s.ctx, in, s.place)
 	if err != nil {
 		return err
 	}

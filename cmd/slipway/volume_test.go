@@ -13,6 +13,7 @@ import (
 	"slipway/installer"
 	"slipway/installer/apply"
 	"slipway/installer/machine"
+	"slipway/installer/plan"
 )
 
 // mount makes a small file system of its own, or skips with the reason.
@@ -44,7 +45,7 @@ func TestApplyOnAVolumeThatFillsUpKeepsWhatIsWholeAndGoesOn(t *testing.T) {
 	small := mount(t, "size=4m,mode=755")
 	r.home = filepath.Join(small, "home")
 	at := installer.Place{UserHome: r.dir, WorkingDir: r.dir, Executable: r.slip, PrebuiltDigest: installer.Digest(r.digest), Sources: machine.System(), Getenv: os.Getenv}
-	prepared, err := installer.Prepare(t.Context(), installer.Ask{Home: r.home, Port: r.port}, at)
+	prepared, err := installer.Prepare(t.Context(), installer.Input{Home: r.home, Request: plan.Request{Port: r.port}}, at)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"slices"
+	"strings"
+
 	"slipway/manifests"
 )
 
@@ -18,8 +21,8 @@ type Request struct {
 	AcceptTold  bool   `json:"accept_told"` // files that only the hub vouches for may be installed
 	// InPlace asks that weights which are on this machine are used where they lie, and not copied.
 	InPlace bool `json:"in_place,omitempty"`
-	// AllowStop names the kinds of other servers that may be stopped, sorted, with commas between.
-	AllowStop string `json:"allow_stop,omitempty"`
+	// AllowStop names the kinds of other servers that may be stopped.
+	AllowStop Kinds `json:"allow_stop,omitempty"`
 	// AcceptLoss lets one of them be stopped of which not everything can be kept for its return.
 	AcceptLoss bool `json:"accept_loss,omitempty"`
 	// IdleForS is how many seconds they have to be seen idle before they are stopped; 0: the least, which is 15.
@@ -31,6 +34,27 @@ type Request struct {
 	// Normalize is the rules that make changing text of system messages stable, as ReadNormalize gives them; empty: none.
 	Normalize string `json:"normalize,omitempty"`
 }
+
+// Kinds is a set of kinds of other servers: sorted, each once, with commas between; "" is empty.
+type Kinds string
+
+// KindsOf makes a set of names.
+func KindsOf(names []string) Kinds {
+	sorted := slices.Clone(names)
+	slices.Sort(sorted)
+	return Kinds(strings.Join(slices.Compact(sorted), ","))
+}
+
+// List gives the names, sorted.
+func (k Kinds) List() []string {
+	if k == "" {
+		return nil
+	}
+	return strings.Split(string(k), ",")
+}
+
+// Has reports whether a kind is in the set.
+func (k Kinds) Has(name string) bool { return slices.Contains(k.List(), name) }
 
 // DiskCacheOff asks for no restore points on disk.
 const DiskCacheOff = -1
