@@ -3,6 +3,7 @@ package slipway_test
 import (
 	"os/exec"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,6 +26,8 @@ var house = []forbidden{
 	{"engine/model/...", "engine/api/...", "the network knows no wire shapes"},
 	{"engine/memory/...", "engine/api/...", "memory knows keys, ranges and states"},
 	{"engine/memory/...", "engine/text/...", "memory knows keys, ranges and states"},
+	{"metal/...", "engine/host/...", "metal implements engine/device and sees no more of us"},
+	{"engine/api/...", "engine/host/...", "the API answers for a queue, however it was opened"},
 	{"engine/pass", "engine/model/...", "the vocabulary of a pass is a leaf that all sides share"},
 	{"engine/pass", "engine/memory/...", "the vocabulary of a pass is a leaf that all sides share"},
 	{"engine/pass", "engine/serve/...", "the vocabulary of a pass is a leaf that all sides share"},
@@ -95,6 +98,22 @@ func TestForbiddenImports(t *testing.T) {
 						t.Errorf("%s: %s imports %s: %s", strings.Join(target, " "), pkg, imported, rule.reason)
 					}
 				}
+			}
+		}
+	}
+}
+
+// The server's main is flags, signals and exit codes: of the engine it imports what opens a model, the queue and the API.
+func TestServersMainImportsOnlyHostServeAndAPI(t *testing.T) {
+	allowed := []string{"engine/host", "engine/serve", "engine/api"}
+	for _, target := range [][]string{{"GOOS=linux", "GOARCH=amd64"}, {"GOOS=darwin", "GOARCH=arm64"}} {
+		imports := importsOf(t, target)["cmd/slipway-server"]
+		if !slices.Contains(imports, "engine/host") {
+			t.Errorf("%s: the server opens no model: %v", strings.Join(target, " "), imports)
+		}
+		for _, imported := range imports {
+			if strings.HasPrefix(imported, "engine/") && !slices.Contains(allowed, imported) {
+				t.Errorf("%s: cmd/slipway-server imports %s; it may import %v of the engine", strings.Join(target, " "), imported, allowed)
 			}
 		}
 	}

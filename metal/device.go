@@ -58,17 +58,6 @@ type Device struct {
 	pace      float64 // seconds a byte that passes have taken; see encoder.cost
 }
 
-// MemoryError is a wish beyond what Metal recommends to hold on this machine.
-type MemoryError struct {
-	What                    string
-	Bytes, Held, WorkingSet int64
-	Weights                 bool // for a matrix
-}
-
-func (e *MemoryError) Error() string {
-	return fmt.Sprintf("%s needs %d bytes; the GPU holds %d already and may use %d on this machine", e.What, e.Bytes, e.Held, e.WorkingSet)
-}
-
 // leastFamily is M1's: below it simdgroups are not of 32 threads everywhere, and simdgroup matrices are missing.
 const leastFamily = 7
 
@@ -87,21 +76,6 @@ type KernelError struct {
 
 func (e *KernelError) Error() string { return "kernel " + e.Kernel + ": " + e.Err.Error() }
 func (e *KernelError) Unwrap() error { return e.Err }
-
-// FormError is work of a form that only a plain kernel file takes, and this file cannot be used here. Whatever the fast kernels take,
-// they do: the model is refused and not the device.
-type FormError struct {
-	File string
-	Err  error
-}
-
-func (e *FormError) Error() string {
-	return fmt.Sprintf("this model has %s: they go by %s alone, which cannot be used here (%v)", formsOf[e.File], e.File, e.Err)
-}
-func (e *FormError) Unwrap() error { return e.Err }
-
-// UnusableFile is the plain file.
-func (e *FormError) UnusableFile() string { return e.File }
 
 // New opens the default GPU and compiles every kernel file. A file whose kernels have a plain variant elsewhere may fail to
 // compile, and so may a plain one whose fast ones do not (see Degraded); any other failure is a *KernelError.

@@ -110,7 +110,7 @@ func TestMemoryBeyondTheWorkingSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = d.Buffer(100, 1024)
-	var beyond *metal.MemoryError
+	var beyond *device.MemoryError
 	if !errors.As(err, &beyond) || beyond.Bytes != 409600 || beyond.Held != 819200 {
 		t.Fatalf("%v, wanted a MemoryError with its numbers", err)
 	}

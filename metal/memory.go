@@ -40,7 +40,7 @@ func (d *Device) allocate(what string, n int) (*mtl.Buffer, error) {
 
 func (d *Device) room(what string, n int64) error {
 	if d.heldBytes+n > d.facts.WorkingSetBytes {
-		return &MemoryError{What: what, Bytes: n, Held: d.heldBytes, WorkingSet: d.facts.WorkingSetBytes}
+		return &device.MemoryError{What: what, Bytes: n, Held: d.heldBytes, WorkingSet: d.facts.WorkingSetBytes}
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (d *Device) Matrix(data device.MatrixData) (device.Matrix, error) {
 		}
 		var err error
 		if *p.to, err = d.place(data.Name, p.bytes); err != nil {
-			var short *MemoryError
+			var short *device.MemoryError
 			if errors.As(err, &short) {
 				short.Weights = true
 			}

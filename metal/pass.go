@@ -182,16 +182,6 @@ func (p *pass) Attention(t device.Attention) {
 	p.add(o)
 }
 
-// RangeError is an activation, key or value that does not fit into the 16 bits of a matrix operand or of the cache.
-type RangeError struct{ BF16 bool }
-
-func (e *RangeError) Error() string {
-	if e.BF16 {
-		return "a key or value is beyond ±65504, the range of the f16 cache"
-	}
-	return "an activation is beyond ±65504, the range of f16; run the device with bf16 operands"
-}
-
 // Run encodes, commits and waits. The time that the GPU took is in GPUSeconds.
 func (p *pass) Run(ctx context.Context) error { return p.run(ctx, context.Background()) }
 
@@ -233,7 +223,7 @@ func (p *pass) run(before, during context.Context) error {
 		}
 		p.meta.outgrown = p.meta.outgrown[:0]
 		if err == nil && p.meta.ints()[0] != 0 {
-			err = &RangeError{p.dev.opt.BF16}
+			err = &device.RangeError{BF16: p.dev.opt.BF16}
 		}
 		return err
 	})

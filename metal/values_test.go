@@ -57,7 +57,7 @@ func TestActivationBeyondF16ThatIsAnswered(t *testing.T) {
 				return selftest.Rows(dst), err
 			}
 			got, err := run(newWorld(t, d, 1))
-			var beyond *metal.RangeError
+			var beyond *device.RangeError
 			if !c.fits {
 				if !errors.As(err, &beyond) {
 					t.Fatalf("%v, wanted a RangeError", err)

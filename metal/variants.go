@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"slipway/engine/device"
 	"slipway/metal/mtl"
 )
 
@@ -25,7 +26,7 @@ var plainOf = map[string]string{
 	"gated_norm": "gated_norm_plain", "top_k": "top_k_plain", "attention_input": "attention_input_plain", "attention_flash": "attention_plain", "attention_decode": "attention_flash",
 }
 
-// formsOf are what no fast kernel takes, by the plain file that does. The other plain files only stand in.
+// formsOf are the forms that only a plain kernel supports, by its file. The other plain files only replace fast ones.
 var formsOf = map[string]string{
 	"linear_plain": "weights in 2, 3, 5 or 6 bit, or in rows of odd lengths", "attention_plain": "attention heads of other sizes than 64, 128 and 256",
 	"delta_step_plain": "recurrent keys of other sizes than 32, 64 and 128", "top_k_plain": "more logits than top_k takes",
@@ -140,7 +141,7 @@ func (d *Device) pipeline(v variant) (*mtl.Pipeline, error) {
 			d.refuse(v.library, err)
 		}
 		if isPlain(v.library) && d.uncovered() == nil {
-			return nil, &FormError{v.library, trimmed{err}}
+			return nil, &device.FormError{File: v.library, Forms: formsOf[v.library], Matrix: v.library == "linear_plain", Err: trimmed{err}}
 		}
 		return nil, &KernelError{v.name, trimmed{err}}
 	}

@@ -60,7 +60,7 @@ func TestModelOfAFormWithoutItsKernelThatRefusesTheGPU(t *testing.T) {
 	for _, rows := range []int{3, 12} {
 		x, dst, m := w.Buffer(rows, 64), w.Output(rows, 33), w.Matrix(five)
 		err := w.Pass(selftest.Stateless(rows), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, rows) })
-		var form *metal.FormError
+		var form *device.FormError
 		if !errors.As(err, &form) || form.File != "linear_plain" || strings.Contains(err.Error(), "\n)") {
 			t.Errorf("%d rows: %v, wanted a FormError of linear_plain", rows, err)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"slipway/engine/memory/disk"
+	"slipway/engine/host"
 )
 
 // cacheVerb looks at and clears the folder of restore points.
@@ -27,23 +27,20 @@ func cacheVerb(out io.Writer) *cli.Command {
 				if err != nil {
 					return err
 				}
-				contents, err := disk.Show(dir)
+				contents, err := host.ShowCache(dir)
 				if err != nil {
 					return usage("--cache-disk %s: %v", dir, err)
 				}
 				e := json.NewEncoder(out)
 				e.SetIndent("", "  ")
-				return e.Encode(struct {
-					SchemaVersion int `json:"schema_version"`
-					disk.Contents
-				}{1, contents})
+				return e.Encode(contents)
 			}},
 			{Name: "clear", Usage: "delete the restore points and remembered replies; no server may be using the folder", Flags: []cli.Flag{folder}, Action: func(c *cli.Context) error {
 				dir, err := of(c)
 				if err != nil {
 					return err
 				}
-				if err := disk.Clear(dir); err != nil {
+				if err := host.ClearCache(dir); err != nil {
 					return usage("--cache-disk %s: %v", dir, err)
 				}
 				return nil

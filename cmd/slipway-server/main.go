@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"slipway/engine/host"
 )
 
 // version is set at build time (-ldflags "-X main.version=…").
@@ -49,9 +51,21 @@ func run(args []string, out, errOut io.Writer) int {
 		return exitOK
 	}
 	fmt.Fprintf(errOut, "slipway-server: %s\n", strings.TrimSpace(err.Error()))
+	return exitCode(err)
+}
+
+// exitCode is what an error ends the program with.
+func exitCode(err error) int {
 	var f *failure
-	if errors.As(err, &f) {
+	var setting *host.SettingError
+	var model *host.ModelError
+	switch {
+	case errors.As(err, &f):
 		return f.code
+	case errors.As(err, &setting):
+		return exitUsage
+	case errors.As(err, &model):
+		return exitModel
 	}
 	return exitBug
 }

@@ -18,7 +18,7 @@ import (
 // those of the product. Set by the environment: SLIPWAY_FAKE_BROKEN names kernel files, with commas between, that do not
 // compile; SLIPWAY_FAKE_MEMORY a file that holds a memory pressure, normal, warning or critical.
 func init() {
-	metalOptions = func() (metal.Options, error) {
+	accelerator.Options = func() (metal.Options, error) {
 		libraries, err := fake.Open(fake.Configuration{Seed: 1, Threads: 2})
 		return metal.Options{Libraries: libraries, Source: brokenSource}, err
 	}

@@ -97,7 +97,7 @@ func TestSelfTestThatTrustsABrokenKernel(t *testing.T) {
 }
 
 func TestSelfTestWithoutMetal(t *testing.T) {
-	if metalHere() == nil {
+	if accelerator.Missing() == nil {
 		t.Skip("this machine has Metal, so nothing is missing here")
 	}
 	code, out, errOut := finished(t, "selftest")

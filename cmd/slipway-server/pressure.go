@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"log/slog"
-	"time"
 
 	"slipway/engine/serve"
 	"slipway/metal/mac"
@@ -25,29 +23,6 @@ func machineMemory() serve.Memory {
 		return serve.Memory{}
 	}
 	return serve.Memory{Level: memoryLevels[m.Pressure], FreeBytes: m.FreeBytes, TotalBytes: m.TotalBytes}
-}
-
-// memoryInterval is how often the system is asked: it takes seconds to write memory out, and asking takes microseconds.
-const memoryInterval = time.Second
-
-// watchMemory has points dropped when memory becomes short, once for each step down: they are made again meanwhile.
-func watchMemory(ctx context.Context, engine *serve.Engine, log *slog.Logger) {
-	ticker := time.NewTicker(memoryInterval)
-	defer ticker.Stop()
-	last := serve.MemoryEnough
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		m := machineMemory()
-		if m.Level > last {
-			log.Warn("the machine is short of memory", "critical", m.Level == serve.MemoryCritical, "free_bytes", m.FreeBytes, "of", m.TotalBytes)
-			engine.DropPoints()
-		}
-		last = m.Level
-	}
 }
 
 // keepAwake holds the machine awake where that can be asked for; nil elsewhere. A refusal is logged once.

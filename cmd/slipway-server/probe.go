@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/engine/host"
 	"slipway/metal"
 	"slipway/metal/mtl"
 )
@@ -21,7 +22,7 @@ type probe struct {
 	Cores         int      `json:"cores"`
 	Device        string   `json:"device"`  // what --device auto takes, where its self-test passes
 	Devices       []string `json:"devices"` // what --device takes
-	GPU           *gpu     `json:"gpu"`     // null where Metal cannot be opened
+	GPU           *facts   `json:"gpu"`     // null where Metal cannot be opened
 	// NoMetal says why; empty where it can.
 	NoMetal string `json:"no_metal,omitempty"`
 
@@ -32,8 +33,8 @@ type probe struct {
 	Capabilities capabilities `json:"capabilities"`
 }
 
-// gpu is what Metal says of the default device.
-type gpu struct {
+// facts are what Metal says of the default device.
+type facts struct {
 	Name            string `json:"name"`
 	AppleFamily     int    `json:"apple_family"` // 7 is M1
 	Metal3          bool   `json:"metal3"`
@@ -44,8 +45,8 @@ type gpu struct {
 	MaxBufferBytes  int64  `json:"max_buffer_length"`
 }
 
-func gpuOf(f mtl.Facts) *gpu {
-	return &gpu{f.Name, f.AppleFamily, f.Metal3, f.Metal4, f.UnifiedMemory, f.ResidencySets, f.WorkingSetBytes, f.MaxBufferBytes}
+func factsOf(f mtl.Facts) *facts {
+	return &facts{f.Name, f.AppleFamily, f.Metal3, f.Metal4, f.UnifiedMemory, f.ResidencySets, f.WorkingSetBytes, f.MaxBufferBytes}
 }
 
 type capabilities struct {
@@ -75,29 +76,30 @@ func probeMachine() probe {
 	operands := []string{}
 	if p.GPU != nil {
 		p.Devices = append(p.Devices, "metal")
-		operands = operandFormats
+		operands = accelerator.OperandFormats()
 		p.RecommendedMaxWorkingSet, p.MaxBufferLength = &p.GPU.WorkingSetBytes, &p.GPU.MaxBufferBytes
-		if metalByItself {
+		if accelerator.Preferred() {
 			p.Device = "metal"
 		}
 	}
 	p.Capabilities = capabilities{KVFormatsOf: map[string][]string{}, Operands: operands, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: p.Devices}
+	formats := host.KVFormats(accelerator)
 	for _, device := range p.Devices {
-		p.Capabilities.KVFormats = append(p.Capabilities.KVFormats, kvFormats[device]...)
-		p.Capabilities.KVFormatsOf[device] = kvFormats[device]
+		p.Capabilities.KVFormats = append(p.Capabilities.KVFormats, formats[device]...)
+		p.Capabilities.KVFormatsOf[device] = formats[device]
 	}
 	return p
 }
 
 // askMetal asks the default GPU for its facts; where there is none that the kernels are written for, the sentence says why.
-func askMetal() (*gpu, string) {
-	opt, err := metalOptions()
+func askMetal() (*facts, string) {
+	opt, err := accelerator.Options()
 	if err != nil {
 		return nil, err.Error()
 	}
-	facts, err := metal.Ask(opt.Libraries)
+	asked, err := metal.Ask(opt.Libraries)
 	if err != nil {
 		return nil, fmt.Sprintf("Metal cannot be used: %v", err)
 	}
-	return gpuOf(facts), ""
+	return factsOf(asked), ""
 }

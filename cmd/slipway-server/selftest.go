@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/metal"
+	"slipway/metal/gpu"
 	"slipway/metal/selftest"
 )
 
@@ -17,7 +18,7 @@ type selfTest struct {
 	SchemaVersion int    `json:"schema_version"`
 	Version       string `json:"version"`
 	Quick         bool   `json:"quick"`
-	GPU           *gpu   `json:"gpu"` // null where Metal could not be opened
+	GPU           *facts `json:"gpu"` // null where Metal could not be opened
 	// Passed: Metal may be used, if need be with plain variants.
 	Passed bool `json:"passed"`
 	// Refusal is why it may not, a sentence.
@@ -41,7 +42,7 @@ func selftestVerb(out io.Writer) *cli.Command {
 
 // runSelftest ends with a failure of code exitMetal where Metal may not be used.
 func runSelftest(ctx context.Context, quick, asJSON bool, out io.Writer) error {
-	opt, err := metalOptions()
+	opt, err := accelerator.Options()
 	if err != nil {
 		return usage("selftest: %v; there is nothing to test, and --device cpu needs no test", err)
 	}
@@ -70,13 +71,13 @@ func runSelftest(ctx context.Context, quick, asJSON bool, out io.Writer) error {
 // testMachine tests the default GPU. The error is the context's.
 func testMachine(ctx context.Context, opt metal.Options, operations []selftest.Operation) (selfTest, error) {
 	result := selfTest{SchemaVersion: 1, Version: version, Degraded: []string{}}
-	device, report, err := testMetal(ctx, opt, operations)
+	device, report, err := gpu.Test(ctx, opt, operations)
 	if ctx.Err() != nil {
 		return result, ctx.Err()
 	}
 	result.Report = report
-	if facts, factsErr := metal.Ask(opt.Libraries); factsErr == nil {
-		result.GPU = gpuOf(facts)
+	if asked, err := metal.Ask(opt.Libraries); err == nil {
+		result.GPU = factsOf(asked)
 	}
 	if err != nil {
 		result.Refusal = fmt.Sprintf("Metal cannot be used: %v", err)

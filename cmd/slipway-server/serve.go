@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/engine/api"
+	"slipway/engine/host"
 	"slipway/engine/serve"
 )
 
@@ -45,7 +46,7 @@ const (
 // keepAlive is well under the shortest header time-out met in clients (30 s).
 const keepAlive = 10 * time.Second
 
-// serveModel claims the address, loads, answers, and stops when told to.
+// serveModel claims the addresses, opens the model, answers, and stops at a signal.
 func serveModel(s settings, errOut io.Writer) error {
 	started := time.Now()
 	signals := make(chan os.Signal, 2)
@@ -53,37 +54,23 @@ func serveModel(s settings, errOut io.Writer) error {
 	defer signal.Stop(signals)
 	log := slog.New(slog.NewTextHandler(errOut, nil))
 
-	listener, err := net.Listen("tcp", s.addr.String())
+	listener, monitor, err := listen(s)
 	if err != nil {
-		return &failure{exitAddress, fmt.Sprintf("%s cannot be had: %v; stop what listens there, or choose another --port", s.addr, cause(err))}
-	}
-	var monitor net.Listener
-	if s.monitor >= 0 {
-		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(s.monitor))
-		if monitor, err = net.Listen("tcp", at); err != nil {
-			listener.Close()
-			return &failure{exitAddress, fmt.Sprintf("%s, for the monitor, cannot be had: %v; stop what listens there, or choose another --monitor-port", at, cause(err))}
-		}
-	}
-	options := api.Options{
-		ModelID: s.modelID, Revision: s.revision, Version: version, LaunchID: s.launchID, PID: os.Getpid(), Started: started,
-		Key: s.key, AllowHosts: s.allowHosts, BodyBytes: s.bodyBytes, KeepAlive: keepAlive, Now: time.Now, Log: log,
-		Machine: machineNow, LaunchFile: s.launchFile,
-	}
-	door := newDoor(api.New(options), listener, monitor, log) // while loading: /health and the monitor's page alone
-	defer door.cut()
-
-	loaded, err := loadUnlessTold(s, log, signals)
-	if loaded == nil {
 		return err
 	}
-	engine, err := loaded.engine(s, &options, log)
-	var refused *failure
-	if errors.As(err, &refused) {
-		return refused
+	m := &s.model
+	m.Log, m.KeepAwake = log, keepAwake(log)
+	options := api.Options{
+		ModelID: m.ModelID, Revision: m.Revision, Version: version, LaunchID: s.launchID, PID: os.Getpid(), Started: started,
+		Key: s.key, AllowHosts: s.allowHosts, BodyBytes: bodyBytes, KeepAlive: keepAlive, Now: time.Now, Log: log,
+		Machine: machineNow, LaunchFile: s.launchFile,
 	}
-	if err != nil {
-		return &failure{exitModel, fmt.Sprintf("the model in %s cannot be served: %v", s.modelDir, err)}
+	door := host.NewDoor(api.New(options), listener, monitor, log) // while loading: /health and the monitor's page alone
+	defer door.Cut()
+
+	h, err := openUnlessStopped(*m, signals)
+	if h == nil {
+		return err
 	}
 	ctx, cut := context.WithCancel(context.Background())
 	defer cut()
@@ -91,12 +78,12 @@ func serveModel(s settings, errOut io.Writer) error {
 		go boundLog(ctx, name, logLookEvery, logLimitBytes)
 	}
 	ran := make(chan error, 1)
-	go func() { ran <- engine.Run(ctx) }()
-	go watchMemory(ctx, engine, log)
-	door.open(api.New(options))
-	log.Info("loaded", "model", s.modelID, "device", loaded.device.Name(), "numerics", loaded.device.Numerics(), "kv", loaded.key.KVFormat, "window_tokens", engine.WindowTokens(), "parallel", s.parallel,
-		"took", time.Since(started).Round(time.Millisecond))
-	for _, note := range loaded.notes {
+	go func() { ran <- h.Run(ctx) }()
+	door.Open(api.New(h.Answers(options)))
+	key := h.Key()
+	log.Info("loaded", "model", m.ModelID, "device", key.Device, "numerics", key.Numerics, "kv", key.KVFormat,
+		"window_tokens", h.Engine().WindowTokens(), "parallel", m.Parallel, "took", time.Since(started).Round(time.Millisecond))
+	for _, note := range h.Notes() {
 		log.Warn(note)
 	}
 	if monitor != nil {
@@ -105,42 +92,50 @@ func serveModel(s settings, errOut io.Writer) error {
 	fmt.Fprintf(errOut, "slipway-server: ready at %s/v1\n", urlOf(listener.Addr()))
 
 	select {
-	case err := <-ran:
-		door.close()
-		loaded.closeCache(cachePatience)
-		return &failure{exitBug, fmt.Sprintf("the server stopped itself: %v", err)}
+	case err = <-ran:
+		err = &failure{exitBug, fmt.Sprintf("the server stopped itself: %v", err)}
 	case received := <-signals:
 		log.Info("stopping", "signal", received.String())
-		stop(engine, cut, ran, signals, log)
-		door.close()
-		loaded.closeCache(cachePatience)
-		return nil
+		stop(h.Engine(), cut, ran, signals, log)
+		err = nil
 	}
+	door.Close(closePatience)
+	h.Close(cachePatience)
+	return err
 }
 
-// loadUnlessTold loads the model; a signal meanwhile ends that at once, with neither a model nor an error.
-func loadUnlessTold(s settings, log *slog.Logger, signals <-chan os.Signal) (*loaded, error) {
+// listen takes the address of the API, and that of the monitor where it is wanted.
+func listen(s settings) (listener, monitor net.Listener, err error) {
+	if listener, err = net.Listen("tcp", s.addr.String()); err != nil {
+		return nil, nil, &failure{exitAddress, fmt.Sprintf("%s cannot be had: %v; stop what listens there, or choose another --port", s.addr, cause(err))}
+	}
+	if s.monitor < 0 {
+		return listener, nil, nil
+	}
+	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(s.monitor))
+	if monitor, err = net.Listen("tcp", at); err != nil {
+		listener.Close()
+		return nil, nil, &failure{exitAddress, fmt.Sprintf("%s, for the monitor, cannot be had: %v; stop what listens there, or choose another --monitor-port", at, cause(err))}
+	}
+	return listener, monitor, nil
+}
+
+// openUnlessStopped opens the model; a signal meanwhile ends that at once, with neither a model nor an error.
+func openUnlessStopped(s host.Settings, signals <-chan os.Signal) (*host.Host, error) {
 	type result struct {
-		loaded *loaded
-		err    error
+		host *host.Host
+		err  error
 	}
 	done := make(chan result, 1)
 	go func() {
-		l, err := load(s, log)
-		done <- result{l, err}
+		h, err := host.Open(s)
+		done <- result{h, err}
 	}()
 	select {
 	case <-signals:
 		return nil, nil
 	case r := <-done:
-		var refused *failure
-		switch {
-		case r.err == nil:
-			return r.loaded, nil
-		case errors.As(r.err, &refused):
-			return nil, refused
-		}
-		return nil, &failure{exitModel, fmt.Sprintf("the model in %s cannot be loaded: %v", s.modelDir, r.err)}
+		return r.host, r.err
 	}
 }
 

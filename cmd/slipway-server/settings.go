@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -14,37 +15,18 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/engine/api"
-	"slipway/engine/api/turn"
+	"slipway/engine/host"
 )
 
 // settings are serve's flags, checked. Whatever cannot be honoured has been refused.
 type settings struct {
-	modelDir   string
-	device     string // "auto", "cpu" or "metal"
-	kv         string // format of keys and values; empty: the device's own
-	operands   string // of prefill on Metal: "f16", "bf16", or "auto", which is f16 where this model's activations fit
+	model      host.Settings
 	addr       netip.AddrPort
-	monitor    int    // port of the monitor page on 127.0.0.1; -1: none
-	launchFile string // what the installer says of this launch; empty: none
-	window     int
-	windowSet  bool // by the user; the default gives way to a smaller model
-	parallel   int
-	queue      int
+	monitor    int      // port of the monitor page on 127.0.0.1; -1: none
+	launchFile string   // what the installer says of this launch; empty: none
 	key        *api.Key // nil: none
 	allowHosts []string
 	launchID   string
-	modelID    string
-	revision   string
-	profile    string
-	bodyBytes  int64
-
-	cacheMemory    int64  // bytes for restore points; 0: nothing is kept
-	cacheDisk      string // folder; empty: none
-	cacheDiskBytes int64
-	cacheDiskDaily int64 // 0: no bound
-	normalize      []turn.Rule
-
-	idleUnload time.Duration // 0: never
 }
 
 // Defaults. A window of 8,192 keeps two sequences of a small model under 150 MB on the CPU; set-up sizes it to the machine.
@@ -54,9 +36,9 @@ const (
 	defaultQueue    = 16
 	mostParallel    = 16
 	mostQueue       = 1024
-	leastWindow     = 64
 	mostIdleMinutes = 7 * 24 * 60
-	defaultCache    = 512 << 20 // half of it holds three points of a model of 0.8B, or a thousand of Pocket; set-up sizes it
+	mostCacheBytes  = math.MaxInt64 / 4 // keeps sums of byte counts in range
+	defaultCache    = 512 << 20         // half of it holds three points of a model of 0.8B, or a thousand of Pocket; set-up sizes it
 	defaultDisk     = 8 << 30
 	defaultDaily    = 64 << 30 // two hundred turns of the 27B, 300 MiB each
 	bodyBytes       = 32 << 20 // a prompt of 262,144 tokens is about 1 MB of English, at worst 8 MB once escaped
@@ -100,40 +82,29 @@ func serveFlags() []cli.Flag {
 
 // readSettings checks the flags, each with the sentence that says what would work.
 func readSettings(c *cli.Context) (settings, error) {
-	s := settings{windowSet: c.IsSet("window"), bodyBytes: bodyBytes, launchID: c.String("launch-id"), revision: c.String("revision")}
+	s := settings{launchID: c.String("launch-id")}
+	m := &s.model
+	*m = host.Settings{
+		Version: version, Revision: c.String("revision"), Profile: c.String("profile-name"), WindowDefault: !c.IsSet("window"),
+		Device: c.String("device"), KV: c.String("kv"), Operands: c.String("operands"), Accelerator: accelerator, Memory: machineMemory,
+	}
 	var err error
-	if s.modelDir, s.modelID, err = modelOf(c.String("model"), c.String("model-id")); err != nil {
+	if m.ModelDir, m.ModelID, err = modelOf(c.String("model"), c.String("model-id")); err != nil {
 		return s, err
 	}
-	switch device := c.String("device"); device {
-	case "auto", "cpu":
-		s.device = device
-	case "metal":
-		if err := metalHere(); err != nil {
-			return s, usage("--device metal: %v; use --device cpu", err)
-		}
-		s.device = device
-	default:
-		return s, usage("--device %s: there are auto, cpu and metal", device)
-	}
-	s.operands = c.String("operands")
-	if err := checkOperands(s.device, s.operands); err != nil {
-		return s, err
-	}
-	s.kv = c.String("kv")
-	if err := checkKV(s.device, s.kv); err != nil {
+	if err := m.Check(); err != nil {
 		return s, err
 	}
 	for _, n := range []struct {
 		flag      string
 		to        *int
 		low, high int
-	}{{"window", &s.window, leastWindow, 1 << 24}, {"parallel", &s.parallel, 1, mostParallel}, {"queue", &s.queue, 0, mostQueue}} {
+	}{{"window", &m.WindowTokens, host.LeastWindowTokens, 1 << 24}, {"parallel", &m.Parallel, 1, mostParallel}, {"queue", &m.Queue, 0, mostQueue}} {
 		if *n.to = c.Int(n.flag); *n.to < n.low || *n.to > n.high {
 			return s, usage("--%s %d: it must be in [%d, %d]", n.flag, *n.to, n.low, n.high)
 		}
 	}
-	if err := s.readCache(c); err != nil {
+	if err := readCache(c, m); err != nil {
 		return s, err
 	}
 	if file := c.String("normalize-file"); file != "" || c.IsSet("normalize-file") {
@@ -141,7 +112,7 @@ func readSettings(c *cli.Context) (settings, error) {
 		if err != nil {
 			return s, usage("--normalize-file %s cannot be read: %v", file, cause(err))
 		}
-		if s.normalize, err = turn.ReadRules(raw); err != nil {
+		if m.Normalize, err = host.ReadRules(raw); err != nil {
 			return s, usage("--normalize-file %s: %v", file, err)
 		}
 	}
@@ -153,6 +124,7 @@ func readSettings(c *cli.Context) (settings, error) {
 	if s.addr, err = addressOf(c.String("host"), c.Int("port"), s.key != nil); err != nil {
 		return s, err
 	}
+	m.Address = s.addr.Addr()
 	if s.monitor = c.Int("monitor-port"); c.IsSet("monitor-port") && (s.monitor < 0 || s.monitor > 65535) {
 		return s, usage("--monitor-port %d: it must be in [0, 65535]", s.monitor)
 	}
@@ -169,21 +141,21 @@ func readSettings(c *cli.Context) (settings, error) {
 	if s.launchID != "" && !launchName.MatchString(s.launchID) {
 		return s, usage("--launch-id: it must be 1 to 64 letters, digits, dots, dashes or underscores")
 	}
-	if s.profile = c.String("profile-name"); s.profile != "" && !launchName.MatchString(s.profile) {
+	if m.Profile != "" && !launchName.MatchString(m.Profile) {
 		return s, usage("--profile-name: it must be 1 to 64 letters, digits, dots, dashes or underscores")
 	}
-	if s.revision != "" && !revisionHex.MatchString(s.revision) {
-		return s, usage("--revision %q: it must be 40 lower-case hex digits", s.revision)
+	if m.Revision != "" && !revisionHex.MatchString(m.Revision) {
+		return s, usage("--revision %q: it must be 40 lower-case hex digits", m.Revision)
 	}
 	return s, nil
 }
 
 // readCache takes the flags of what is kept between requests.
-func (s *settings) readCache(c *cli.Context) error {
+func readCache(c *cli.Context, s *host.Settings) error {
 	for _, n := range []struct {
 		flag string
 		to   *int64
-	}{{"cache-memory", &s.cacheMemory}, {"cache-disk-bytes", &s.cacheDiskBytes}, {"cache-disk-daily-bytes", &s.cacheDiskDaily}} {
+	}{{"cache-memory", &s.CacheMemoryBytes}, {"cache-disk-bytes", &s.CacheDiskBytes}, {"cache-disk-daily-bytes", &s.CacheDiskDailyBytes}} {
 		if *n.to = c.Int64(n.flag); *n.to < 0 || *n.to > mostCacheBytes {
 			return usage("--%s %d: it must be a number of bytes from 0 on", n.flag, *n.to)
 		}
@@ -192,17 +164,17 @@ func (s *settings) readCache(c *cli.Context) error {
 	if minutes < 0 || minutes > mostIdleMinutes {
 		return usage("--idle-unload %d: it must be a number of minutes from 0 to %d", minutes, mostIdleMinutes)
 	}
-	s.idleUnload = time.Duration(minutes) * time.Minute
+	s.IdleUnload = time.Duration(minutes) * time.Minute
 	if c.Bool("no-cache-disk") {
 		return nil
 	}
-	if s.cacheDisk = c.String("cache-disk"); s.cacheDisk == "" {
+	if s.CacheDisk = c.String("cache-disk"); s.CacheDisk == "" {
 		if c.IsSet("cache-disk") || c.IsSet("cache-disk-bytes") || c.IsSet("cache-disk-daily-bytes") {
 			return usage("--cache-disk is missing: the folder that the bounds are for")
 		}
 		return nil
 	}
-	if s.cacheMemory == 0 {
+	if s.CacheMemoryBytes == 0 {
 		return usage("--cache-disk needs memory to restore into; give --cache-memory more than 0")
 	}
 	return nil

@@ -1,12 +1,10 @@
-package main
+package host
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -40,44 +38,45 @@ func extraPages(pageBytes, bytes int64) int { return int(bytes / 2 / pageBytes) 
 const worthReading = 16
 
 // openCache makes the keeper over the loaded network; nil where nothing is to be kept.
-func (l *loaded) openCache(s settings, log *slog.Logger) error {
-	if s.cacheMemory == 0 {
+func (h *Host) openCache() error {
+	s, log := h.s, h.log
+	if s.CacheMemoryBytes == 0 {
 		return nil
 	}
-	n := l.network.Network
-	budget := cacheBudget(n, s.cacheMemory, l.extraPages)
+	n := h.network.Network
+	budget := cacheBudget(n, s.CacheMemoryBytes, h.extraPages)
 	if budget.OwnBytes < n.PointBytes() || budget.Pages < 1 {
-		if s.cacheDisk != "" {
-			return usage("--cache-memory %d: a restore point of this model takes %d bytes of one half of it and pages of %d of the other; give more, as --cache-disk restores through it", s.cacheMemory, n.PointBytes(), n.PageBytes())
+		if s.CacheDisk != "" {
+			return refuse("--cache-memory %d: a restore point of this model takes %d bytes of one half of it and pages of %d of the other; give more, as --cache-disk restores through it", s.CacheMemoryBytes, n.PointBytes(), n.PageBytes())
 		}
 		log.Warn("nothing is kept between requests: the memory for it holds no restore point of this model",
-			"cache_memory_bytes", s.cacheMemory, "point_bytes", n.PointBytes(), "page_bytes", n.PageBytes())
+			"cache_memory_bytes", s.CacheMemoryBytes, "point_bytes", n.PointBytes(), "page_bytes", n.PageBytes())
 		return nil
 	}
 	opt := keep.Options{
-		Key: l.key, PointBytes: n.PointBytes(), TapeTokenBytes: n.TapeBytes(1), PageTokens: device.PageTokens,
+		Key: h.key, PointBytes: n.PointBytes(), TapeTokenBytes: n.TapeBytes(1), PageTokens: device.PageTokens,
 		WindowTokens: n.WindowTokens(), ChunkTokens: n.ChunkTokens(), Memory: budget, ReplyBytes: replyBytes, WorthReading: worthReading,
-		Decode: l.text.Tokenizer.Decode, Log: log, Import: l.importPoint,
+		Decode: h.text.Tokenizer.Decode, Log: log, Import: h.importPoint,
 	}
-	if s.cacheDisk != "" {
+	if s.CacheDisk != "" {
 		if !n.CanTransfer() {
-			return usage("--cache-disk: %v; run without it", model.ErrNoTransfer)
+			return refuse("--cache-disk: %v; run without it", model.ErrNoTransfer)
 		}
 		var err error
-		opt.Disk, err = disk.Open(s.cacheDisk, disk.Options{CapBytes: s.cacheDiskBytes, DailyBytes: s.cacheDiskDaily, PageTokens: device.PageTokens,
+		opt.Disk, err = disk.Open(s.CacheDisk, disk.Options{CapBytes: s.CacheDiskBytes, DailyBytes: s.CacheDiskDailyBytes, PageTokens: device.PageTokens,
 			StateBytes: n.StateBytes(), RowBytes: n.RowBytes(), Positions: func(tokens int) int64 { return int64(n.PositionBytes(tokens)) }, ReplyBytes: replyBytes, Now: time.Now, Log: log})
 		if err != nil {
-			return usage("--cache-disk %s: %v", s.cacheDisk, err)
+			return refuse("--cache-disk %s: %v", s.CacheDisk, err)
 		}
-		l.disk = opt.Disk
+		h.disk = opt.Disk
 	}
-	l.keeper = keep.New(opt)
-	log.Info("requests go on from restore points", "points", budget.OwnBytes/n.PointBytes(), "tokens", int64(budget.Pages)*device.PageTokens, "disk", s.cacheDisk != "")
+	h.keeper = keep.New(opt)
+	log.Info("requests go on from restore points", "points", budget.OwnBytes/n.PointBytes(), "tokens", int64(budget.Pages)*device.PageTokens, "disk", s.CacheDisk != "")
 	return nil
 }
 
-func (l *loaded) importPoint(tokens int, state []byte, draft disk.Draft, near pass.State, shared int, page func(index, tokens int) ([]byte, error)) (pass.State, error) {
-	p, err := l.network.Import(tokens, state, draft.Hidden, near, shared, page)
+func (h *Host) importPoint(tokens int, state []byte, draft disk.Draft, near pass.State, shared int, page func(index, tokens int) ([]byte, error)) (pass.State, error) {
+	p, err := h.network.Import(tokens, state, draft.Hidden, near, shared, page)
 	if err != nil {
 		return nil, err // never a nil point in a state that is not nil
 	}
@@ -86,12 +85,12 @@ func (l *loaded) importPoint(tokens int, state []byte, draft disk.Draft, near pa
 
 // keyOf says what states are computed under. Without a given revision the weights are known by their files: names, sizes and
 // times of change, with the configuration's text.
-func (l *loaded) keyOf(s settings) (memory.Key, error) {
-	revision := s.revision
+func (h *Host) keyOf() (memory.Key, error) {
+	revision := h.s.Revision
 	if revision == "" {
-		h := sha256.New()
-		h.Write(l.checkpoint.Config)
-		files, err := filepath.Glob(filepath.Join(s.modelDir, "*.safetensors"))
+		digest := sha256.New()
+		digest.Write(h.checkpoint.Config)
+		files, err := filepath.Glob(filepath.Join(h.s.ModelDir, "*.safetensors"))
 		if err != nil {
 			return memory.Key{}, err
 		}
@@ -100,31 +99,43 @@ func (l *loaded) keyOf(s settings) (memory.Key, error) {
 			if err != nil {
 				return memory.Key{}, err
 			}
-			fmt.Fprintf(h, "%s %d %d\n", filepath.Base(file), info.Size(), info.ModTime().UnixNano())
+			fmt.Fprintf(digest, "%s %d %d\n", filepath.Base(file), info.Size(), info.ModTime().UnixNano())
 		}
-		revision = "files " + hex.EncodeToString(h.Sum(nil))
+		revision = "files " + hex.EncodeToString(digest.Sum(nil))
 	}
 	var config struct {
 		ModelType    string          `json:"model_type"`
 		Quantization json.RawMessage `json:"quantization"`
 	}
-	if err := json.Unmarshal(l.checkpoint.Config, &config); err != nil {
+	if err := json.Unmarshal(h.checkpoint.Config, &config); err != nil {
 		return memory.Key{}, err
 	}
 	return memory.Key{
-		Model: config.ModelType, Revision: revision, Quantization: string(config.Quantization), KVFormat: l.device.KVFormats()[l.kv],
-		Policy: memory.Policy{Name: "exact"}, Device: l.device.Name(), Numerics: l.device.Numerics(),
+		Model: config.ModelType, Revision: revision, Quantization: string(config.Quantization), KVFormat: h.device.KVFormats()[h.kv],
+		Policy: memory.Policy{Name: "exact"}, Device: h.device.Name(), Numerics: h.device.Numerics(),
 	}, nil
 }
 
 // closeCache finishes writing within patience.
-func (l *loaded) closeCache(patience time.Duration) {
-	if l.disk != nil {
+func (h *Host) closeCache(patience time.Duration) {
+	if h.disk != nil {
 		begun := time.Now()
-		l.keeper.Settle(patience)
-		l.disk.Close(max(0, patience-time.Since(begun)))
+		h.keeper.Settle(patience)
+		h.disk.Close(max(0, patience-time.Since(begun)))
 	}
 }
 
-// mostCacheBytes keeps sums of byte counts in range.
-const mostCacheBytes = math.MaxInt64 / 4
+// CacheContents is what a folder of restore points holds.
+type CacheContents struct {
+	SchemaVersion int `json:"schema_version"`
+	disk.Contents
+}
+
+// ShowCache looks into a folder of restore points.
+func ShowCache(dir string) (CacheContents, error) {
+	contents, err := disk.Show(dir)
+	return CacheContents{1, contents}, err
+}
+
+// ClearCache deletes the restore points and remembered replies of a folder that no server uses.
+func ClearCache(dir string) error { return disk.Clear(dir) }

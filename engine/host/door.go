@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 	"slipway/engine/monitor"
 )
 
-// door is the HTTP servers of the API and of the monitor, whose handlers are exchanged once the model is there.
-type door struct {
+// Door is the HTTP servers of the API and of the monitor, whose handlers are exchanged once the model is there.
+type Door struct {
 	servers       []*http.Server
 	api, watching atomic.Pointer[http.Handler]
 }
 
-// newDoor begins to answer. Without a second listener there is no monitor.
-func newDoor(loading *api.Server, listener, watched net.Listener, log *slog.Logger) *door {
-	d := &door{}
-	d.open(loading)
+// NewDoor begins to answer. Without a second listener there is no monitor.
+func NewDoor(loading *api.Server, listener, watched net.Listener, log *slog.Logger) *Door {
+	d := &Door{}
+	d.Open(loading)
 	for _, at := range []struct {
 		listener net.Listener
 		handler  *atomic.Pointer[http.Handler]
@@ -42,15 +42,16 @@ func newDoor(loading *api.Server, listener, watched net.Listener, log *slog.Logg
 	return d
 }
 
-func (d *door) open(s *api.Server) {
+// Open answers from s from now on.
+func (d *Door) Open(s *api.Server) {
 	answers, watches := s.Handler(), s.Monitor(monitor.Page())
 	d.api.Store(&answers)
 	d.watching.Store(&watches)
 }
 
-// close lets responses reach their clients, then closes what is left.
-func (d *door) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+// Close lets responses reach their clients, then closes what is left.
+func (d *Door) Close(patience time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for _, server := range d.servers {
 		if server.Shutdown(ctx) != nil {
@@ -59,7 +60,8 @@ func (d *door) close() {
 	}
 }
 
-func (d *door) cut() {
+// Cut closes every connection at once.
+func (d *Door) Cut() {
 	for _, server := range d.servers {
 		server.Close()
 	}

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"fmt"
@@ -14,15 +14,15 @@ func TestFullWindowsNeverRunOutOfPagesBesideFullCache(t *testing.T) {
 	for _, pages := range []int64{1, 3, 8} {
 		t.Run(fmt.Sprintf("%d pages for points", pages), func(t *testing.T) {
 			var perPage int64
-			probe := startKept(t, func(s *settings) { s.window = 768 })
-			perPage = probe.loaded.network.PageBytes()
+			probe := startKept(t, func(s *Settings) { s.WindowTokens = 768 })
+			perPage = probe.host.network.PageBytes()
 			probe.stop()
-			k := startKept(t, func(s *settings) {
-				s.window, s.cacheMemory = 768, 2*pages*perPage+perPage
-				s.cacheDisk = t.TempDir() + "/cache"
+			k := startKept(t, func(s *Settings) {
+				s.WindowTokens, s.CacheMemoryBytes = 768, 2*pages*perPage+perPage
+				s.CacheDisk = t.TempDir() + "/cache"
 			})
-			if k.loaded.extraPages != int(pages) {
-				t.Fatalf("%d pages for points", k.loaded.extraPages)
+			if k.host.extraPages != int(pages) {
+				t.Fatalf("%d pages for points", k.host.extraPages)
 			}
 			text := strings.Fields(k.document(31, 900))
 			var wait sync.WaitGroup
@@ -45,7 +45,7 @@ func TestFullWindowsNeverRunOutOfPagesBesideFullCache(t *testing.T) {
 				})
 			}
 			wait.Wait()
-			u := k.loaded.keeper.Counters()
+			u := k.host.keeper.Counters()
 			t.Logf("%+v", u)
 			if u.Hits == 0 || pages < 3 && u.Refused == 0 {
 				t.Errorf("%+v: nothing was full", u)

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"errors"
@@ -7,44 +7,44 @@ import (
 
 	"slipway/engine/device"
 	"slipway/engine/model"
-	"slipway/metal"
 )
 
 // roomMargin is the share of the working set that an advised setting leaves to states and work buffers: one in so many.
 const roomMargin = 20
 
-// saidRoom says of a model that does not fit into what the GPU may use which settings to lower, with the numbers.
-func (l *loaded) saidRoom(err error, s settings, o model.Options, c *model.Config) error {
-	var short *metal.MemoryError
+// explainRoom says of a model that does not fit into what the GPU may use which settings to lower, with the numbers.
+func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
+	s := h.s
+	var short *device.MemoryError
 	if !errors.As(err, &short) {
 		return err
 	}
 	gb := func(bytes int64) string { return fmt.Sprintf("%.1f GB", float64(bytes)/1e9) }
 	if short.Weights {
-		return &failure{exitModel, fmt.Sprintf("the weights of %s do not fit: the GPU may use %s of this machine's memory, holds %s already, and %s needs %s more; take a smaller model, or --device cpu",
-			s.modelDir, gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes))}
+		return &ModelError{Sentence: fmt.Sprintf("the weights of %s do not fit: the GPU may use %s of this machine's memory, holds %s already, and %s needs %s more; take a smaller model, or --device cpu",
+			s.ModelDir, gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes))}
 	}
-	page := model.PageBytes(l.device, c, l.kv)
-	windowPages := int64((s.window + device.PageTokens - 1) / device.PageTokens)
-	context, points := windowPages*int64(s.parallel)*page, int64(o.ExtraPages)*page
+	page := model.PageBytes(h.device, c, h.kv)
+	windowPages := int64((s.WindowTokens + device.PageTokens - 1) / device.PageTokens)
+	context, points := windowPages*int64(s.Parallel)*page, int64(o.ExtraPages)*page
 	var says strings.Builder
 	fmt.Fprintf(&says, "the GPU may use %s of this machine's memory and holds %s already, and %s needs %s more. Keys and values take %s for --window %d times --parallel %d",
-		gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes), gb(context), s.window, s.parallel)
+		gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes), gb(context), s.WindowTokens, s.Parallel)
 	if points > 0 {
-		fmt.Fprintf(&says, ", and %s, half of --cache-memory %d, for restore points", gb(points), s.cacheMemory)
+		fmt.Fprintf(&says, ", and %s, half of --cache-memory %d, for restore points", gb(points), s.CacheMemoryBytes)
 	}
 	over := short.Held + short.Bytes - short.WorkingSet + short.WorkingSet/roomMargin
 	trunk := *c
 	trunk.MTPLayers = 0
-	if pages := (context + points) / page; short.Bytes == pages*model.PageBytes(l.device, &trunk, l.kv) {
+	if pages := (context + points) / page; short.Bytes == pages*model.PageBytes(h.device, &trunk, h.kv) {
 		over += context + points - short.Bytes // the head's come behind them
 	}
-	tokens := (context + points - over) / (page * int64(s.parallel)) * device.PageTokens
+	tokens := (context + points - over) / (page * int64(s.Parallel)) * device.PageTokens
 	var lower []string
 	switch {
 	case points > over:
 		lower = append(lower, fmt.Sprintf("--cache-memory to %d", 2*(points-over)/1e8*1e8), "--window", "--parallel")
-	case tokens >= leastWindow:
+	case tokens >= LeastWindowTokens:
 		with := ""
 		if points > 0 {
 			with = " with --cache-memory 0"
@@ -57,11 +57,11 @@ func (l *loaded) saidRoom(err error, s settings, o model.Options, c *model.Confi
 		}
 	}
 	fmt.Fprintf(&says, ". Lower %s", strings.Join(lower, ", or "))
-	if l.kv == device.KVNative && c.HeadDim%device.KVGroup == 0 {
+	if h.kv == device.KVNative && c.HeadDim%device.KVGroup == 0 {
 		fmt.Fprint(&says, ", or give --kv q8, which takes about half and is less exact")
 	}
-	if tokens < leastWindow {
+	if tokens < LeastWindowTokens {
 		fmt.Fprint(&says, "; a smaller model leaves more")
 	}
-	return usage("%s", says.String())
+	return &SettingError{says.String()}
 }

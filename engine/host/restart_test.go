@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 func TestConversationSurvivesRestart(t *testing.T) {
 	dir := t.TempDir() + "/cache"
-	withDisk := func(s *settings) { s.cacheDisk = dir }
+	withDisk := func(s *Settings) { s.CacheDisk = dir }
 	k := startKept(t, withDisk)
 	talk := []message{user(k.document(11, 1500) + "\nWhat is it about?")}
 	a := k.ask(talk, nil)
@@ -24,18 +24,18 @@ func TestConversationSurvivesRestart(t *testing.T) {
 	k.seen, k.prompts = slices.Clone(seen), slices.Clone(prompts)
 	c := k.ask(talk, nil)
 	k.atMost("after a restart", c, c.fresh+slack)
-	if counters := k.loaded.keeper.Counters(); counters.FromDisk != 1 {
+	if counters := k.host.keeper.Counters(); counters.FromDisk != 1 {
 		t.Errorf("%d points came from disk", counters.FromDisk)
 	}
-	fresh := startKept(t, func(s *settings) { s.cacheMemory = 0 })
+	fresh := startKept(t, func(s *Settings) { s.CacheMemoryBytes = 0 })
 	if want := fresh.ask(talk, nil); want.content != c.content {
 		t.Errorf("restored from disk %q is answered, a fresh server says %q", c.content, want.content)
 	}
 	k.stop()
 	// Another revision's points are there, are not used, and are named.
-	k = startKept(t, func(s *settings) { withDisk(s); s.revision = strings.Repeat("ab", 20) })
+	k = startKept(t, func(s *Settings) { withDisk(s); s.Revision = strings.Repeat("ab", 20) })
 	d := k.ask(talk, nil)
-	reports := k.loaded.keeper.Reports()
+	reports := k.host.keeper.Reports()
 	if last := reports[len(reports)-1]; d.computed != d.prompt || last.Cause != memory.CauseOtherKey || len(last.Keys) != 1 || !strings.HasPrefix(last.Keys[0], "revision") {
 		t.Errorf("under another revision %d of %d computed, explained as %q %v", d.computed, d.prompt, last.Cause, last.Keys)
 	}
@@ -44,7 +44,7 @@ func TestConversationSurvivesRestart(t *testing.T) {
 // What a short conversation saves is little, and still within the bound.
 func TestShortConversationSurvivesRestart(t *testing.T) {
 	dir := t.TempDir() + "/cache"
-	withDisk := func(s *settings) { s.cacheDisk = dir }
+	withDisk := func(s *Settings) { s.CacheDisk = dir }
 	k := startKept(t, withDisk)
 	talk := []message{user("Name a colour of the rainbow, and say why you like it.")}
 	a := k.ask(talk, message{"max_tokens": 4})
@@ -63,11 +63,11 @@ func TestShortConversationSurvivesRestart(t *testing.T) {
 // A prompt whose client left, and an edit in the middle of a long one, find the periodic points of before.
 func TestPeriodicPointsSurviveRestart(t *testing.T) {
 	dir := t.TempDir() + "/cache"
-	k := startKept(t, func(s *settings) { s.cacheDisk = dir })
+	k := startKept(t, func(s *Settings) { s.CacheDisk = dir })
 	restart := func() {
 		seen, prompts := k.seen, k.prompts
 		k.stop()
-		k = startKept(t, func(s *settings) { s.cacheDisk = dir })
+		k = startKept(t, func(s *Settings) { s.CacheDisk = dir })
 		k.seen, k.prompts = slices.Clone(seen), slices.Clone(prompts)
 	}
 	retried := []message{user(k.document(13, 3000) + "\nWhat is it about?")}
@@ -75,7 +75,7 @@ func TestPeriodicPointsSurviveRestart(t *testing.T) {
 	restart()
 	again := k.ask(retried, nil)
 	done := left.Usage.PromptTokens()
-	k.atMost("a retry after a restart", again, again.prompt-done+k.loaded.network.ChunkTokens())
+	k.atMost("a retry after a restart", again, again.prompt-done+k.host.network.ChunkTokens())
 
 	head, tail := k.document(5, 2000), k.document(6, 1600)
 	talk := func(value int) []message {

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"bytes"
@@ -22,11 +22,14 @@ import (
 	"slipway/engine/text"
 )
 
+// pocketDir is the embedded model.
+const pocketDir = "../../manifests/pocket"
+
 // kept is a server in this process over Pocket, which records every id that went through it, beside the keeper.
 type kept struct {
 	t *testing.T
 	*httptest.Server
-	loaded *loaded
+	host   *Host
 	engine *serve.Engine
 	cut    func()
 	ran    chan error
@@ -94,7 +97,7 @@ func (w watched) Submit(ctx context.Context, req serve.Request) (*serve.Reply, e
 	if w.k.script != nil {
 		script := w.k.script(at)
 		req.Mask = func(reply []int32) sample.Mask {
-			mask := sample.NewMask(w.k.loaded.text.Tokenizer.VocabSize())
+			mask := sample.NewMask(w.k.host.text.Tokenizer.VocabSize())
 			mask.Allow(script[len(reply)])
 			return mask
 		}
@@ -113,39 +116,40 @@ func (w watched) Submit(ctx context.Context, req serve.Request) (*serve.Reply, e
 	return w.Engine.Submit(ctx, req)
 }
 
-func startKept(t *testing.T, change func(*settings)) *kept {
+func startKept(t *testing.T, change func(*Settings)) *kept {
 	t.Helper()
 	return startKeptAfter(t, change, nil)
 }
 
 // startKeptAfter lets settings depend on the loaded model.
-func startKeptAfter(t *testing.T, change func(*settings), after func(*loaded, *settings)) *kept {
+func startKeptAfter(t *testing.T, change func(*Settings), after func(*Host, *Settings)) *kept {
 	t.Helper()
-	s := settings{modelDir: pocketDir, modelID: "pocket", device: "cpu", window: 8192, windowSet: true, parallel: 2, queue: 16, bodyBytes: bodyBytes, cacheMemory: 256 << 20, cacheDiskBytes: 1 << 30}
+	s := Settings{ModelDir: pocketDir, ModelID: "pocket", Version: "v", Device: "cpu", Operands: "auto", WindowTokens: 8192, Parallel: 2, Queue: 16,
+		CacheMemoryBytes: 256 << 20, CacheDiskBytes: 1 << 30}
 	if change != nil {
 		change(&s)
 	}
 	k := &kept{t: t, ran: make(chan error, 1)}
-	log := slog.New(slog.NewTextHandler(&k.log, nil))
-	l, err := load(s, log)
-	if err != nil {
+	s.Log = slog.New(slog.NewTextHandler(&k.log, nil))
+	h := &Host{s: s, log: s.Log}
+	if err := h.load(); err != nil {
 		t.Fatal(err)
 	}
 	if after != nil {
-		after(l, &s)
+		after(h, &h.s)
 	}
-	k.loaded = l
-	options := api.Options{ModelID: "pocket", Version: "v", Started: time.Now(), BodyBytes: bodyBytes, KeepAlive: time.Hour, Now: time.Now, Log: log}
-	if k.engine, err = l.engine(s, &options, log); err != nil {
+	if err := h.makeQueue(); err != nil {
 		t.Fatal(err)
 	}
+	k.host, k.engine = h, h.Engine()
+	options := h.Answers(api.Options{ModelID: "pocket", Version: "v", Started: time.Now(), BodyBytes: 32 << 20, KeepAlive: time.Hour, Now: time.Now, Log: s.Log})
 	options.Engine = watched{k.engine, k}
 	options.Defaults = sample.Neutral()
 	options.Defaults.Temperature = 0
 	k.Server = httptest.NewServer(api.New(options).Handler())
 	ctx, cut := context.WithCancel(context.Background())
 	k.cut = cut
-	go func() { k.ran <- k.engine.Run(ctx) }()
+	go func() { k.ran <- h.Run(ctx) }()
 	t.Cleanup(k.stop)
 	return k
 }
@@ -159,8 +163,7 @@ func (k *kept) stop() {
 	k.cut()
 	<-k.ran
 	k.Server.Close()
-	k.loaded.closeCache(time.Minute)
-	k.loaded.close()
+	k.host.Close(time.Minute)
 	k.cut = nil
 }
 
@@ -281,7 +284,7 @@ func (k *kept) document(seed uint64, n int) string {
 }
 
 func (k *kept) tokens(s string) int {
-	return len(k.loaded.text.Tokenizer.Encode(s, text.EncodeOptions{}))
+	return len(k.host.text.Tokenizer.Encode(s, text.EncodeOptions{}))
 }
 
 // slack is what a follow-up may cost beyond what is new.
@@ -290,7 +293,7 @@ const slack = 16
 // noEnd keeps the model from ending a reply.
 func (k *kept) noEnd() message {
 	bias := message{}
-	for _, id := range k.loaded.network.Config().EOS {
+	for _, id := range k.host.network.Config().EOS {
 		bias[fmt.Sprint(id)] = -100
 	}
 	return bias
@@ -312,13 +315,13 @@ func (k *kept) idle() {
 func (k *kept) letterByLetter(s string) []int32 {
 	var ids []int32
 	for _, r := range s {
-		ids = append(ids, k.loaded.text.Tokenizer.Encode(string(r), text.EncodeOptions{})...)
+		ids = append(ids, k.host.text.Tokenizer.Encode(string(r), text.EncodeOptions{})...)
 	}
 	return ids
 }
 
 func (k *kept) special(s string) []int32 {
-	return k.loaded.text.Tokenizer.Encode(s, text.EncodeOptions{SpecialTokens: true})
+	return k.host.text.Tokenizer.Encode(s, text.EncodeOptions{SpecialTokens: true})
 }
 
 // header is how many tokens open a reply, the empty thinking included.

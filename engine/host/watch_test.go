@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"encoding/json"
@@ -43,7 +43,7 @@ func (k *kept) requests() []watchedRequest {
 
 func TestWatcherIsToldWhyAPromptMissedWithTheTextOnLoopbackAlone(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
-		k := startKept(t, func(s *settings) { s.addr = netip.MustParseAddrPort(address) })
+		k := startKept(t, func(s *Settings) { s.Address = netip.MustParseAddrPort(address).Addr() })
 		rules := k.document(13, 300)
 		var last asked
 		for i := range 4 {
@@ -67,7 +67,7 @@ func TestWatcherIsToldWhyAPromptMissedWithTheTextOnLoopbackAlone(t *testing.T) {
 }
 
 func TestWatcherIsToldTheProfile(t *testing.T) {
-	k := startKept(t, func(s *settings) { s.profile = "balanced" })
+	k := startKept(t, func(s *Settings) { s.Profile = "balanced" })
 	response, err := http.Get(k.URL + "/slipway/requests")
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestWatcherIsToldTheProfile(t *testing.T) {
 
 func TestReloadKeepsAnOldPoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
-	k := startKept(t, func(s *settings) { s.cacheDisk = dir })
+	k := startKept(t, func(s *Settings) { s.CacheDisk = dir })
 	talk := []message{user(k.document(31, 600) + "\nWhat is it about?")}
 	before := k.ask(talk, nil)
 	response, err := http.Post(k.URL+"/slipway/reload", "application/json", nil)
@@ -93,7 +93,7 @@ func TestReloadKeepsAnOldPoint(t *testing.T) {
 		t.Fatal(response.StatusCode)
 	}
 	for tier, name := range map[memory.Tier]string{memory.InMemory: "memory", memory.OnDisk: "disk"} {
-		if u := k.loaded.keeper.Usage(tier); u.TotalBytes != 0 || u.Points != 0 {
+		if u := k.host.keeper.Usage(tier); u.TotalBytes != 0 || u.Points != 0 {
 			t.Errorf("in %s is left %+v", name, u)
 		}
 	}

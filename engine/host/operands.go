@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -6,24 +6,21 @@ import (
 	"fmt"
 	"slices"
 
+	"slipway/engine/device"
 	"slipway/engine/model"
 	"slipway/engine/pass"
 	"slipway/engine/text"
-	"slipway/metal"
 )
 
-// operandFormats are what --operands takes beside auto, the exact one first: the 16 bits in which Metal multiplies a prompt's activations.
-var operandFormats = []string{"f16", "bf16"}
-
-// checkOperands refuses operands that nobody has, and any on a device that does not convert them.
-func checkOperands(device, operands string) error {
-	switch {
+// checkOperands refuses operands that no device has, and any on a device that does not convert them.
+func (s Settings) checkOperands() error {
+	switch operands := s.Operands; {
 	case operands == "auto":
 		return nil
-	case !slices.Contains(operandFormats, operands):
-		return usage("--operands %s: there are auto, f16 and bf16", operands)
-	case device == "cpu" || device == "auto" && !metalByItself:
-		return usage("--operands %s: the CPU multiplies in f32; leave --operands out, or answer on a GPU with --device metal", operands)
+	case s.Accelerator == nil || !slices.Contains(s.Accelerator.OperandFormats(), operands):
+		return refuse("--operands %s: there are auto, f16 and bf16", operands)
+	case s.deviceName() == "cpu":
+		return refuse("--operands %s: the CPU multiplies in f32; leave --operands out, or answer on a GPU with --device metal", operands)
 	}
 	return nil
 }
@@ -32,14 +29,14 @@ func checkOperands(device, operands string) error {
 const tryPrompt = "Read the code that follows, say in one sentence what it does, and name the line that you would change first."
 
 // tryPrefill runs a short prompt on the GPU, so that activations beyond the range of its operands are met before a request has them.
-func (l *loaded) tryPrefill(n *model.Network) error {
-	if l.metal == nil {
+func (h *Host) tryPrefill(n *model.Network) error {
+	if h.gpu == nil {
 		return nil
 	}
-	prompt, err := l.text.Template.Render(text.Conversation{Messages: []text.Message{{Role: "user", Content: tryPrompt}}, AddGenerationPrompt: true})
-	ids := l.text.Tokenizer.EncodePrompt(prompt)
+	prompt, err := h.text.Template.Render(text.Conversation{Messages: []text.Message{{Role: "user", Content: tryPrompt}}, AddGenerationPrompt: true})
+	ids := h.text.Tokenizer.EncodePrompt(prompt)
 	if err != nil { // a template that wants more than a question
-		ids = l.text.Tokenizer.Encode(tryPrompt, text.EncodeOptions{})
+		ids = h.text.Tokenizer.Encode(tryPrompt, text.EncodeOptions{})
 	}
 	s, err := n.NewSequence()
 	if err != nil {
@@ -47,23 +44,23 @@ func (l *loaded) tryPrefill(n *model.Network) error {
 	}
 	defer s.Close()
 	_, err = n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: ids[:min(len(ids), n.WindowTokens(), n.ChunkTokens())]}})
-	return saidBeyond(err)
+	return explainPass(err)
 }
 
 // beyondF16 tells an error that bf16 operands would have avoided.
 func beyondF16(err error) bool {
-	var beyond *metal.RangeError
+	var beyond *device.RangeError
 	return errors.As(err, &beyond) && !beyond.BF16
 }
 
-// saidBeyond adds to a value out of range, and to a form that no kernel here takes, what to do.
-func saidBeyond(err error) error {
-	var beyond *metal.RangeError
-	var form *metal.FormError
+// explainPass adds to a value out of range, and to a form that no kernel here takes, what to do.
+func explainPass(err error) error {
+	var beyond *device.RangeError
+	var form *device.FormError
 	switch {
 	case errors.As(err, &form):
 		other := ""
-		if form.File == "linear_plain" {
+		if form.Matrix {
 			other = ", or take a model whose weights are in 4 or 8 bit"
 		}
 		return fmt.Errorf("%w; the GPU answers other models: start the server with --device cpu for this one%s", err, other)

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"sync"
@@ -37,8 +37,8 @@ func (g *gpuTime) pass(segments []pass.Segment, f func() error) error {
 	return err
 }
 
-// told is what was counted so far.
-func (g *gpuTime) told() api.GPU {
+// total is what was counted so far.
+func (g *gpuTime) total() api.GPU {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.all

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"encoding/binary"
@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"slipway/metal"
 )
 
 // wideModel is Pocket with the first layer's normed input 2^17 times as large: its activations leave f16's range, and the norms behind
@@ -63,21 +61,21 @@ func wideModel(t *testing.T) string {
 // A model that f16 cannot hold is served in bf16: named, under another key, and never where f16 was insisted on.
 func TestActivationsBeyondF16ThatAreAnsweredWrongly(t *testing.T) {
 	opt := with(t, "", "", "")
-	options := metalOptions
-	metalOptions = func() (metal.Options, error) { return opt, nil }
-	defer func() { metalOptions = options }()
+	onGPU := fakeGPU(&opt, false)
 	wide := wideModel(t)
-	on := func(model, operands string) func(*settings) {
-		return func(s *settings) { s.modelDir, s.operands, s.device, s.window = model, operands, "metal", 512 }
+	on := func(model, operands string) func(*Settings) {
+		return func(s *Settings) {
+			s.ModelDir, s.Operands, s.Device, s.WindowTokens, s.Accelerator = model, operands, "metal", 512, onGPU
+		}
 	}
 	plain := startKept(t, on(pocketDir, "auto"))
-	if plain.loaded.bf16 || !strings.HasPrefix(plain.loaded.key.Numerics, "metal-f16-") {
-		t.Errorf("numerics %s of a model that fits", plain.loaded.key.Numerics)
+	if plain.host.bf16 || !strings.HasPrefix(plain.host.key.Numerics, "metal-f16-") {
+		t.Errorf("numerics %s of a model that fits", plain.host.key.Numerics)
 	}
 	k := startKept(t, on(wide, "auto"))
-	if !strings.HasPrefix(k.loaded.key.Numerics, "metal-bf16-") || len(k.loaded.key.Differences(plain.loaded.key)) == 0 ||
-		!strings.Contains(strings.Join(k.loaded.notes, "\n"), "multiplied in bf16") || len(k.loaded.metal.Degraded()) != 0 {
-		t.Errorf("numerics %s, notes %q, degraded %q", k.loaded.key.Numerics, k.loaded.notes, k.loaded.metal.Degraded())
+	if !strings.HasPrefix(k.host.key.Numerics, "metal-bf16-") || len(k.host.key.Differences(plain.host.key)) == 0 ||
+		!strings.Contains(strings.Join(k.host.notes, "\n"), "multiplied in bf16") || len(k.host.gpu.Degraded()) != 0 {
+		t.Errorf("numerics %s, notes %q, degraded %q", k.host.key.Numerics, k.host.notes, k.host.gpu.Degraded())
 	}
 	a := k.ask([]message{user("Hello, what can you do for me on this fine day?")}, message{"max_tokens": 3})
 	if a.prompt < 10 {
@@ -91,9 +89,9 @@ func TestActivationsBeyondF16ThatAreAnsweredWrongly(t *testing.T) {
 	if page, _ := io.ReadAll(response.Body); !strings.Contains(string(page), `"numerics":"metal-bf16-`) {
 		t.Errorf("not told: %s", page)
 	}
-	s := settings{modelDir: wide, device: "metal", operands: "f16", window: 512, windowSet: true, parallel: 1}
-	if l, err := load(s, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "start the server with --operands bf16") {
+	s := Settings{ModelDir: wide, Device: "metal", Operands: "f16", WindowTokens: 512, Parallel: 1, Accelerator: onGPU, Log: slog.New(slog.DiscardHandler)}
+	if h, err := Open(s); err == nil || !strings.Contains(err.Error(), "start the server with --operands bf16") {
 		t.Errorf("f16 was insisted on: %v", err)
-		l.close()
+		h.Close(0)
 	}
 }

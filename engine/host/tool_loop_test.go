@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"encoding/json"
@@ -78,7 +78,7 @@ func TestThinkingThatAClientLeftOutOfAToolLoopIsFoundByTheCallsId(t *testing.T) 
 	call["function"].(map[string]any)["arguments"] = `{"word": "lamp 9", "count": 3}`
 	before := len(k.prompts)
 	k.ask(talk, more)
-	if prompt := k.loaded.text.Tokenizer.Decode(k.prompts[before]); strings.Contains(prompt, "The lamp 3 is what I must") || !strings.Contains(prompt, "The lamp 2 is what I must") {
+	if prompt := k.host.text.Tokenizer.Decode(k.prompts[before]); strings.Contains(prompt, "The lamp 3 is what I must") || !strings.Contains(prompt, "The lamp 2 is what I must") {
 		t.Errorf("the prompt is %q", prompt)
 	}
 }

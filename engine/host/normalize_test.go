@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestFreshIdInTheSystemPromptIsExplained(t *testing.T) {
 	var last keep.Report
 	for i := range 4 {
 		k.ask([]message{system(fmt.Sprintf("Request id: %08x. %s", 0x1a2b3c4d+i*0x01234567, rules)), user("Hello.")}, message{"max_tokens": 2})
-		reports := k.loaded.keeper.Reports()
+		reports := k.host.keeper.Reports()
 		last = reports[len(reports)-1]
 	}
 	if !last.Volatile || last.Change == nil || !strings.Contains(last.Change.Place, "Request id") || last.Change.Old == last.Change.New {
@@ -32,7 +32,7 @@ func TestNormalizeRuleMakesAFreshIdHitAndTheResponseSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := startKept(t, func(s *settings) { s.normalize = rules })
+	k := startKept(t, func(s *Settings) { s.Normalize = rules })
 	text := k.document(13, 300)
 	ask := func(i int) (asked, string) {
 		talk := []message{system(fmt.Sprintf("Request id: %08x. %s", 0x1a2b3c4d+i*0x01234567, text)), user("Hello.")}
@@ -51,7 +51,7 @@ func TestNormalizeRuleMakesAFreshIdHitAndTheResponseSaysSo(t *testing.T) {
 	for i := 1; i < 4; i++ {
 		before := len(k.prompts)
 		_, notice := ask(i)
-		reports := k.loaded.keeper.Reports()
+		reports := k.host.keeper.Reports()
 		if r := reports[len(reports)-2]; r.Prompt-r.Cached > slack || !slices.Equal(k.prompts[before], k.prompts[0]) {
 			t.Errorf("request %d: %d of %d tokens were restored", i, r.Cached, r.Prompt)
 		}

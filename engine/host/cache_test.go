@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"fmt"
@@ -76,7 +76,7 @@ func TestEarlyEditComputesFromTheLastPeriodBeforeIt(t *testing.T) {
 	k.ask(talk(58213), nil)
 	a := k.ask(talk(94027), nil)
 	k.atMost("early edit", a, a.fresh+512+slack)
-	fresh := startKept(t, func(s *settings) { s.cacheMemory = 0 })
+	fresh := startKept(t, func(s *Settings) { s.CacheMemoryBytes = 0 })
 	if want := fresh.ask(talk(94027), nil); want.content != a.content {
 		t.Errorf("after the edit %q is answered, a fresh server says %q", a.content, want.content)
 	}
@@ -119,10 +119,10 @@ func TestStopTextLeavesTheReplyContinuable(t *testing.T) {
 
 func TestFloodOfOneOffPromptsLeavesTheConversation(t *testing.T) {
 	var budget memory.Budget
-	k := startKeptAfter(t, func(s *settings) { s.window = 2048 }, func(l *loaded, s *settings) {
-		n := l.network
-		s.cacheMemory = int64(l.extraPages)*n.PageBytes() + 3*n.PointBytes() + n.PointBytes()/2
-		budget = cacheBudget(n.Network, s.cacheMemory, l.extraPages)
+	k := startKeptAfter(t, func(s *Settings) { s.WindowTokens = 2048 }, func(h *Host, s *Settings) {
+		n := h.network
+		s.CacheMemoryBytes = int64(h.extraPages)*n.PageBytes() + 3*n.PointBytes() + n.PointBytes()/2
+		budget = cacheBudget(n.Network, s.CacheMemoryBytes, h.extraPages)
 	})
 	talk := []message{user(k.document(12, 700) + "\nWhat is it about?")}
 	for range 2 {
@@ -135,7 +135,7 @@ func TestFloodOfOneOffPromptsLeavesTheConversation(t *testing.T) {
 	}
 	for i := range flood {
 		k.ask([]message{user(fmt.Sprintf("One-off %d: what is %d plus %d?", i, i*7, i*3))}, message{"max_tokens": 1})
-		if u := k.loaded.keeper.Usage(memory.InMemory); u.OwnBytes > budget.OwnBytes || u.Pages > budget.Pages {
+		if u := k.host.keeper.Usage(memory.InMemory); u.OwnBytes > budget.OwnBytes || u.Pages > budget.Pages {
 			t.Fatalf("%+v of %+v", u, budget)
 		}
 	}

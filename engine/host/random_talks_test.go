@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 
 // Random talks against a server that keeps and one that does not: the greedy answers are equal.
 func TestRandomTalksGetTheAnswersOfAFreshServer(t *testing.T) {
-	k := startKept(t, func(s *settings) { s.window, s.cacheMemory = 1024, 24<<20 })
-	fresh := startKept(t, func(s *settings) { s.window, s.cacheMemory = 1024, 0 })
+	k := startKept(t, func(s *Settings) { s.WindowTokens, s.CacheMemoryBytes = 1024, 24<<20 })
+	fresh := startKept(t, func(s *Settings) { s.WindowTokens, s.CacheMemoryBytes = 1024, 0 })
 	r := rand.New(rand.NewPCG(5, 5))
 	requests := 300
 	if testing.Short() {

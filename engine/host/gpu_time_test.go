@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"errors"
@@ -22,14 +22,14 @@ func TestGPUTimeOfAFailedPassThatIsLost(t *testing.T) {
 		}
 	}
 	want := api.GPU{Prefill: api.GPUPhase{Seconds: 3, Passes: 2}, Decode: api.GPUPhase{Seconds: 12, Passes: 2}}
-	if got := g.told(); got != want {
+	if got := g.total(); got != want {
 		t.Errorf("%+v, wanted %+v", got, want)
 	}
 }
 
 func TestCPUThatTellsGPUTime(t *testing.T) {
 	var g gpuTime
-	if err := g.pass(nil, func() error { return nil }); err != nil || g.told() != (api.GPU{}) {
-		t.Errorf("%v, %+v", err, g.told())
+	if err := g.pass(nil, func() error { return nil }); err != nil || g.total() != (api.GPU{}) {
+		t.Errorf("%v, %+v", err, g.total())
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"bytes"
@@ -139,7 +139,7 @@ func (k *kept) leaveDuringPrefill(messages []message, dealtWith int) serve.Recor
 func TestRetryOfALongPromptComputesWhatWasNotYetPrefilledAndOneChunk(t *testing.T) {
 	k := startKept(t, nil)
 	talk := []message{user(k.document(8, 7000) + "\nWhat is it about?")}
-	chunk, done := k.loaded.network.ChunkTokens(), 0
+	chunk, done := k.host.network.ChunkTokens(), 0
 	for _, more := range []int{1, chunk, 3 * chunk} {
 		left := k.leaveDuringPrefill(talk, done+more)
 		if left.Reason != serve.FinishCancelled || left.Usage.CompletionTokens > 0 {

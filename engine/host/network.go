@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func (n *network) Forward(ctx context.Context, segments []pass.Segment) (rows []
 		rows, err = n.Network.Forward(ctx, segments)
 		return err
 	})
-	return rows, saidBeyond(err)
+	return rows, explainPass(err)
 }
 
 // Best hands on what the device chose.

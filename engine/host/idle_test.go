@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 )
 
 func TestIdleServerGivesItsWeightsBackAndGoesOnFromDisk(t *testing.T) {
-	k := startKept(t, func(s *settings) {
-		s.idleUnload = 100 * time.Millisecond
-		s.cacheDisk = filepath.Join(t.TempDir(), "cache")
+	k := startKept(t, func(s *Settings) {
+		s.IdleUnload = 100 * time.Millisecond
+		s.CacheDisk = filepath.Join(t.TempDir(), "cache")
 	})
 	talk := []message{user(k.document(21, 800) + "\nWhat is it about?")}
 	for round := 1; round <= 3; round++ {
@@ -22,7 +22,7 @@ func TestIdleServerGivesItsWeightsBackAndGoesOnFromDisk(t *testing.T) {
 		if round > 1 {
 			k.atMost("after the weights came back", a, a.fresh+slack)
 		}
-		fresh := startKept(t, func(s *settings) { s.cacheMemory = 0 })
+		fresh := startKept(t, func(s *Settings) { s.CacheMemoryBytes = 0 })
 		if want := fresh.ask(talk, nil); want.content != a.content {
 			t.Errorf("round %d: %q, a fresh server says %q", round, a.content, want.content)
 		}
@@ -30,7 +30,7 @@ func TestIdleServerGivesItsWeightsBackAndGoesOnFromDisk(t *testing.T) {
 		talk = append(talk, a.message(), user("And then?"))
 		k.log.await(t, "memory is given back", round)
 	}
-	if got := k.loaded.keeper.Counters().FromDisk; got != 2 {
+	if got := k.host.keeper.Counters().FromDisk; got != 2 {
 		t.Errorf("%d points were read from disk, wanted 2", got)
 	}
 }
@@ -50,7 +50,7 @@ func TestWeightsThatChangedWhileUnloadedAreRefusedAndTheServerGoesOn(t *testing.
 			t.Fatal(err)
 		}
 	}
-	k := startKept(t, func(s *settings) { s.modelDir, s.idleUnload = dir, 50*time.Millisecond })
+	k := startKept(t, func(s *Settings) { s.ModelDir, s.IdleUnload = dir, 50*time.Millisecond })
 	talk := []message{user("Hello")}
 	k.ask(talk, nil)
 	k.log.await(t, "memory is given back", 1)
