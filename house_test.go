@@ -88,6 +88,19 @@ func TestWiresImportNeitherEachOtherNorTheServer(t *testing.T) {
 	}
 }
 
+// Both programs, the checks and other people's code read these documents: they must not bring the rest of us along.
+func TestWireDocumentsImportNothingOfOurs(t *testing.T) {
+	imports := importsOf(t, nil)
+	if _, ok := imports["wire"]; !ok {
+		t.Fatal("there is no package wire, so this test guards nothing")
+	}
+	for _, imported := range imports["wire"] {
+		if _, ours := imports[imported]; ours {
+			t.Errorf("wire imports %s: it is a leaf", imported)
+		}
+	}
+}
+
 func TestForbiddenImports(t *testing.T) {
 	for _, target := range [][]string{{"GOOS=linux", "GOARCH=amd64"}, {"GOOS=darwin", "GOARCH=arm64"}} {
 		imports := importsOf(t, target)

@@ -22,10 +22,10 @@ func Capabilities() profiles.Capabilities {
 
 func capabilitiesOn(system, processor string) profiles.Capabilities {
 	c := profiles.Capabilities{KVFormats: []string{"f32"}, KVFormatsOf: map[string][]string{"cpu": {"f32"}},
-		PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
+		Operands: []string{}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
 	if system == "darwin" && processor == "arm64" {
 		c.KVFormats, c.Devices = append(c.KVFormats, "f16", "q8"), append(c.Devices, "metal")
-		c.KVFormatsOf["metal"] = []string{"f16", "q8"}
+		c.KVFormatsOf["metal"], c.Operands = []string{"f16", "q8"}, []string{"f16", "bf16"}
 	}
 	return c
 }

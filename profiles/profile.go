@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"slipway/profiles/strict"
+	"slipway/wire"
 )
 
 // DraftKind names what proposes tokens. The names are those of the server's probe.
@@ -81,22 +82,8 @@ type Profile struct {
 	Draft          DraftChoice `toml:"draft" json:"draft"`
 }
 
-// Capabilities is what a server's probe says that it can honour.
-type Capabilities struct {
-	KVFormats       []string            `json:"kv_formats"`              // of all devices
-	KVFormatsOf     map[string][]string `json:"kv_formats_of,omitempty"` // by device; one that is missing has all of them
-	PrefillPolicies []string            `json:"prefill_policies"`
-	Drafts          []string            `json:"drafts"`
-	Devices         []string            `json:"devices"`
-}
-
-// On leaves the KV formats that a device keeps.
-func (c Capabilities) On(device string) Capabilities {
-	if formats, ok := c.KVFormatsOf[device]; ok {
-		c.KVFormats = formats
-	}
-	return c
-}
+// Capabilities is what a server honours.
+type Capabilities = wire.Capabilities
 
 // Unhonoured lists, in sentences, what of the profile a server cannot do; an empty list means that it may be offered.
 // A KV format wider than the wanted one honours it, and so does the lack of a draft, which costs speed and changes no answer.

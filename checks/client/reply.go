@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slipway/wire"
 	"strings"
 	"time"
 )
@@ -51,10 +52,8 @@ type chunk struct {
 	} `json:"choices"`
 	Usage   json.RawMessage `json:"usage"`
 	Timings *timings        `json:"timings"`
-	Slipway struct {
-		Notice string `json:"notice"`
-	} `json:"slipway"`
-	Error json.RawMessage `json:"error"`
+	Slipway wire.Note       `json:"slipway"`
+	Error   json.RawMessage `json:"error"`
 }
 
 type turn struct {

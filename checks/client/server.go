@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slipway/wire"
 	"strings"
 	"time"
 )
@@ -117,18 +118,13 @@ func (s *Server) Identify(ctx context.Context) error {
 			s.Details.WindowTokens = max(m.ContextWindow, m.MaxModelLen, m.Meta.Context)
 		}
 	}
-	var health struct{ Product, Version string }
+	var health wire.Health
 	if s.getJSON(ctx, s.root()+"/health", &health) == nil && health.Product != "" {
 		s.Details.Product, s.Details.Version = Printable(health.Product), Printable(health.Version)
 	}
-	var watching struct {
-		Server struct {
-			Policy   string `json:"prefill_policy"`
-			KVFormat string `json:"kv_format"`
-		}
-	}
-	if s.Details.Product == "slipway" && s.getJSON(ctx, s.root()+"/slipway/requests", &watching) == nil {
-		s.Details.PrefillPolicy, s.Details.KVFormat = Printable(watching.Server.Policy), Printable(watching.Server.KVFormat)
+	var watching wire.Watching
+	if s.Details.Product == wire.Product && s.getJSON(ctx, s.root()+"/slipway/requests", &watching) == nil {
+		s.Details.PrefillPolicy, s.Details.KVFormat = Printable(watching.Server.PrefillPolicy), Printable(watching.Server.KVFormat)
 	}
 	return nil
 }

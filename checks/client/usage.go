@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/json"
 	"fmt"
+	"slipway/wire"
 	"time"
 )
 
@@ -30,7 +31,7 @@ type timings struct {
 
 // readUsage understands OpenAI's object, with what our server and llama.cpp add. nil where there is none.
 func readUsage(raw json.RawMessage, more *timings) *Usage {
-	var wire *struct {
+	var read *struct {
 		Prompt     *int `json:"prompt_tokens"`
 		Completion *int `json:"completion_tokens"`
 		Total      *int `json:"total_tokens"`
@@ -40,27 +41,21 @@ func readUsage(raw json.RawMessage, more *timings) *Usage {
 		CompletionDetails *struct {
 			Reasoning *int `json:"reasoning_tokens"`
 		} `json:"completion_tokens_details"`
-		Slipway *struct {
-			Computed  *int     `json:"computed_tokens"`
-			QueueMs   *float64 `json:"queue_ms"`
-			PrefillMs *float64 `json:"prefill_ms"`
-			DecodeMs  *float64 `json:"decode_ms"`
-			Notice    string   `json:"notice"`
-		} `json:"slipway"`
+		Slipway *wire.Spent `json:"slipway"` // ours only
 	}
-	if len(raw) == 0 || json.Unmarshal(raw, &wire) != nil || wire == nil || wire.Prompt == nil || wire.Completion == nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &read) != nil || read == nil || read.Prompt == nil || read.Completion == nil {
 		return nil
 	}
-	u := &Usage{Prompt: *wire.Prompt, Completion: *wire.Completion, Total: wire.Total}
-	if wire.Details != nil {
-		u.Cached = wire.Details.Cached
+	u := &Usage{Prompt: *read.Prompt, Completion: *read.Completion, Total: read.Total}
+	if read.Details != nil {
+		u.Cached = read.Details.Cached
 	}
-	if wire.CompletionDetails != nil {
-		u.Reasoning = wire.CompletionDetails.Reasoning
+	if read.CompletionDetails != nil {
+		u.Reasoning = read.CompletionDetails.Reasoning
 	}
-	if o := wire.Slipway; o != nil {
-		u.Computed, u.Notice = o.Computed, o.Notice
-		u.Queue, u.Prefill, u.Decode = milliseconds(o.QueueMs), milliseconds(o.PrefillMs), milliseconds(o.DecodeMs)
+	if o := read.Slipway; o != nil {
+		u.Computed, u.Notice = &o.ComputedTokens, o.Notice
+		u.Queue, u.Prefill, u.Decode = milliseconds(&o.QueueMs), milliseconds(&o.PrefillMs), milliseconds(&o.DecodeMs)
 	}
 	if more != nil {
 		if u.Cached == nil {

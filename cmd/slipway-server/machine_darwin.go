@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"slipway/engine/api"
+	"slipway/wire"
 )
 
-func askMachine(m *api.Machine) {
+func askMachine(m *wire.Machine) {
 	// struct xsw_usage of <sys/sysctl.h>: total, available and used, 8 bytes each.
 	if raw, err := unix.SysctlRaw("vm.swapusage"); err == nil && len(raw) >= 24 {
 		m.SwapUsedBytes = known(int64(binary.LittleEndian.Uint64(raw[16:])))

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"slipway/engine/api"
+	"slipway/wire"
 )
 
-func askMachine(m *api.Machine) {
+func askMachine(m *wire.Machine) {
 	if raw, err := os.ReadFile("/proc/meminfo"); err == nil {
 		at := meminfo(string(raw))
 		if total, ok := at["MemTotal"]; ok {

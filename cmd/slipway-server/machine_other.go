@@ -2,6 +2,6 @@
 
 package main
 
-import "slipway/engine/api"
+import "slipway/wire"
 
-func askMachine(*api.Machine) {}
+func askMachine(*wire.Machine) {}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"slipway/engine/api"
 	"slipway/metal/cpurun"
+	"slipway/wire"
 )
 
 // fakeMetalBuilt is where fakeMetal put the program, for TestMain to remove.
@@ -52,7 +52,7 @@ func fakeCommand(t *testing.T, env string, args ...string) *exec.Cmd {
 
 func TestProbeThatHidesTheGPU(t *testing.T) {
 	code, out, errOut := finish(t, fakeCommand(t, "", "probe"))
-	var p probe
+	var p wire.Probe
 	if err := json.Unmarshal([]byte(out), &p); err != nil || code != 0 || errOut != "" {
 		t.Fatalf("exit %d, %v, stderr %q", code, err, errOut)
 	}
@@ -165,11 +165,11 @@ func TestServerOnMetal(t *testing.T) {
 		return body
 	}
 	metrics := string(get("/metrics"))
-	var watched struct{ GPU api.GPU }
+	var watched struct{ GPU wire.GPU }
 	if err := json.Unmarshal(get("/slipway/system"), &watched); err != nil {
 		t.Fatal(err)
 	}
-	for phase, told := range map[string]api.GPUPhase{"prefill": watched.GPU.Prefill, "decode": watched.GPU.Decode} {
+	for phase, told := range map[string]wire.GPUPhase{"prefill": watched.GPU.Prefill, "decode": watched.GPU.Decode} {
 		if told.Seconds <= 0 || told.Passes < 3 { // of three replies
 			t.Errorf("%s: %+v", phase, told)
 		}

@@ -11,14 +11,15 @@ import (
 	"slipway/metal"
 	"slipway/metal/gpu"
 	"slipway/metal/selftest"
+	"slipway/wire"
 )
 
 // selfTest is what set-up keeps in its receipt.
 type selfTest struct {
-	SchemaVersion int    `json:"schema_version"`
-	Version       string `json:"version"`
-	Quick         bool   `json:"quick"`
-	GPU           *facts `json:"gpu"` // null where Metal could not be opened
+	SchemaVersion int            `json:"schema_version"`
+	Version       string         `json:"version"`
+	Quick         bool           `json:"quick"`
+	GPU           *wire.GPUFacts `json:"gpu"` // null where Metal could not be opened
 	// Passed: Metal may be used, if need be with plain variants.
 	Passed bool `json:"passed"`
 	// Refusal is why it may not, a sentence.

@@ -16,6 +16,7 @@ import (
 
 	"slipway/installer/launch"
 	"slipway/installer/plan"
+	"slipway/wire"
 )
 
 // measuredRun is what measure says of one request.
@@ -57,7 +58,7 @@ func (r *rig) oneTruth(env []string) {
 		fmt.Sprintf("%.3f", told.PrefillMs/1000) != fmt.Sprintf("%.3f", m.Prefill) {
 		t.Errorf("measure says %+v, status says %+v", m, told)
 	}
-	var sum launch.LiveTotals
+	var sum wire.Totals
 	for _, q := range live.Requests {
 		if q.PromptTokens != q.CachedTokens+q.ComputedTokens {
 			t.Errorf("a prompt is not cached + computed: %+v", q)
@@ -206,11 +207,11 @@ func TestWatchRepeatsItselfOrMissesAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	teller := newStatusTeller(&out)
 	at := time.Unix(1_700_000_000, 0)
-	a := statusAnswer{Server: serverStatus{State: launch.Running, Health: &launch.Health{Active: 1}}, Live: &launch.Live{}}
-	request := launch.LiveRequest{ID: "req_0123456789", Phase: "prefill"}
+	a := statusAnswer{Server: serverStatus{State: launch.Running, Health: &wire.Health{Active: 1}}, Live: &launch.Live{}}
+	request := wire.WatchedRequest{ID: "req_0123456789", Phase: "prefill"}
 	for i, phase := range []string{"prefill", "prefill", "prefill", "prefill", "prefill", "prefill", "decode", "done", "done"} {
 		request.Phase = phase
-		a.Live.Requests = []launch.LiveRequest{request, {ID: "req_before_us", Phase: "done"}}
+		a.Live.Requests = []wire.WatchedRequest{request, {ID: "req_before_us", Phase: "done"}}
 		teller.tell(a, at.Add(time.Duration(i)*time.Second))
 	}
 	if got := strings.Count(out.String(), "\n"); got != 5 { // the server; prefill, again after five seconds; decode; done

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"slipway/installer"
-	"slipway/installer/launch"
 	"slipway/installer/plan"
 	"slipway/profiles"
+	"slipway/wire"
 )
 
 // What set-up offers before a server is built must be what the server then says of itself.
@@ -23,7 +23,7 @@ func TestCapabilitiesAreThoseOfTheRealServersProbe(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	var p launch.Probe
+	var p wire.Probe
 	if err := json.Unmarshal(out, &p); err != nil {
 		t.Fatal(err)
 	}

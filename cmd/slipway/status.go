@@ -11,6 +11,7 @@ import (
 
 	"slipway/installer/apply"
 	"slipway/installer/launch"
+	"slipway/wire"
 )
 
 // statusAnswer is the data of status.
@@ -29,14 +30,14 @@ type statusAnswer struct {
 }
 
 type serverStatus struct {
-	State    launch.State   `json:"state"`
-	PID      int            `json:"pid"`
-	Port     int            `json:"port"`
-	API      string         `json:"api"`
-	Monitor  string         `json:"monitor"` // the page; empty where it has none
-	Started  string         `json:"started"`
-	LaunchID string         `json:"launch_id"`
-	Health   *launch.Health `json:"health"`
+	State    launch.State `json:"state"`
+	PID      int          `json:"pid"`
+	Port     int          `json:"port"`
+	API      string       `json:"api"`
+	Monitor  string       `json:"monitor"` // the page; empty where it has none
+	Started  string       `json:"started"`
+	LaunchID string       `json:"launch_id"`
+	Health   *wire.Health `json:"health"`
 }
 
 type workerStatus struct {

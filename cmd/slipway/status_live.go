@@ -9,6 +9,7 @@ import (
 
 	"slipway/installer/launch"
 	"slipway/installer/plan"
+	"slipway/wire"
 )
 
 // The server's own view, in words. It shows the numbers of the monitor's page and computes none.
@@ -20,7 +21,7 @@ func printLive(w io.Writer, l *launch.Live, most int) {
 	for _, line := range memoryLines(l) {
 		fmt.Fprintln(w, line)
 	}
-	var active, ended []launch.LiveRequest
+	var active, ended []wire.WatchedRequest
 	for _, r := range l.Requests {
 		if r.Ended() {
 			ended = append(ended, r)
@@ -90,12 +91,12 @@ func memoryLines(l *launch.Live) []string {
 	return lines
 }
 
-func tierWords(t launch.LiveTier) string {
+func tierWords(t wire.WatchedTier) string {
 	return fmt.Sprintf("%s (%s of %s)", plan.Count(t.Points), binary(t.Bytes), binary(t.BudgetBytes))
 }
 
 // underWay is a request's phase and progress.
-func underWay(r launch.LiveRequest) string {
+func underWay(r wire.WatchedRequest) string {
 	switch r.Phase {
 	case "tokenize":
 		return "is cut into tokens"
@@ -119,7 +120,7 @@ func underWay(r launch.LiveRequest) string {
 }
 
 // outcome is an ended request's final numbers.
-func outcome(r launch.LiveRequest) string {
+func outcome(r wire.WatchedRequest) string {
 	sum := sumWords(r)
 	if r.Prefill.OfTokens > r.PromptTokens {
 		sum += ", of " + plan.Count(r.Prefill.OfTokens)
@@ -153,7 +154,7 @@ func outcome(r launch.LiveRequest) string {
 }
 
 // sumWords is the sum that every line keeps.
-func sumWords(r launch.LiveRequest) string {
+func sumWords(r wire.WatchedRequest) string {
 	return fmt.Sprintf("prompt %s = %s cached + %s computed", plan.Count(r.PromptTokens), plan.Count(r.CachedTokens), plan.Count(r.ComputedTokens))
 }
 

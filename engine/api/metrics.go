@@ -13,6 +13,7 @@ import (
 	"slipway/engine/memory"
 	"slipway/engine/memory/keep"
 	"slipway/engine/serve"
+	"slipway/wire"
 )
 
 // Metrics counts requests for Prometheus and writes one log line for each. A scrape sees one moment: the prompt's tokens
@@ -21,9 +22,9 @@ type Metrics struct {
 	log     *slog.Logger
 	handler http.Handler
 	status  func() serve.Status
-	keeper  *keep.Keeper  // nil: nothing is kept between requests
-	memory  func() Memory // nil: not told
-	gpu     func() GPU    // nil: there is none
+	keeper  *keep.Keeper       // nil: nothing is kept between requests
+	memory  func() wire.Memory // nil: not told
+	gpu     func() wire.GPU    // nil: there is none
 
 	mu       sync.Mutex
 	outcomes map[serve.FinishReason]int
@@ -108,10 +109,10 @@ func (m *Metrics) refuse(code string) {
 var (
 	requestsDesc     = desc("slipway_requests_total", "Requests that were accepted and have ended, by how they ended.", "outcome")
 	refusedDesc      = desc("slipway_refused_total", "Requests answered with an error, by its code.", "code")
-	promptDesc       = desc("slipway_prompt_tokens_total", "Prompt tokens dealt with: cached plus computed.")
-	cachedDesc       = desc("slipway_cached_tokens_total", "Prompt tokens restored instead of computed.")
-	computedDesc     = desc("slipway_computed_tokens_total", "Prompt tokens that went through the network.")
-	completionDesc   = desc("slipway_completion_tokens_total", "Tokens of replies, end tokens included.")
+	promptDesc       = desc(wire.MetricPromptTokens, "Prompt tokens dealt with: cached plus computed.")
+	cachedDesc       = desc(wire.MetricCachedTokens, "Prompt tokens restored instead of computed.")
+	computedDesc     = desc(wire.MetricComputedTokens, "Prompt tokens that went through the network.")
+	completionDesc   = desc(wire.MetricCompletionTokens, "Tokens of replies, end tokens included.")
 	phaseDesc        = desc("slipway_phase_seconds_total", "Wall clock of requests, by phase.", "phase")
 	gpuSecondsDesc   = desc("slipway_gpu_seconds_total", "Time that the GPU worked on passes, by its own clock, by phase.", "phase")
 	gpuPassesDesc    = desc("slipway_gpu_passes_total", "Passes that the GPU ran, by phase.", "phase")
@@ -169,7 +170,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	if m.gpu != nil {
 		g := m.gpu()
-		for phase, p := range map[string]GPUPhase{"prefill": g.Prefill, "decode": g.Decode} {
+		for phase, p := range map[string]wire.GPUPhase{"prefill": g.Prefill, "decode": g.Decode} {
 			counter(gpuSecondsDesc, p.Seconds, phase)
 			counter(gpuPassesDesc, float64(p.Passes), phase)
 		}

@@ -18,6 +18,7 @@ import (
 	"slipway/engine/sample"
 	"slipway/engine/serve"
 	"slipway/engine/text"
+	"slipway/wire"
 )
 
 // Engine is what this package needs of the queue; *serve.Engine is it.
@@ -50,10 +51,10 @@ type Options struct {
 	Approximations []string
 	ShowSnippets   bool // text around a miss is shown to them: the server listens on loopback alone
 
-	Memory     func() Memory  // nil: not told
-	GPU        func() GPU     // nil: there is none
-	Machine    func() Machine // nil: not told
-	LaunchFile string         // what the installer left behind, see [Launch]; empty: none
+	Memory     func() wire.Memory  // nil: not told
+	GPU        func() wire.GPU     // nil: there is none
+	Machine    func() wire.Machine // nil: not told
+	LaunchFile string              // what the installer left behind, see [wire.Launch]; empty: none
 
 	Key        *Key     // nil: none needed
 	AllowHosts []string // names that a Host header may give besides loopback and the connection's own address

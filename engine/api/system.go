@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"unicode"
@@ -13,15 +12,17 @@ import (
 
 	"slipway/engine/api/web"
 	"slipway/engine/serve"
+	"slipway/wire"
 )
 
 // system answers GET /slipway/system.
 func (s *Server) system(w http.ResponseWriter, _ *http.Request) {
-	v := system{SchemaVersion: 1, At: s.opt.Now(), Totals: s.opt.Metrics.totals(),
-		Process: systemProcess{s.opt.Version, s.opt.PID, s.opt.Started.UTC(), s.opt.LaunchID, s.opt.ShowSnippets},
-		History: systemHistory{int(serve.HistoryStep.Seconds()), []systemStep{}}}
+	v := wire.System{SchemaVersion: 1, At: s.opt.Now(), Totals: s.opt.Metrics.totals(),
+		Process: wire.Process{Version: s.opt.Version, PID: s.opt.PID, Started: s.opt.Started.UTC(), LaunchID: s.opt.LaunchID, SnippetsShown: s.opt.ShowSnippets},
+		History: wire.History{StepS: int(serve.HistoryStep.Seconds()), Steps: []wire.Step{}}}
 	for _, step := range s.opt.Engine.Ledger().History() {
-		v.History.Steps = append(v.History.Steps, systemStep{step.Start.UTC(), step.CachedTokens, step.ComputedTokens, step.CompletionTokens, step.Ended})
+		v.History.Steps = append(v.History.Steps, wire.Step{Start: step.Start.UTC(),
+			CachedTokens: step.CachedTokens, ComputedTokens: step.ComputedTokens, CompletionTokens: step.CompletionTokens, Ended: step.Ended})
 	}
 	if s.opt.Memory != nil {
 		m := s.opt.Memory()
@@ -46,10 +47,15 @@ func (s *Server) system(w http.ResponseWriter, _ *http.Request) {
 	web.SendJSON(w, http.StatusOK, v)
 }
 
-func (m *Metrics) totals() systemTotals {
+func (m *Metrics) totals() wire.Totals {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return systemTotals{maps.Clone(m.outcomes), m.usage.PromptTokens(), m.usage.CachedTokens, m.usage.ComputedTokens, m.usage.CompletionTokens}
+	t := wire.Totals{Requests: map[string]int{}, PromptTokens: m.usage.PromptTokens(), CachedTokens: m.usage.CachedTokens,
+		ComputedTokens: m.usage.ComputedTokens, CompletionTokens: m.usage.CompletionTokens}
+	for reason, n := range m.outcomes {
+		t.Requests[string(reason)] = n
+	}
+	return t
 }
 
 // Bounds on what an installer may leave behind.
@@ -59,7 +65,7 @@ const (
 )
 
 // ReadLaunch reads what the installer left behind. Errors: the file's, or what is wrong with it.
-func ReadLaunch(path string) (*Launch, error) {
+func ReadLaunch(path string) (*wire.Launch, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -75,7 +81,7 @@ func ReadLaunch(path string) (*Launch, error) {
 	if len(raw) > mostLaunchBytes {
 		return nil, fmt.Errorf("it has more than %d bytes", mostLaunchBytes)
 	}
-	var l Launch
+	var l wire.Launch
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return nil, err
 	}
@@ -99,7 +105,7 @@ func ReadLaunch(path string) (*Launch, error) {
 		}
 	}
 	if l.Neighbors == nil {
-		l.Neighbors = []Neighbor{}
+		l.Neighbors = []wire.Neighbor{}
 	}
 	return &l, nil
 }

@@ -12,6 +12,7 @@ import (
 	"slipway/engine/api/web"
 	"slipway/engine/memory"
 	"slipway/engine/serve"
+	"slipway/wire"
 )
 
 // watch answers GET /slipway/requests.
@@ -21,12 +22,12 @@ func (s *Server) watch(w http.ResponseWriter, _ *http.Request) {
 }
 
 // watching describes the server, with the requests that changed after the ledger's count since.
-func (s *Server) watching(since uint64) (*watching, uint64) {
+func (s *Server) watching(since uint64) (*wire.Watching, uint64) {
 	status := s.opt.Engine.Status()
 	records, count := s.opt.Engine.Ledger().Records(since)
-	now := &watching{
-		SchemaVersion: 1, At: s.opt.Now(), Cache: s.watchedCache(), Requests: []*watchedRequest{},
-		Server: watchedServer{
+	now := &wire.Watching{
+		SchemaVersion: 1, At: s.opt.Now(), Cache: s.watchedCache(), Requests: []*wire.WatchedRequest{},
+		Server: wire.WatchedServer{
 			Model: s.opt.ModelID, Revision: s.opt.Revision, Profile: s.opt.Profile, Device: s.opt.Device, Numerics: s.opt.Numerics, WindowTokens: s.opt.Engine.WindowTokens(),
 			PrefillPolicy: s.opt.PrefillPolicy, KVFormat: s.opt.KVFormat,
 			Ready: status.Running && !status.Draining, Active: status.Active, Queued: status.Queued, Draining: status.Draining,
@@ -40,21 +41,21 @@ func (s *Server) watching(since uint64) (*watching, uint64) {
 	return now, count
 }
 
-func (s *Server) watchedCache() *watchedCache {
+func (s *Server) watchedCache() *wire.WatchedCache {
 	k := s.opt.Keeper
 	if k == nil {
 		return nil
 	}
-	tier := func(t memory.Tier) *watchedTier {
+	tier := func(t memory.Tier) *wire.WatchedTier {
 		budget := k.Budget(t)
 		if budget.TotalBytes == 0 {
 			return nil
 		}
 		u := k.Usage(t)
-		return &watchedTier{u.Points, u.TotalBytes, budget.TotalBytes}
+		return &wire.WatchedTier{Points: u.Points, Bytes: u.TotalBytes, BudgetBytes: budget.TotalBytes}
 	}
 	c := k.Counters()
-	return &watchedCache{
+	return &wire.WatchedCache{
 		Memory: *tier(memory.InMemory), Disk: tier(memory.OnDisk), FromMemory: c.Hits - c.FromDisk, FromDisk: c.FromDisk, FromNothing: c.Misses,
 		Saved: c.Saved, Evicted: c.Evicted, Damaged: c.Damaged, WrittenBytes: c.WrittenBytes,
 	}
@@ -126,7 +127,7 @@ func (s *Server) cancel(w *web.Record, r *http.Request) *turn.Error {
 		return &turn.Error{Kind: turn.NotFound, Code: "not_running",
 			Sentence: "no such request is under way; GET /slipway/requests lists them"}
 	}
-	web.SendJSON(w, http.StatusOK, cancelled{id, true})
+	web.SendJSON(w, http.StatusOK, wire.Cancelled{ID: id, Cancelled: true})
 	return nil
 }
 
@@ -150,7 +151,7 @@ func (s *Server) reload(w *web.Record, r *http.Request) *turn.Error {
 	case err != nil:
 		return turn.AsError(err)
 	}
-	web.SendJSON(w, http.StatusOK, reloaded{true, millis(s.opt.Now().Sub(began))})
+	web.SendJSON(w, http.StatusOK, wire.Reloaded{Reloaded: true, TookMs: millis(s.opt.Now().Sub(began))})
 	return nil
 }
 

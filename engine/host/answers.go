@@ -4,6 +4,7 @@ import (
 	"slipway/engine/api"
 	"slipway/engine/device"
 	"slipway/engine/memory"
+	"slipway/wire"
 )
 
 // Answers completes the options of the API with the model's part.
@@ -27,18 +28,18 @@ func (h *Host) Answers(options api.Options) api.Options {
 }
 
 // memory tells what the model holds. Its sizes stay the same when it is loaded again.
-func (h *Host) memory() func() api.Memory {
+func (h *Host) memory() func() wire.Memory {
 	n := h.network
 	held := n.MemoryBytes()
 	var points int64
 	if h.keeper != nil {
 		points = h.keeper.Budget(memory.InMemory).TotalBytes
 	}
-	m := api.Memory{
+	m := wire.Memory{
 		WeightsBytes: held.Weights, ContextBytes: held.KVPages - int64(h.extraPages)*n.PageBytes() + held.States,
 		WorkBytes: held.Work, PointsBudgetBytes: points,
 	}
-	return func() api.Memory {
+	return func() wire.Memory {
 		m := m
 		m.Loaded = !n.asleep.Load()
 		return m

@@ -3,8 +3,8 @@ package host
 import (
 	"sync"
 
-	"slipway/engine/api"
 	"slipway/engine/pass"
+	"slipway/wire"
 )
 
 // gpuTime adds up what a GPU worked on passes, by its own clock.
@@ -12,7 +12,7 @@ type gpuTime struct {
 	now func() float64 // seconds of all passes so far; nil: there is no GPU
 
 	mu  sync.Mutex // guards what follows: one writes, those who watch read
-	all api.GPU
+	all wire.GPU
 }
 
 // pass runs f, a pass of segments, and counts what the GPU worked on it: also of one that fails or is stopped. One that advances some
@@ -38,7 +38,7 @@ func (g *gpuTime) pass(segments []pass.Segment, f func() error) error {
 }
 
 // total is what was counted so far.
-func (g *gpuTime) total() api.GPU {
+func (g *gpuTime) total() wire.GPU {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.all

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"slipway/engine/api"
 	"slipway/engine/pass"
+	"slipway/wire"
 )
 
 func TestGPUTimeOfAFailedPassThatIsLost(t *testing.T) {
@@ -21,7 +21,7 @@ func TestGPUTimeOfAFailedPassThatIsLost(t *testing.T) {
 			t.Errorf("%v, wanted %v", err, pass.err)
 		}
 	}
-	want := api.GPU{Prefill: api.GPUPhase{Seconds: 3, Passes: 2}, Decode: api.GPUPhase{Seconds: 12, Passes: 2}}
+	want := wire.GPU{Prefill: wire.GPUPhase{Seconds: 3, Passes: 2}, Decode: wire.GPUPhase{Seconds: 12, Passes: 2}}
 	if got := g.total(); got != want {
 		t.Errorf("%+v, wanted %+v", got, want)
 	}
@@ -29,7 +29,7 @@ func TestGPUTimeOfAFailedPassThatIsLost(t *testing.T) {
 
 func TestCPUThatTellsGPUTime(t *testing.T) {
 	var g gpuTime
-	if err := g.pass(nil, func() error { return nil }); err != nil || g.total() != (api.GPU{}) {
+	if err := g.pass(nil, func() error { return nil }); err != nil || g.total() != (wire.GPU{}) {
 		t.Errorf("%v, %+v", err, g.total())
 	}
 }

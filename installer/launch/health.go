@@ -9,23 +9,9 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-)
 
-// Health is what GET /health of our server answers.
-type Health struct {
-	Product    string `json:"product"`
-	Version    string `json:"version"`
-	PID        int    `json:"pid"`
-	Started    string `json:"started"`
-	LaunchID   string `json:"launch_id"`
-	Model      string `json:"model"`
-	Ready      bool   `json:"ready"`
-	Busy       bool   `json:"busy"`
-	Active     int    `json:"active"`
-	Queued     int    `json:"queued"`
-	Background bool   `json:"background"`
-	Draining   bool   `json:"draining"`
-}
+	"slipway/wire"
+)
 
 // local speaks to this machine only: no proxy, no redirect, every dial on loopback.
 var local = &http.Client{
@@ -39,22 +25,22 @@ var local = &http.Client{
 func URL(port int) string { return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // AskHealth asks whoever listens on the port. An answer that is not ours is an error.
-func AskHealth(ctx context.Context, port int) (Health, error) {
+func AskHealth(ctx context.Context, port int) (wire.Health, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, URL(port)+"/health", nil)
 	if err != nil {
-		return Health{}, err
+		return wire.Health{}, err
 	}
 	response, err := local.Do(request)
 	if err != nil {
-		return Health{}, err
+		return wire.Health{}, err
 	}
 	defer response.Body.Close()
-	var h Health
+	var h wire.Health
 	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&h); err != nil {
-		return Health{}, fmt.Errorf("the answer of port %d is not ours: %w", port, err)
+		return wire.Health{}, fmt.Errorf("the answer of port %d is not ours: %w", port, err)
 	}
-	if h.Product != "slipway" {
-		return Health{}, fmt.Errorf("the answer of port %d is not ours", port)
+	if h.Product != wire.Product {
+		return wire.Health{}, fmt.Errorf("the answer of port %d is not ours", port)
 	}
 	return h, nil
 }

@@ -18,7 +18,7 @@ import (
 
 	"slipway/fault"
 	"slipway/installer/process"
-	"slipway/profiles"
+	"slipway/wire"
 )
 
 // CrashError: the server ended before it was ready.
@@ -239,7 +239,7 @@ func arguments(s Settings, homePath, launchID string) []string {
 		"--cache-memory", strconv.FormatInt(s.CacheMemoryBytes, 10),
 	}
 	if s.MonitorPort != 0 {
-		args = append(args, "--monitor-port", strconv.Itoa(s.MonitorPort), "--launch-file", filepath.Join(homePath, filepath.FromSlash(ToldPath)))
+		args = append(args, "--monitor-port", strconv.Itoa(s.MonitorPort), "--launch-file", filepath.Join(homePath, filepath.FromSlash(wire.LaunchPath)))
 	}
 	if s.CacheDisk != "" {
 		args = append(args, "--cache-disk", filepath.Join(homePath, filepath.FromSlash(s.CacheDisk)),
@@ -268,28 +268,19 @@ func newLaunchID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Probe is what `slipway-server probe` says.
-type Probe struct {
-	SchemaVersion            int                   `json:"schema_version"`
-	Version                  string                `json:"version"`
-	Device                   string                `json:"device"`
-	RecommendedMaxWorkingSet *int64                `json:"recommended_max_working_set"`
-	Capabilities             profiles.Capabilities `json:"capabilities"`
-}
-
 // AskProbe runs the server's probe, at most ten seconds.
-func AskProbe(ctx context.Context, program string) (Probe, error) {
+func AskProbe(ctx context.Context, program string) (wire.Probe, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "probe")
 	cmd.Env, cmd.WaitDelay = environment(), time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		return Probe{}, fmt.Errorf("slipway-server probe: %w", err)
+		return wire.Probe{}, fmt.Errorf("slipway-server probe: %w", err)
 	}
-	var p Probe
+	var p wire.Probe
 	if err := json.Unmarshal(out, &p); err != nil {
-		return Probe{}, fmt.Errorf("slipway-server probe: %w", err)
+		return wire.Probe{}, fmt.Errorf("slipway-server probe: %w", err)
 	}
 	return p, nil
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"slipway/installer/process"
+
+	"slipway/wire"
 )
 
 // State of our server.
@@ -28,7 +30,7 @@ const (
 type Status struct {
 	State  State
 	Record Record
-	Health Health // when State is Running or Starting and it answered
+	Health wire.Health // when State is Running or Starting and it answered
 
 	Damage *RecordError // the record cannot be read; the rest was learnt without it
 	// Unidentified: somebody holds the lock of a living server of this home, and no process could be proved to be it.

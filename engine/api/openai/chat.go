@@ -5,6 +5,7 @@ import (
 
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
+	"slipway/wire"
 )
 
 // chat answers POST /v1/chat/completions.
@@ -32,8 +33,8 @@ func (w *Wire) chat(rec *web.Record, r *http.Request) *turn.Error {
 type chatReply struct {
 	head
 	Choices []chatChoice `json:"choices"`
-	Usage   *usage       `json:"usage"`
-	Slipway *note        `json:"slipway,omitempty"`
+	Usage   *wire.Usage  `json:"usage"`
+	Slipway *wire.Note   `json:"slipway,omitempty"`
 }
 
 type chatChoice struct {

@@ -3,13 +3,14 @@ package openai
 import (
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
+	"slipway/wire"
 )
 
 type chatChunk struct {
 	head
 	Choices []chunkChoice `json:"choices"`
-	Usage   **usage       `json:"usage,omitempty"` // null in all but the last, where usage was asked for
-	Slipway *note         `json:"slipway,omitempty"`
+	Usage   **wire.Usage  `json:"usage,omitempty"` // null in all but the last, where usage was asked for
+	Slipway *wire.Note    `json:"slipway,omitempty"`
 }
 
 type chunkChoice struct {
@@ -42,7 +43,7 @@ func (w *Wire) streamChat(rec *web.Record, reply *turn.Reply, q *turn.Request, h
 	s := &chatStream{out: web.OpenStream(rec), points: q.TopLogprobs >= 0}
 	s.chunk = chatChunk{head: w.head("chatcmpl-", "chat.completion.chunk"), Choices: make([]chunkChoice, 1)}
 	if how.includeUsage {
-		s.chunk.Usage = new(*usage)
+		s.chunk.Usage = new(*wire.Usage)
 	}
 	if err := s.send(delta{Role: "assistant", Content: new(string)}, nil); err != nil {
 		reply.Cancel(err)

@@ -5,6 +5,7 @@ import (
 
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
+	"slipway/wire"
 )
 
 // textLogprobs is the older form of logprobs.
@@ -25,8 +26,8 @@ type textChoice struct {
 type textReply struct {
 	head
 	Choices []textChoice `json:"choices"`
-	Usage   **usage      `json:"usage,omitempty"`
-	Slipway *note        `json:"slipway,omitempty"`
+	Usage   **wire.Usage `json:"usage,omitempty"`
+	Slipway *wire.Note   `json:"slipway,omitempty"`
 }
 
 // add appends tokens; offset is the number of characters before them, and after them when it returns.
@@ -71,10 +72,10 @@ func (w *Wire) plainText(rec *web.Record, reply *turn.Reply, q *turn.Request) *t
 func (w *Wire) streamText(rec *web.Record, reply *turn.Reply, q *turn.Request, how streaming) *turn.Error {
 	out := web.OpenStream(rec)
 	head := w.head("cmpl-", "text_completion")
-	send := func(c textChoice, n *note) error {
+	send := func(c textChoice, n *wire.Note) error {
 		chunk := textReply{head: head, Choices: []textChoice{c}, Slipway: n}
 		if how.includeUsage {
-			chunk.Usage = new(*usage)
+			chunk.Usage = new(*wire.Usage)
 		}
 		return out.Send(chunk)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
+	"slipway/wire"
 )
 
 // Wire is OpenAI's chat and text completions and its model list.
@@ -55,15 +56,11 @@ func (w *Wire) head(prefix, object string) head {
 	return head{turn.NewID(prefix), object, w.turns.Now().Unix(), w.turns.Model().ID, w.turns.Fingerprint()}
 }
 
-type note struct {
-	Notice string `json:"notice"`
-}
-
-func noteOf(text string) *note {
+func noteOf(text string) *wire.Note {
 	if text == "" {
 		return nil
 	}
-	return &note{text}
+	return &wire.Note{Notice: text}
 }
 
 // finishReasons are OpenAI's words.

@@ -1,12 +1,10 @@
 package turn
 
 import (
-	"encoding/json"
-	"fmt"
 	"regexp"
-	"strings"
 
 	"slipway/engine/text"
+	"slipway/wire"
 )
 
 // Rule makes text stable that changes with every request (a date, a message id), so that what stands behind it is found in
@@ -17,30 +15,15 @@ type Rule struct {
 	Replacement string // $1 stands for the first group
 }
 
-// ReadRules takes a JSON array of {"pattern", "replacement"}. Patterns are Go's regular expressions.
+// ReadRules takes a file of [wire.Rule]s.
 func ReadRules(raw []byte) ([]Rule, error) {
-	var given []struct {
-		Pattern     *string `json:"pattern"`
-		Replacement *string `json:"replacement"`
-	}
-	decoder := json.NewDecoder(strings.NewReader(string(raw)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&given); err != nil {
-		return nil, fmt.Errorf(`it must be a JSON array of {"pattern": "...", "replacement": "..."}: %w`, err)
+	given, err := wire.ReadRules(raw)
+	if err != nil {
+		return nil, err
 	}
 	var rules []Rule
-	for i, g := range given {
-		if g.Pattern == nil || g.Replacement == nil || *g.Pattern == "" {
-			return nil, fmt.Errorf("rule %d needs a pattern and a replacement", i+1)
-		}
-		pattern, err := regexp.Compile(*g.Pattern)
-		if err != nil {
-			return nil, fmt.Errorf("rule %d: %w", i+1, err)
-		}
-		if pattern.MatchString("") {
-			return nil, fmt.Errorf("rule %d matches the empty text, and so everywhere", i+1)
-		}
-		rules = append(rules, Rule{pattern, *g.Replacement})
+	for _, g := range given {
+		rules = append(rules, Rule{regexp.MustCompile(*g.Pattern), *g.Replacement})
 	}
 	return rules, nil
 }

@@ -9,13 +9,13 @@ import (
 
 func TestRulesThatCannotBeMeantAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ raw, want string }{
-		"no JSON":              {`pattern`, "must be a JSON array"},
-		"unknown member":       {`[{"pattern":"a","replacement":"b","flags":"i"}]`, "must be a JSON array"},
+		"no JSON":              {`pattern`, "must be one JSON array"},
+		"unknown member":       {`[{"pattern":"a","replacement":"b","flags":"i"}]`, "must be one JSON array"},
 		"no replacement":       {`[{"pattern":"a"}]`, "rule 1 needs"},
 		"no regular expr":      {`[{"pattern":"a","replacement":""},{"pattern":"(","replacement":""}]`, "rule 2"},
 		"matches empty text":   {`[{"pattern":"a*","replacement":"b"}]`, "matches the empty text"},
 		"empty pattern":        {`[{"pattern":"","replacement":"b"}]`, "rule 1 needs"},
-		"object, not an array": {`{"pattern":"a","replacement":"b"}`, "must be a JSON array"},
+		"object, not an array": {`{"pattern":"a","replacement":"b"}`, "must be one JSON array"},
 	} {
 		if _, err := turn.ReadRules([]byte(c.raw)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
