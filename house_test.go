@@ -1,8 +1,13 @@
 package slipway_test
 
 import (
+	"go/parser"
+	"go/token"
+	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +20,9 @@ type forbidden struct{ from, to, reason string }
 var house = []forbidden{
 	{"cmd/slipway", "engine/...", "the installer knows the engine only as a process and over HTTP"},
 	{"cmd/slipway", "metal/...", "the installer knows the engine only as a process and over HTTP"},
+	{"installer/operate", "cmd/...", "a verb knows no flags"},
+	{"installer/operate", "github.com/urfave/cli/v2", "a verb knows no flags"},
+	{"installer/operate", "golang.org/x/term", "a verb knows no terminal"},
 	{"cmd/slipway-server", "installer/...", "the server knows nothing of installing"},
 	{"installer/...", "engine/...", "installer and engine never import each other"},
 	{"installer/...", "metal/...", "installer and engine never import each other"},
@@ -99,6 +107,52 @@ func TestWireDocumentsImportNothingOfOurs(t *testing.T) {
 			t.Errorf("wire imports %s: it is a leaf", imported)
 		}
 	}
+}
+
+// cmd/slipway decides nothing: a verb is a method of installer/operate, and these files parse flags and print. So they
+// may not plan, apply, start or stop anything, whatever they import for its types.
+func TestCommandsDecideNothing(t *testing.T) {
+	forbidden := map[string]string{
+		"os/exec": "starting programs is work of installer", "net": "talking to others is work of installer and checks",
+		"slipway/installer/apply": "carrying out a plan is work of installer/operate",
+		"slipway/installer/store": "models on disk are work of installer/operate",
+		"slipway/installer/hub":   "the hub is work of installer", "slipway/installer/pin": "proofs are work of installer",
+		"slipway/installer/process": "processes are work of installer",
+	}
+	calls := regexp.MustCompile(`\b(launch\.(Look|Stop|Start|RotateLog)|installer\.(Prepare|LockModel|Models)|plan\.(Make|Judge)|neighbor\.New)\(`)
+	files, err := filepath.Glob("cmd/slipway/*.go")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, imported := range parsed.Imports {
+			name := strings.Trim(imported.Path.Value, `"`)
+			if why := forbidden[name]; why != "" && !allowedImports[file+" "+name] {
+				t.Errorf("%s imports %s: %s", file, name, why)
+			}
+		}
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if call := calls.FindString(string(raw)); call != "" {
+			t.Errorf("%s calls %s...): that belongs to installer/operate", file, call)
+		}
+	}
+}
+
+// allowedImports are for types only.
+var allowedImports = map[string]bool{
+	"cmd/slipway/progress.go slipway/installer/apply":  true, // apply.Event
+	"cmd/slipway/uninstall.go slipway/installer/apply": true, // apply.Removal
+	"cmd/slipway/verify.go slipway/installer/store":    true, // the states of a file
 }
 
 func TestForbiddenImports(t *testing.T) {

@@ -1,21 +1,15 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"reflect"
-	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
 
-	"slipway/installer"
-	"slipway/installer/apply"
-	"slipway/installer/consent"
+	"slipway/installer/operate"
 	"slipway/installer/plan"
 )
 
@@ -32,99 +26,75 @@ func applyVerb(s *session) *cli.Command {
 			&cli.StringFlag{Name: "job", Hidden: true},
 			eventsFlag()},
 		Action: func(c *cli.Context) error {
-			if c.String("job") != "" {
-				return runJob(s, c)
+			if id := c.String("job"); id != "" {
+				return s.runJob(c, id)
 			}
-			return applyPlan(s, c)
+			return s.applyPlan(c)
 		},
 	}
 }
 
-// applyPlan is the main line: the file's request, the plan made again, compared, consented by its digest, carried out.
-func applyPlan(s *session, c *cli.Context) error {
+func (s *session) applyPlan(c *cli.Context) error {
 	if c.String("plan") == "" || c.String("digest") == "" {
 		return usage("apply needs --plan FILE and --digest DIGEST")
 	}
-	if c.Bool("set-aside-journal") {
-		if err := setAsideJournal(s, c.String("home")); err != nil {
-			return err
-		}
-	}
-	prepared, err := s.planAgain(c)
+	file, err := readBounded(c.String("plan"), plan.MaxFileBytes)
 	if err != nil {
+		return &failure{code: exitUsage, what: "The plan file cannot be read: " + err.Error() + "."}
+	}
+	in := operate.ApplyInput{File: file, Digest: c.String("digest"), Source: c.String("source"), SetAsideJournal: c.Bool("set-aside-journal")}
+	if in.ModelDir, err = modelDirOf(c); err != nil {
 		return err
 	}
-	if err := consent.Digest(c.String("digest")).Check(prepared.Plan, prepared.Standing); err != nil {
-		return err
+	s.same = applyArgs(c)
+	if !c.Bool("detach") {
+		answer, err := s.operator(c).Apply(s.ctx, in)
+		return s.setupAnswer(c, answer, err)
 	}
-	if !prepared.Standing.CanApply {
-		f := blocked(prepared.Standing)
-		switch prepared.Standing.Blockers[0].Kind {
-		case plan.StopBlocked, plan.JournalBlocked:
-		default: // a neighbour that works now: exit 13, as everywhere
-			f.code = exitStale // the plan was good when it was made: a precondition does not hold any more
+	job, err := s.operator(c).Detach(s.ctx, in, applyArgs(c))
+	return s.answer(job, err, func(w io.Writer) {
+		if job.Already {
+			fmt.Fprintf(w, "Job %s runs already.\n", job.Job)
+			return
 		}
-		return f
-	}
-	if c.Bool("detach") {
-		return detach(s, c, prepared)
-	}
-	if prepared.Standing.PendingCount() == 0 && prepared.Recorded && !prepared.Open {
-		return nothingToDo(s, c, prepared)
-	}
-	old := s.whatServes(c.String("home"))
-	done, err := s.apply(prepared)
-	if err != nil {
-		return s.rollBack(c, prepared, old, err, applyArgs(c))
-	}
-	return finishSetup(s, c, prepared, done)
+		fmt.Fprintf(w, "Job %s works in the background.\nWait for it: %s\n", job.Job, s.printed(c, "wait", "--job", job.Job))
+	})
 }
 
-// planAgain makes the plan again from the file's request, and refuses a file that is not, byte for byte, what that
-// plan writes, or whose digest is not the one that was agreed to. Home and source come from the flags, never from the
-// file.
-func (s *session) planAgain(c *cli.Context) (installer.Prepared, error) {
-	data, err := readPlanFile(c.String("plan"))
-	if err != nil {
-		return installer.Prepared{}, &failure{code: exitUsage, what: "The plan file cannot be read: " + err.Error() + "."}
+// runJob is the detached half: it applies the plan and notes how that ended.
+func (s *session) runJob(c *cli.Context, id string) error {
+	err := s.applyPlan(c)
+	code, message := exitOK, ""
+	if status, ok := errors.AsType[exitStatus](err); ok {
+		code = int(status)
+	} else if err != nil {
+		f := explain(err)
+		code, message = f.code, f.Error()
 	}
-	request, home, digest, err := plan.ReadFile(data)
-	if err != nil {
-		return installer.Prepared{}, err
+	if noteErr := s.operator(c).EndJob(id, code, message); noteErr != nil && err == nil {
+		return noteErr
 	}
-	if digest != c.String("digest") {
-		return installer.Prepared{}, &plan.ErrFile{Why: fmt.Sprintf("it says %s, and --digest says %s", digest, c.String("digest"))}
-	}
-	asked, err := apply.ResolveHome(c.String("home"), s.place.UserHome)
-	if err != nil {
-		return installer.Prepared{}, err
-	}
-	if asked != home {
-		return installer.Prepared{}, &plan.ErrFile{Why: fmt.Sprintf("it was made for the home %q, and this command means %q; give the same --home", home, asked)}
-	}
-	modelDir, err := modelDirOf(c)
-	if err != nil {
-		return installer.Prepared{}, err
-	}
-	prepared, err := installer.Prepare(s.ctx, installer.Input{Request: request, Home: c.String("home"), Source: c.String("source"),
-		ModelDir: modelDir}, s.place)
-	var choice *installer.ChoiceError
-	if errors.As(err, &choice) {
-		return prepared, &plan.ErrFile{Why: choice.Why}
-	}
-	if err != nil {
-		return prepared, err
-	}
-	if prepared.Plan.Digest != digest {
-		return prepared, &plan.ErrFile{Why: fmt.Sprintf("made again it is %s: %s", prepared.Plan.Digest, whatChanged(data, prepared.Plan))}
-	}
-	if !bytes.Equal(data, plan.WriteFile(prepared.Plan)) {
-		return prepared, &plan.ErrFile{Why: "its text is not that of the plan with this digest: somebody changed it"}
-	}
-	return prepared, nil
+	return err
 }
 
-func readPlanFile(name string) ([]byte, error) { return readBounded(name, plan.MaxFileBytes) }
+func waitVerb(s *session) *cli.Command {
+	return &cli.Command{
+		Name: "wait", Usage: "wait for a detached apply and end with its exit code",
+		Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "job", Usage: "job id; left out: the newest"},
+			&cli.DurationFlag{Name: "timeout", Usage: "give up after this long (30s, 10m); left out: never"}},
+		Action: func(c *cli.Context) error {
+			in := operate.WaitInput{Job: c.String("job")}
+			if c.IsSet("timeout") {
+				limit := c.Duration("timeout")
+				in.Limit = &limit
+			}
+			answer, err := s.operator(c).Wait(s.ctx, in)
+			return s.answer(answer, err, func(w io.Writer) {
+				fmt.Fprintf(w, "Job %s: %s (exit code %d). %s\n", answer.Job, answer.State, codeOf(answer), answer.Message)
+			})
+		},
+	}
+}
 
 // readBounded reads one byte more than a file may have, of a plain file only: a device or a pipe has no end.
 func readBounded(name string, most int64) ([]byte, error) {
@@ -143,34 +113,6 @@ func readBounded(name string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
-// whatChanged says, for the person, which part of the decisions is another one now. The file is only compared.
-func whatChanged(file []byte, now plan.Plan) string {
-	var then plan.Plan
-	if err := json.Unmarshal(file, &then); err != nil {
-		return "the file is not what it was"
-	}
-	var parts []string
-	for _, part := range []struct {
-		name      string
-		then, now any
-	}{
-		{"the home", then.Decisions.Home, now.Decisions.Home},
-		{"the platform", then.Decisions.Target, now.Decisions.Target},
-		{"the model or its lock", then.Decisions.Model, now.Decisions.Model},
-		{"the profile's numbers", then.Decisions.Profile, now.Decisions.Profile},
-		{"the disk cache or the normalize rules", [2]any{then.Decisions.Request.DiskCacheBytes, then.Decisions.Request.Normalize}, [2]any{now.Decisions.Request.DiskCacheBytes, now.Decisions.Request.Normalize}},
-		{"the server's source or Go", then.Decisions.Engine, now.Decisions.Engine},
-	} {
-		if !reflect.DeepEqual(part.then, part.now) {
-			parts = append(parts, part.name)
-		}
-	}
-	if len(parts) == 0 {
-		return "its actions or its digest were changed"
-	}
-	return strings.Join(parts, ", ") + " changed since"
-}
-
 func applyArgs(c *cli.Context) []string {
 	args := append([]string{"apply", "--plan", spelledOut(c.String("plan")), "--digest", c.String("digest")}, homeArgs(c)...)
 	for _, name := range []string{"source", "model-dir"} {
@@ -180,5 +122,3 @@ func applyArgs(c *cli.Context) []string {
 	}
 	return args
 }
-
-func jobID(digest string) string { return strings.TrimPrefix(digest, "sha256:")[:12] }

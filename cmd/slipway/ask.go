@@ -13,7 +13,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"slipway/installer/apply"
 	"slipway/installer/launch"
 )
 
@@ -56,18 +55,6 @@ func (e *serverError) then() string {
 	return "Look at slipway logs."
 }
 
-func addresses(port, monitor int) *serverAddresses {
-	return &serverAddresses{API: launch.URL(port) + "/v1", Health: launch.URL(port) + "/health", Monitor: monitorAddress(monitor)}
-}
-
-// monitorAddress is the page's address; empty without one.
-func monitorAddress(port int) string {
-	if port == 0 {
-		return ""
-	}
-	return launch.URL(port) + "/monitor"
-}
-
 func askVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "ask", Usage: "ask the running server once and stream the answer", ArgsUsage: "QUESTION",
@@ -80,19 +67,11 @@ func askVerb(s *session) *cli.Command {
 			if n := c.Int("max-tokens"); n < 1 {
 				return usage(fmt.Sprintf("--max-tokens is %d, and must be at least 1", n))
 			}
-			home, err := s.openHome(c.String("home"))
+			set, err := s.operator(c).Running(s.ctx)
 			if err != nil {
 				return err
 			}
-			defer home.Close()
-			status, err := launch.Look(s.ctx, home.Root, home.Path)
-			if err != nil {
-				return err
-			}
-			if status.State != launch.Running {
-				return notRunning(status.State)
-			}
-			return answerQuestion(s, c, status.Record.Settings, question)
+			return answerQuestion(s, c, set, question)
 		},
 	}
 }
@@ -102,11 +81,6 @@ type askAnswer struct {
 	Model    string `json:"model"`
 	Question string `json:"question"`
 	Answer   string `json:"answer"`
-}
-
-func notRunning(state launch.State) error {
-	return &failure{code: exitNotReady, what: fmt.Sprintf("The server is not running (%s).", state),
-		then: "Start it with slipway up.", next: []string{"up"}}
 }
 
 func answerQuestion(s *session, c *cli.Context, set launch.Settings, question string) error {
@@ -229,14 +203,4 @@ func quoted(s string) string {
 		return "(nothing)"
 	}
 	return printableText(s)
-}
-
-// settings reads what is set up.
-func (s *session) settings(path string) (apply.Settings, error) {
-	home, err := s.openHome(path)
-	if err != nil {
-		return apply.Settings{}, err
-	}
-	defer home.Close()
-	return apply.ReadSettings(home)
 }

@@ -59,7 +59,7 @@ func (s *session) setupWith(c *cli.Context, check string, server *client.Server,
 	setup := record.Setup{Check: check, Program: version, URL: server.Base, Model: server.Model, Revision: server.Details.Revision, Seed: c.Uint64("seed"),
 		Samples: samples, Lengths: []int{}, MaxTokens: c.Int("max-tokens"), Thinking: c.Bool("thinking"), Options: map[string]string{}}
 	if s.verb != "check compare" && c.String("url") == "" { // our own server: its profile decides how it answers
-		if set, err := s.settings(c.String("home")); err == nil {
+		if set, err := s.operator(c).Settings(); err == nil {
 			setup.Options["profile"] = set.Decisions.Profile.Name
 		}
 	}

@@ -95,7 +95,7 @@ func (s *session) checkFolder(c *cli.Context) (string, *os.Root, error) {
 		abs, err := filepath.Abs(out)
 		return abs, root, err
 	}
-	home, err := s.openHome(c.String("home"))
+	home, err := s.operator(c).OpenHome()
 	if err != nil {
 		if f := explain(err); f.code == exitNotReady {
 			return "", nil, &failure{code: exitUsage, what: "Nothing is set up here, so there is no home to keep the answers in.", then: "Give a folder with --out."}

@@ -31,19 +31,11 @@ func urlFlags() []cli.Flag {
 func (s *session) judged(c *cli.Context) (*client.Server, error) {
 	address, model := c.String("url"), c.String("model")
 	if address == "" {
-		home, err := s.openHome(c.String("home"))
+		set, err := s.operator(c).Running(s.ctx)
 		if err != nil {
 			return nil, err
 		}
-		defer home.Close()
-		status, err := launch.Look(s.ctx, home.Root, home.Path)
-		if err != nil {
-			return nil, err
-		}
-		if status.State != launch.Running {
-			return nil, notRunning(status.State)
-		}
-		address = launch.URL(status.Record.Settings.Port)
+		address = launch.URL(set.Port)
 	}
 	return s.serverAt(c, address, model)
 }

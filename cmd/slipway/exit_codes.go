@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"slipway/fault"
-	"slipway/installer/plan"
 )
 
 // Exit codes, the numbers of package fault's classes. docs/exit-codes.md explains each; a test compares the page.
@@ -42,6 +41,7 @@ type failure struct {
 	then    string // what next, a sentence
 	next    []string
 	details any
+	step    fault.Step
 }
 
 func (f *failure) Error() string { return strings.TrimSpace(f.what + " " + f.then) }
@@ -54,8 +54,8 @@ func explain(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
-	if refused, ok := errors.AsType[*serverError](err); ok {
-		return &failure{code: refused.code(), what: sentence(refused.Error()), then: refused.then()}
+	if f := explainFacts(err); f != nil {
+		return f
 	}
 	of, carrier := fault.Of(err)
 	step := steps[of.Step]
@@ -66,7 +66,7 @@ func explain(err error) *failure {
 	if of.Step == fault.MoveObstacle {
 		text = fault.InTheWay(err)
 	}
-	f := &failure{code: int(of.Class), what: sentence(step.before + text), then: step.then}
+	f := &failure{code: int(of.Class), what: sentence(step.before + text), then: step.then, step: of.Step}
 	if step.verbatim {
 		f.what = strings.TrimSuffix(step.before+text, ".") + "."
 	}
@@ -75,16 +75,6 @@ func explain(err error) *failure {
 	}
 	if d, ok := carrier.(detailed); ok {
 		f.details = d.Details()
-	}
-	return f
-}
-
-// blocked is the failure of the first blocker; the others are in the details.
-func blocked(s plan.Standing) *failure {
-	first := s.Blockers[0]
-	f := &failure{code: int(first.Kind.Class()), what: first.Sentence, then: "Nothing was done. " + first.Fix, details: s.Blockers}
-	if len(first.Command) > 1 {
-		f.next = first.Command[1:]
 	}
 	return f
 }

@@ -10,6 +10,7 @@ import (
 
 	"slipway/installer/apply"
 	"slipway/installer/hub"
+	"slipway/installer/operate"
 	"slipway/installer/pin"
 	"slipway/installer/store"
 	"slipway/manifests"
@@ -53,7 +54,7 @@ func TestBadBundleIsTheSuspect(t *testing.T) {
 		"flipped byte":           {&store.IntegrityError{Path: "model.safetensors"}, exitDamage, "Copy the bundle again"},
 		"another lock than ours": {&store.LockConflictError{Path: "config.json", Why: "x"}, exitStale, "contradicts the lock"},
 	} {
-		f := explain(explainBundle(row.err))
+		f := explain(operate.OfBundle(row.err))
 		if f.code != row.code || !strings.Contains(f.Error(), row.says) || len(f.next) > 0 {
 			t.Errorf("%s: %d %s (%v)", name, f.code, f.Error(), f.next)
 		}

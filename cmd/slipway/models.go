@@ -10,23 +10,15 @@ import (
 	"slipway/installer/plan"
 )
 
-// modelsAnswer is the data of models list.
-type modelsAnswer struct {
-	Models []installer.ModelRow `json:"models"`
-}
-
 func modelsVerb(s *session) *cli.Command {
 	return &cli.Command{Name: "models", Usage: "the models that slipway knows", Subcommands: []*cli.Command{
 		modelsLockVerb(s),
 		{
 			Name: "list", Usage: "models, whether they fit this machine, and whether they can be installed", Flags: []cli.Flag{homeFlag()},
 			Action: func(c *cli.Context) error {
-				rows, err := installer.Models(s.ctx, c.String("home"), s.place)
-				if err != nil {
-					return err
-				}
-				return s.result(exitOK, modelsAnswer{rows}, func(w io.Writer) {
-					for _, m := range rows {
+				answer, err := s.operator(c).Models(s.ctx)
+				return s.answer(answer, err, func(w io.Writer) {
+					for _, m := range answer.Models {
 						fmt.Fprintf(w, "%s\n  %s, licence %s", m.ID, m.Title, m.License)
 						if m.Bytes > 0 {
 							fmt.Fprintf(w, ", %s", plan.Bytes(m.Bytes))
@@ -40,4 +32,23 @@ func modelsVerb(s *session) *cli.Command {
 			},
 		},
 	}}
+}
+
+func modelsLockVerb(s *session) *cli.Command {
+	return &cli.Command{
+		Name: "lock", Usage: "derive every hash of a model from its revision, and keep the lock in the home",
+		Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "model", Usage: "which one (slipway models list)"},
+			&cli.BoolFlag{Name: "accept-told", Usage: "take the hub's word where there is no proof"},
+			&cli.BoolFlag{Name: "replace", Usage: "put the new lock in the place of one in the home that names other bytes"}},
+		Action: func(c *cli.Context) error {
+			if c.String("model") == "" {
+				return usage("models lock needs --model; slipway models list names them")
+			}
+			answer, err := s.operator(c).LockModel(s.ctx, installer.LockInput{Model: c.String("model"), AcceptTold: c.Bool("accept-told"), Replace: c.Bool("replace")})
+			return s.answer(answer, err, func(w io.Writer) {
+				fmt.Fprintf(w, "Locked %s at %s: %s, %s.\n%s\n", answer.Repo, answer.Revision, files(answer.Files), plan.Bytes(answer.Bytes), answer.Sentence)
+				fmt.Fprintf(w, "Set it up: %s\n", s.printed(c, "setup", "--model", answer.Model))
+			})
+		},
+	}
 }

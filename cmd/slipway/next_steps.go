@@ -99,6 +99,28 @@ var steps = map[fault.Step]nextStep{
 	fault.ThenRepeat:     {then: "Then run the same command again.", verbatim: true},
 	fault.RestoreStopped: {then: "What was stopped is started again: slipway restore.", verbatim: true},
 
+	fault.SetUp:       {then: "Set it up: slipway setup.", next: []string{"setup"}},
+	fault.SetUpAgain:  {then: "Mend it first: slipway setup.", next: []string{"setup"}},
+	fault.ShowPlan:    {then: "Nothing was done."}, // its flags are named by explainFacts
+	fault.ShowRemoval: {then: "Nothing was done. Look first with --dry-run, then add --yes.", next: []string{"uninstall", "--dry-run"}},
+	fault.ShowGarbage: {then: "Nothing was done. See them with slipway gc --dry-run; remove them with --yes.", next: []string{"gc", "--dry-run"}},
+	fault.AddYes:      {then: "Nothing was deleted. Add --yes."},
+	fault.Continue:    {then: "What arrived is kept. The same command goes on and asks nothing again."},
+	fault.Start:       {then: "Start it with slipway up.", next: []string{"up"}},
+	fault.StopServer:  {then: "Nothing was deleted. Stop it first: slipway down.", next: []string{"down"}},
+	fault.StartJob:    {then: "Start one with slipway apply --detach."},
+	fault.WaitAgain:   {then: "It goes on; wait again.", next: []string{"wait", "--job"}},
+	fault.RestoreByHand: {
+		then: "Nothing was removed. Start it by hand or free its port, run slipway restore, then uninstall again.",
+		next: []string{"restore"},
+	},
+	fault.OtherFile:    {then: "Nothing was done. Name another file with --out."},
+	fault.NameBundle:   {then: "Name a bundle with --in."},
+	fault.LockOrAccept: {then: "Nothing was done. Lock the model first (slipway models lock), or take the bundle's word with --accept-told."},
+	fault.TrustedBundle: {
+		then: "Nothing was imported: the bundle contradicts the lock that is known here, and a revision never changes. Take the bundle from a source that you trust.",
+	},
+
 	fault.CopyBundle: {then: "What was whole is kept. Copy the bundle again and repeat."},
 
 	fault.StartServer:   {then: "Start that server, or look at the address: slipway status shows ours."},

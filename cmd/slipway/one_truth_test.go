@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"slipway/installer/launch"
+	"slipway/installer/operate"
 	"slipway/installer/plan"
 	"slipway/wire"
 )
@@ -45,8 +46,8 @@ func (r *rig) oneTruth(env []string) {
 	code, out, _ = r.run(env, "status", "--json")
 	var status struct {
 		Data struct {
-			Live   *launch.Live `json:"live"`
-			Server serverStatus `json:"server"`
+			Live   *launch.Live         `json:"live"`
+			Server operate.ServerStatus `json:"server"`
 		} `json:"data"`
 	}
 	if err := json.Unmarshal([]byte(out), &status); err != nil || code != 0 || status.Data.Live == nil || len(status.Data.Live.Requests) == 0 {
@@ -207,7 +208,7 @@ func TestWatchRepeatsItselfOrMissesAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	teller := newStatusTeller(&out)
 	at := time.Unix(1_700_000_000, 0)
-	a := statusAnswer{Server: serverStatus{State: launch.Running, Health: &wire.Health{Active: 1}}, Live: &launch.Live{}}
+	a := operate.StatusAnswer{Server: operate.ServerStatus{State: launch.Running, Health: &wire.Health{Active: 1}}, Live: &launch.Live{}}
 	request := wire.WatchedRequest{ID: "req_0123456789", Phase: "prefill"}
 	for i, phase := range []string{"prefill", "prefill", "prefill", "prefill", "prefill", "prefill", "decode", "done", "done"} {
 		request.Phase = phase

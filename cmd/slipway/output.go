@@ -16,7 +16,7 @@ import (
 	"slipway/installer"
 	"slipway/installer/consent"
 	"slipway/installer/launch"
-	"slipway/installer/plan"
+	"slipway/installer/operate"
 )
 
 // Rules of output. Results go to standard output, talk to standard error. With --json standard output holds exactly one
@@ -33,7 +33,9 @@ type session struct {
 	events     bool
 	verb       string
 	commands   []*cli.Command
-	model      string     // that the command settled on, "" before
+	op         *operate.Operator // of the verb; nil where it needs none
+	progress   *progress
+	same       []string   // the argv that continues this run; nil: this verb with its flags
 	given      [][]string // flags of this command line that the next one must repeat, each with its value
 	answered   bool       // the document is out
 	endOfFlags bool       // the command line has a "--": what follows are arguments, whatever they look like
@@ -67,8 +69,17 @@ type meta struct {
 
 const schemaVersion = 1
 
+// answer prints an answer with the exit code of its class, unless there is an error.
+func (s *session) answer(data any, err error, human func(w io.Writer)) error {
+	if err != nil {
+		return err
+	}
+	return s.result(codeOf(data), data, human)
+}
+
 // result prints a command's answer: the document, or what human prints.
 func (s *session) result(code int, data any, human func(w io.Writer)) error {
+	s.progress.end()
 	if s.json {
 		s.document(envelope{OK: true, SchemaVersion: schemaVersion, Data: data, Meta: meta{s.verb, version, code}})
 	} else {
@@ -117,10 +128,13 @@ func (s *session) end(err error) int {
 		return int(status)
 	}
 	f := explain(err)
-	f.next = s.again(f.next)
-	if blockers, ok := f.details.([]plan.Blocker); ok {
-		s.ownBlockers(blockers)
+	if f.step == fault.Continue {
+		f.next = s.same
+		if f.next == nil {
+			f.next = strings.Fields(s.verb)
+		}
 	}
+	f.next = s.again(f.next)
 	if s.json && !s.answered {
 		s.document(envelope{SchemaVersion: schemaVersion, Meta: meta{s.verb, version, f.code}, Error: &errorBody{
 			Code: codeName(f.code), Message: f.Error(), Details: f.details, Next: s.argv(f.next...),
@@ -135,6 +149,7 @@ func (s *session) end(err error) int {
 
 // tell prints a failure on standard error, as an event or in words.
 func (s *session) tell(f *failure) {
+	s.progress.end()
 	if s.events {
 		line, err := json.Marshal(map[string]any{"event": "error", "code": codeName(f.code), "text": f.Error(), "next": s.argv(f.next...)})
 		if err == nil {
@@ -185,8 +200,8 @@ func (s *session) again(next []string) []string {
 			next = append(next, given...)
 		}
 	}
-	if flags["--model"] && s.model != "" && !slices.Contains(next, "--model") {
-		next = append(next, "--model", s.model)
+	if flags["--model"] && s.op != nil && s.op.Model != "" && !slices.Contains(next, "--model") {
+		next = append(next, "--model", s.op.Model)
 	}
 	return next
 }

@@ -1,31 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer"
 	"slipway/installer/plan"
 )
-
-// planAnswer is the data of plan.
-type planAnswer struct {
-	File     string         `json:"file"` // empty when none was written
-	Digest   string         `json:"digest"`
-	Plan     plan.Plan      `json:"plan"`
-	Classes  []plan.Class   `json:"consent"`
-	CanApply bool           `json:"can_apply"`
-	Checks   []plan.Check   `json:"checks"`
-	Blockers []plan.Blocker `json:"blockers"`
-	Apply    []string       `json:"apply"` // argv that does exactly this plan
-}
 
 func planVerb(s *session) *cli.Command {
 	return &cli.Command{
@@ -36,72 +19,64 @@ func planVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			s.settingsInto(&in)
-			p, err := installer.Prepare(s.ctx, in, s.place)
-			if err != nil {
-				return err
-			}
-			return answerPlan(s, c, p)
+			answer, err := s.operator(c).Plan(s.ctx, in, c.String("out"))
+			return s.answer(answer, err, func(w io.Writer) {
+				printProposal(w, answer.Prepared)
+				printPlan(w, answer.Prepared)
+				printStopped(w, answer.Prepared)
+				printVerdict(w, answer.Prepared.Standing)
+				if answer.File != "" {
+					fmt.Fprintf(w, "Do exactly this: %s\n", shellWords(answer.Apply))
+				}
+			})
 		},
 	}
 }
 
-func answerPlan(s *session, c *cli.Context, p installer.Prepared) error {
-	answer := planAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Standing.CanApply,
-		Checks:   s.ownCommands(p.Standing.Checks),
-		Blockers: s.ownBlockers(p.Standing.Blockers), Apply: []string{}}
-	if out := c.String("out"); out != "" {
-		file, err := filepath.Abs(out)
-		if err != nil {
-			return err
-		}
-		if err := writePlanFile(file, plan.WriteFile(p.Plan)); err != nil {
-			return planFileFailure(file, err)
-		}
-		answer.File, answer.Apply = file, s.argv(s.again([]string{"apply", "--plan", file, "--digest", p.Plan.Digest})...)
+func doctorVerb(s *session) *cli.Command {
+	return &cli.Command{
+		Name: "doctor", Usage: "check machine, home and server; change nothing",
+		Flags: choiceFlags(),
+		Action: func(c *cli.Context) error {
+			in, err := inputOf(c)
+			if err != nil {
+				return err
+			}
+			answer, err := s.operator(c).Doctor(s.ctx, in, c.IsSet("source"))
+			return s.answer(answer, err, func(w io.Writer) {
+				for _, line := range append(factLines(answer.Facts), serverLine(answer.ServerCan)) {
+					fmt.Fprintln(w, line)
+				}
+				fmt.Fprintln(w)
+				for _, check := range answer.Checks {
+					fmt.Fprintf(w, "%-8s %-9s %s\n", check.Status, check.ID, check.Observed)
+					if (check.Status == "fail" || check.Status == "warn") && check.Fix != "" {
+						fmt.Fprintf(w, "%18s %s\n", "", check.Fix)
+					}
+				}
+				printVerdict(w, answer.Prepared.Standing)
+			})
+		},
 	}
-	return s.result(dryRunCode(p.Standing), answer, func(w io.Writer) {
-		printProposal(w, p)
-		printPlan(w, p)
-		printStopped(w, p)
-		printVerdict(w, p.Standing)
-		if answer.File != "" {
-			fmt.Fprintf(w, "Do exactly this: %s\n", shellWords(answer.Apply))
-		}
-	})
 }
 
-// planFileFailure is a --out that cannot be written, told by what is wrong with it.
-func planFileFailure(file string, err error) error {
-	f := &failure{code: exitUsage, what: fmt.Sprintf("The plan cannot be written to %q: %s.", file, reasonOf(err)), then: "Give --out another file."}
-	switch info, lookErr := os.Stat(file); {
-	case lookErr == nil && info.IsDir():
-		f.what, f.then = fmt.Sprintf("The plan cannot be written to %q: that is a folder.", file), "Give --out the name of a file in it."
-	case errors.Is(err, fs.ErrNotExist):
-		f.what, f.then = fmt.Sprintf("The plan cannot be written to %q: its folder does not exist.", file), "Make the folder, or give --out another file."
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		f.code = exitNoSpace
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		f.code = exitHuman
+// printStopped names the servers that slipway has stopped and that are not back: whoever reads a plan has to know.
+func printStopped(w io.Writer, p installer.Prepared) {
+	for _, sentence := range p.Stopped {
+		fmt.Fprintln(w, sentence)
 	}
-	return f
 }
 
-// writePlanFile writes through a new inode, readable by the person only: the plan names paths of this machine.
-func writePlanFile(file string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*") // mode 0600
-	if err != nil {
-		return err
+func printVerdict(w io.Writer, st plan.Standing) {
+	for _, b := range st.Blockers {
+		fmt.Fprintf(w, "In the way: %s\n  %s\n", b.Sentence, b.Fix)
 	}
-	_, err = temporary.Write(data)
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
+	switch {
+	case !st.CanApply:
+		fmt.Fprintln(w, "Not ready, and the plan cannot be applied as things are.")
+	case st.Ready:
+		fmt.Fprintln(w, "Ready: the server can be started now.")
+	default:
+		fmt.Fprintln(w, "Not ready yet; nothing is in the way of the plan. Nothing was changed.")
 	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), file)
-	}
-	if err != nil {
-		os.Remove(temporary.Name())
-	}
-	return err
 }

@@ -101,6 +101,9 @@ func (p *progress) line(text string) {
 }
 
 func (p *progress) end() {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.drawn {

@@ -12,16 +12,22 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/checks/record"
-	"slipway/installer/apply"
+	"slipway/installer/operate"
 )
 
 // answers is the data of every verb that has a document. The schema of a verb is made of the type, so that it cannot
 // say anything else than the program does; the tests hold every document against it.
 var answers = map[string]any{
-	"setup": setupAnswer{}, "setup --dry-run": dryRunAnswer{}, "doctor": dryRunAnswer{}, "plan": planAnswer{}, "apply": setupAnswer{},
-	"apply --detach": jobAnswer{}, "wait": jobAnswer{}, "up": setupAnswer{}, "down": downAnswer{}, "status": statusAnswer{},
-	"logs": logsAnswer{}, "ask": askAnswer{}, "verify": verifyAnswer{}, "upgrade": setupAnswer{}, "uninstall": apply.Removal{},
-	"connect": connectAnswer{}, "models list": modelsAnswer{}, "models lock": lockAnswer{}, "gc": gcAnswer{}, "cache show": cacheAnswer{}, "cache clear": cacheAnswer{}, "bundle export": bundleAnswer{}, "bundle import": bundleAnswer{}, "agent prompt": agentAnswer{}, "neighbors": neighborsAnswer{}, "restore": restoreAnswer{}, "measure": measureAnswer{}, "check needle": record.Report{}, "check ruler": record.Report{}, "check cache": record.Report{}, "check tools": record.Report{}, "check compare": compareAnswer{}, "check all": cardAnswer{}, "version": versionAnswer{}, "schema": schemaAnswer{},
+	"setup": operate.SetupAnswer{}, "setup --dry-run": operate.LookAnswer{}, "doctor": operate.LookAnswer{}, "plan": operate.PlanAnswer{},
+	"apply": operate.SetupAnswer{}, "apply --detach": operate.JobAnswer{}, "wait": operate.JobAnswer{}, "up": operate.SetupAnswer{},
+	"down": operate.DownAnswer{}, "status": operate.StatusAnswer{}, "logs": operate.LogsAnswer{}, "ask": askAnswer{},
+	"verify": operate.VerifyAnswer{}, "upgrade": operate.SetupAnswer{}, "uninstall": operate.UninstallAnswer{},
+	"connect": operate.ConnectAnswer{}, "models list": operate.ModelsAnswer{}, "models lock": operate.LockAnswer{},
+	"gc": operate.GCAnswer{}, "cache show": operate.CacheAnswer{}, "cache clear": operate.CacheAnswer{},
+	"bundle export": operate.BundleAnswer{}, "bundle import": operate.BundleAnswer{}, "agent prompt": operate.AgentAnswer{},
+	"neighbors": operate.NeighborsAnswer{}, "restore": operate.RestoreAnswer{}, "measure": measureAnswer{},
+	"check needle": record.Report{}, "check ruler": record.Report{}, "check cache": record.Report{}, "check tools": record.Report{},
+	"check compare": compareAnswer{}, "check all": cardAnswer{}, "version": versionAnswer{}, "schema": schemaAnswer{},
 }
 
 // schemaAnswer is the data of schema.

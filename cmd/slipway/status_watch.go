@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"slipway/installer/launch"
+	"slipway/installer/operate"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 )
 
 // watchStatus shows the status until Ctrl-C: drawn over and over on a terminal, elsewhere a line for whatever changes.
-func (s *session) watchStatus(look func() (statusAnswer, error)) error {
+func (s *session) watchStatus(look func() (operate.StatusAnswer, error)) error {
 	file, ok := s.out.to.(*os.File)
 	draws := ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != ""
 	teller := newStatusTeller(s.out)
@@ -46,7 +47,7 @@ func (s *session) watchStatus(look func() (statusAnswer, error)) error {
 }
 
 // drawStatus writes over what was drawn before. Lines are cut at the terminal's width, so that none takes two.
-func drawStatus(w *os.File, a statusAnswer) {
+func drawStatus(w *os.File, a operate.StatusAnswer) {
 	width, height := 80, 24
 	if w, h, err := term.GetSize(int(w.Fd())); err == nil && w > 0 && h > 2 {
 		width, height = w, h
@@ -84,7 +85,7 @@ func newStatusTeller(w io.Writer) *statusTeller {
 	return &statusTeller{w: w}
 }
 
-func (t *statusTeller) tell(a statusAnswer, now time.Time) {
+func (t *statusTeller) tell(a operate.StatusAnswer, now time.Time) {
 	line := func(text string) { fmt.Fprintf(t.w, "%s %s\n", now.Format("15:04:05"), text) }
 	if state := serverSentence(a.Server); state != t.state {
 		line(state)

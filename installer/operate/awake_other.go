@@ -1,6 +1,6 @@
 //go:build !darwin
 
-package main
+package operate
 
 // stayAwake is for Macs, which sleep while programs work.
 func stayAwake() {}

@@ -1,0 +1,141 @@
+package operate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"slipway/fault"
+	"slipway/installer"
+	"slipway/installer/apply"
+	"slipway/installer/consent"
+	"slipway/installer/plan"
+)
+
+// ApplyInput is the input of Apply and Detach.
+type ApplyInput struct {
+	File            []byte // a plan file's bytes
+	Digest          string // that the person agreed to
+	Source          string // folder of slipway's source; never from the file
+	ModelDir        string
+	SetAsideJournal bool
+}
+
+// Apply carries out exactly the plan of a file: its request is planned again, compared, and consented to by its digest.
+func (o *Operator) Apply(ctx context.Context, in ApplyInput) (SetupAnswer, error) {
+	prepared, err := o.preparedFile(ctx, in)
+	if err != nil {
+		return SetupAnswer{}, err
+	}
+	if settled(prepared) {
+		return o.nothingToDo(ctx, prepared)
+	}
+	done, err := o.applyOrRollBack(ctx, prepared)
+	if err != nil {
+		return SetupAnswer{}, err
+	}
+	return o.finish(ctx, prepared, done)
+}
+
+// preparedFile is a plan file that may be applied now.
+func (o *Operator) preparedFile(ctx context.Context, in ApplyInput) (installer.Prepared, error) {
+	if in.SetAsideJournal {
+		if err := o.SetAsideJournal(); err != nil {
+			return installer.Prepared{}, err
+		}
+	}
+	prepared, err := o.planAgain(ctx, in)
+	if err != nil {
+		return prepared, err
+	}
+	if err := consent.Digest(in.Digest).Check(prepared.Plan, prepared.Standing); err != nil {
+		return prepared, err
+	}
+	if prepared.Standing.CanApply {
+		return prepared, nil
+	}
+	blocked := o.blocked(prepared.Standing)
+	switch blocked.Blockers[0].Kind {
+	case plan.StopBlocked, plan.JournalBlocked:
+	default: // a neighbour that works now: refused, as everywhere
+		blocked.Class = fault.Stale // the plan was good when it was made: a precondition does not hold any more
+	}
+	return prepared, blocked
+}
+
+// planAgain makes the plan again from the file's request. It refuses a file that is not, byte for byte, what that plan
+// writes, or whose digest is not the one that was agreed to. Home and source come from the caller, never from the file.
+func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (installer.Prepared, error) {
+	request, home, digest, err := plan.ReadFile(in.File)
+	if err != nil {
+		return installer.Prepared{}, err
+	}
+	if digest != in.Digest {
+		return installer.Prepared{}, &plan.ErrFile{Why: fmt.Sprintf("it says %s, and --digest says %s", digest, in.Digest)}
+	}
+	asked, err := o.resolve()
+	if err != nil {
+		return installer.Prepared{}, err
+	}
+	if asked != home {
+		return installer.Prepared{}, &plan.ErrFile{Why: fmt.Sprintf("it was made for the home %q, and this command means %q; give the same --home", home, asked)}
+	}
+	prepared, err := o.prepare(ctx, installer.Input{Request: request, Source: in.Source, ModelDir: in.ModelDir})
+	if choice, ok := errors.AsType[*installer.ChoiceError](err); ok {
+		return prepared, &plan.ErrFile{Why: choice.Why}
+	}
+	if err != nil {
+		return prepared, err
+	}
+	if prepared.Plan.Digest != digest {
+		return prepared, &plan.ErrFile{Why: fmt.Sprintf("made again it is %s: %s", prepared.Plan.Digest, whatChanged(in.File, prepared.Plan))}
+	}
+	if !bytes.Equal(in.File, plan.WriteFile(prepared.Plan)) {
+		return prepared, &plan.ErrFile{Why: "its text is not that of the plan with this digest: somebody changed it"}
+	}
+	return prepared, nil
+}
+
+// whatChanged says which part of the decisions differs now. The file is only compared.
+func whatChanged(file []byte, now plan.Plan) string {
+	var then plan.Plan
+	if err := json.Unmarshal(file, &then); err != nil {
+		return "the file is not what it was"
+	}
+	was, is := then.Decisions, now.Decisions
+	var parts []string
+	for _, part := range []struct {
+		name     string
+		was, now any
+	}{
+		{"the home", was.Home, is.Home},
+		{"the platform", was.Target, is.Target},
+		{"the model or its lock", was.Model, is.Model},
+		{"the profile's numbers", was.Profile, is.Profile},
+		{"the disk cache or the normalize rules", [2]any{was.Request.DiskCacheBytes, was.Request.Normalize},
+			[2]any{is.Request.DiskCacheBytes, is.Request.Normalize}},
+		{"the server's source or Go", was.Engine, is.Engine},
+	} {
+		if !reflect.DeepEqual(part.was, part.now) {
+			parts = append(parts, part.name)
+		}
+	}
+	if len(parts) == 0 {
+		return "its actions or its digest were changed"
+	}
+	return strings.Join(parts, ", ") + " changed since"
+}
+
+// applyOrRollBack carries a plan out, and undoes what a failed run changed of a working set-up.
+func (o *Operator) applyOrRollBack(ctx context.Context, p installer.Prepared) (apply.Result, error) {
+	old := o.whatServes(ctx)
+	done, err := o.run(ctx, p)
+	if err != nil {
+		return done, o.rollBack(ctx, p, old, err)
+	}
+	return done, nil
+}

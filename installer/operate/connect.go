@@ -1,0 +1,80 @@
+package operate
+
+import (
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"slipway/installer"
+)
+
+// The settings of each client are text files with {{API}}, {{MODEL}}, {{WINDOW}} and {{KEY}} to fill in. They are
+// given out, never written: where they go is a person's decision.
+//
+//go:embed connect/*.txt
+var connectTexts embed.FS
+
+//go:embed agent/*.md
+var agentTexts embed.FS
+
+// anyKey is what clients that insist on a key may send: on loopback our server asks for none.
+const anyKey = "slipway-local"
+
+// ConnectAnswer is the answer of Connect.
+type ConnectAnswer struct {
+	Client string `json:"client"`
+	API    string `json:"api"`
+	Model  string `json:"model"`
+	Text   string `json:"text"`
+}
+
+// defaultWindowTokens is the window of a set-up without wishes: the embedded model's.
+const defaultWindowTokens = 32768
+
+// Connect gives the settings for a client, for what is set up or for a set-up without wishes.
+func (o *Operator) Connect(client string) (ConnectAnswer, error) {
+	raw, err := connectTexts.ReadFile("connect/" + client + ".txt")
+	if err != nil {
+		return ConnectAnswer{}, &installer.ChoiceError{Why: fmt.Sprintf("connect needs one client of: %s", strings.Join(Clients(), ", "))}
+	}
+	port, model, window := installer.DefaultPort, "pocket", defaultWindowTokens
+	if set, err := o.Settings(); err == nil {
+		d := set.Decisions
+		port, model, window = d.Request.Port, d.Model.ID, d.Profile.WindowTokens
+	} else {
+		o.Coat.Say("Nothing is set up yet: these are the values of a set-up without flags.")
+	}
+	a := ConnectAnswer{Client: client, API: AddressesOf(port, 0).API, Model: model}
+	a.Text = strings.NewReplacer("{{API}}", a.API, "{{MODEL}}", model, "{{WINDOW}}", strconv.Itoa(window), "{{KEY}}", anyKey).Replace(string(raw))
+	return a, nil
+}
+
+// Clients are the names of the clients that Connect knows.
+func Clients() []string {
+	entries, err := connectTexts.ReadDir("connect")
+	if err != nil {
+		panic("operate: embedded file: " + err.Error())
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".txt"))
+	}
+	return names
+}
+
+// AgentAnswer is the answer of AgentPrompt.
+type AgentAnswer struct {
+	Language string `json:"language"`
+	Text     string `json:"text"`
+}
+
+// AgentPrompt is the text that a person hands to an assistant, in a language ("en", "ru"); command is how a person
+// starts this program.
+func AgentPrompt(language, command string) (AgentAnswer, error) {
+	raw, err := agentTexts.ReadFile("agent/prompt." + language + ".md")
+	if err != nil {
+		return AgentAnswer{}, &installer.ChoiceError{Why: fmt.Sprintf("--lang is %q, and there are en and ru", language)}
+	}
+	return AgentAnswer{language, strings.ReplaceAll(string(raw), "{{SLIPWAY}}", command)}, nil
+}

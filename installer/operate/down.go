@@ -1,0 +1,106 @@
+package operate
+
+import (
+	"context"
+
+	"slipway/fault"
+	"slipway/installer/apply"
+	"slipway/installer/launch"
+	"slipway/installer/plan"
+)
+
+// DownAnswer is the answer of Down.
+type DownAnswer struct {
+	WasRunning bool `json:"was_running"`
+	PID        int  `json:"pid"`
+	Killed     bool `json:"killed"` // our server did not end by itself within its time
+	// Neighbors are the servers that were stopped for ours, and how starting them again went.
+	Neighbors []Restored `json:"neighbors"`
+}
+
+// Class is OK when every neighbour is back or will be.
+func (a DownAnswer) Class() fault.Class { return restoreClass(a.Neighbors, false) }
+
+// Down stops our server and starts the servers again that were stopped for it.
+func (o *Operator) Down(ctx context.Context) (a DownAnswer, err error) {
+	err = o.inHome(func(home *apply.Home) error {
+		return o.locked(home, func() error {
+			stopped, err := launch.Stop(ctx, home.Root, home.Path)
+			if err != nil {
+				return err
+			}
+			// The watchers do the same; each starts once.
+			back, err := o.restore(ctx)
+			a = DownAnswer{stopped.WasRunning, stopped.PID, stopped.Killed, back}
+			return err
+		})
+	})
+	return a, err
+}
+
+// LogsAnswer is the answer of Logs.
+type LogsAnswer struct {
+	File  string   `json:"file"` // below the home
+	Lines []string `json:"lines"`
+}
+
+// Logs reads the last lines of the server's log.
+func (o *Operator) Logs(lines int) (a LogsAnswer, err error) {
+	a = LogsAnswer{plan.ServerLog, []string{}}
+	err = o.inHome(func(home *apply.Home) error {
+		a.Lines = append(a.Lines, launch.LastLines(home.Root, 0, lines)...)
+		return nil
+	})
+	return a, err
+}
+
+// Running is the server of this home, if it answers. Errors: *Error with the class NotReady, and those of a look.
+func (o *Operator) Running(ctx context.Context) (set launch.Settings, err error) {
+	err = o.inHome(func(home *apply.Home) error {
+		status, err := launch.Look(ctx, home.Root, home.Path)
+		if err != nil {
+			return err
+		}
+		if status.State != launch.Running {
+			return &Error{Text: "the server is not running (" + string(status.State) + ")", Of: fault.Fault{Class: fault.NotReady, Step: fault.Start}}
+		}
+		set = status.Record.Settings
+		return nil
+	})
+	return set, err
+}
+
+// ErrServerEnded says that a server of ours ended by itself.
+var ErrServerEnded = fault.New(fault.Fault{Class: fault.NotReady, Step: fault.ReadLog}, "the server ended by itself")
+
+// Attach calls more whenever the server's log may have grown, until the server ends, or until the context does, which
+// stops the server. It rotates the log.
+func (o *Operator) Attach(ctx context.Context, home *apply.Home, wait func(), more func()) error {
+	for {
+		more()
+		if err := launch.RotateLog(home.Root, launch.LogLimitBytes); err != nil {
+			return err
+		}
+		status, err := launch.Look(context.WithoutCancel(ctx), home.Root, home.Path)
+		if err != nil {
+			return err
+		}
+		switch status.State {
+		case launch.Stopped:
+			o.Coat.Say("The server was stopped by another command.")
+			return nil
+		case launch.Crashed:
+			return ErrServerEnded
+		}
+		wait()
+		if ctx.Err() != nil {
+			o.Coat.Say("Stopping the server.")
+			_, err := launch.Stop(context.WithoutCancel(ctx), home.Root, home.Path)
+			more()
+			return err
+		}
+	}
+}
+
+// OpenHome opens the home for callers that follow a file in it. Errors: apply.ErrNoHome, *apply.HomeError.
+func (o *Operator) OpenHome() (*apply.Home, error) { return o.openHome() }

@@ -1,0 +1,181 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"slipway/atomicfile"
+	"slipway/fault"
+	"slipway/installer"
+	"slipway/installer/apply"
+	"slipway/installer/machine"
+	"slipway/installer/plan"
+	"slipway/profiles"
+)
+
+// LookAnswer is the answer of DryRun and Doctor. Nothing on the disk was changed.
+type LookAnswer struct {
+	Ready    bool              `json:"ready"`     // launchable now
+	CanApply bool              `json:"can_apply"` // the plan has no blocker
+	Digest   string            `json:"digest"`
+	Actions  []ActionState     `json:"actions"`
+	Checks   []plan.Check      `json:"checks"`
+	Blockers []plan.Blocker    `json:"blockers"`
+	Proposal profiles.Proposal `json:"proposal"`
+	Facts    machine.Facts     `json:"facts"`
+
+	// ServerCan is what the server honours: certain when its probe said so, else what is assumed of this version.
+	ServerCan machine.Fact[profiles.Capabilities] `json:"server_can"`
+
+	Prepared installer.Prepared `json:"-"`
+}
+
+// ActionState is an action and how far it is.
+type ActionState struct {
+	plan.Action
+	State plan.State `json:"state"`
+}
+
+// Class is OK when the server can be started now.
+func (a LookAnswer) Class() fault.Class { return classOf(a.Prepared.Standing) }
+
+func classOf(s plan.Standing) fault.Class {
+	switch {
+	case !s.CanApply:
+		return fault.NotReady
+	case s.Ready:
+		return fault.OK
+	}
+	return fault.ChangesPending
+}
+
+// DryRun makes the plan of a set-up and changes nothing.
+func (o *Operator) DryRun(ctx context.Context, in SetupInput) (LookAnswer, error) {
+	o.fillFromSetUp(&in.Input)
+	if in.SetAsideJournal {
+		if err := o.SetAsideJournal(); err != nil {
+			return LookAnswer{}, err
+		}
+	}
+	return o.look(ctx, in.Input)
+}
+
+// Doctor examines what is set up, unless something else was asked for, with the engine that is set up unless a source
+// was named.
+func (o *Operator) Doctor(ctx context.Context, in installer.Input, sourceGiven bool) (LookAnswer, error) {
+	o.fillFromSetUp(&in)
+	in.KeepEngine = !sourceGiven
+	return o.look(ctx, in)
+}
+
+func (o *Operator) look(ctx context.Context, in installer.Input) (LookAnswer, error) {
+	p, err := o.prepare(ctx, in)
+	if err != nil {
+		return LookAnswer{}, err
+	}
+	a := LookAnswer{Ready: p.Standing.Ready, CanApply: p.Standing.CanApply, Digest: p.Plan.Digest,
+		Checks: o.ownChecks(p.Standing.Checks), Blockers: o.ownBlockers(p.Standing.Blockers),
+		Proposal: p.Proposal, Facts: p.Facts, ServerCan: p.Server, Prepared: p}
+	for _, action := range p.Plan.Actions {
+		a.Actions = append(a.Actions, ActionState{action, p.Standing.States[action.ID]})
+	}
+	return a, nil
+}
+
+// PlanAnswer is the answer of Plan.
+type PlanAnswer struct {
+	File     string         `json:"file"` // empty when none was written
+	Digest   string         `json:"digest"`
+	Plan     plan.Plan      `json:"plan"`
+	Classes  []plan.Class   `json:"consent"`
+	CanApply bool           `json:"can_apply"`
+	Checks   []plan.Check   `json:"checks"`
+	Blockers []plan.Blocker `json:"blockers"`
+	Apply    []string       `json:"apply"` // argv that does exactly this plan
+
+	Prepared installer.Prepared `json:"-"`
+}
+
+// Class is OK when the server can be started now.
+func (a PlanAnswer) Class() fault.Class { return classOf(a.Prepared.Standing) }
+
+// PlanFileError says that a plan could not be written to a file.
+type PlanFileError struct {
+	File string
+	Err  error
+}
+
+func (e *PlanFileError) Error() string {
+	return fmt.Sprintf("the plan cannot be written to %q: %v", e.File, e.Err)
+}
+
+func (e *PlanFileError) Unwrap() error { return e.Err }
+
+// Fault is a mistake in the command line, unless the system refuses.
+func (e *PlanFileError) Fault() fault.Fault {
+	f, _ := fault.Of(e.Err)
+	if f.Class != fault.NoSpace && f.Class != fault.Human {
+		f.Class = fault.Usage
+	}
+	return fault.Fault{Class: f.Class, Step: fault.AsTheTextSays}
+}
+
+// Plan makes a plan. With a file name it writes the plan there, and nothing else.
+func (o *Operator) Plan(ctx context.Context, in installer.Input, file string) (PlanAnswer, error) {
+	o.fillFromSetUp(&in)
+	p, err := o.prepare(ctx, in)
+	if err != nil {
+		return PlanAnswer{}, err
+	}
+	a := PlanAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Standing.CanApply,
+		Checks: o.ownChecks(p.Standing.Checks), Blockers: o.ownBlockers(p.Standing.Blockers), Apply: []string{}, Prepared: p}
+	if file == "" {
+		return a, nil
+	}
+	if a.File, err = filepath.Abs(file); err != nil {
+		return a, err
+	}
+	// Readable by the person only: the plan names paths of this machine.
+	if err := atomicfile.Write(a.File, plan.WriteFile(p.Plan), 0o600); err != nil {
+		return a, &PlanFileError{a.File, err}
+	}
+	a.Apply = o.Coat.Command("apply", "--plan", a.File, "--digest", p.Plan.Digest)
+	return a, nil
+}
+
+// fillFromSetUp takes what a request leaves out from what is set up.
+func (o *Operator) fillFromSetUp(in *installer.Input) {
+	if r, ok := o.recorded(); ok {
+		in.FillFrom(r)
+	}
+}
+
+// recorded is the request that is set up: of the settings, and where those are damaged of the newest receipt.
+func (o *Operator) recorded() (r plan.Request, found bool) {
+	o.inHome(func(home *apply.Home) error {
+		set, err := apply.ReadSettings(home)
+		if err == nil {
+			r, found = set.Decisions.Request, true
+			return nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		receipts, err := home.Receipts()
+		if err != nil {
+			return err
+		}
+		for _, receipt := range slices.Backward(receipts) {
+			if receipt.Complete {
+				r, found = receipt.Decisions.Request, true
+				return nil
+			}
+		}
+		return nil
+	})
+	return r, found
+}

@@ -1,0 +1,153 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"slipway/fault"
+	"slipway/installer/apply"
+	"slipway/installer/launch"
+	"slipway/wire"
+)
+
+// StatusAnswer is the answer of Status.
+type StatusAnswer struct {
+	Home     string       `json:"home"`
+	SetUp    bool         `json:"set_up"`
+	Model    string       `json:"model"`
+	Profile  string       `json:"profile"`
+	Server   ServerStatus `json:"server"`
+	Live     *launch.Live `json:"live"`      // what the server says of itself; null unless it runs and answers
+	Damage   []string     `json:"damage"`    // what of our own files cannot be read, in sentences
+	OpenPlan string       `json:"open_plan"` // digest of a plan that was begun and not finished, or empty
+	Worker   *Worker      `json:"worker"`    // a slipway that works on this home now
+	Job      *JobAnswer   `json:"job"`       // the newest detached apply
+	Stopped  []Restored   `json:"stopped_neighbors"`
+
+	NoHome  bool      `json:"-"` // nothing was ever set up there
+	Damaged []Damaged `json:"-"` // what Damage is made of
+}
+
+// Damaged is a file of ours that cannot be used.
+type Damaged struct {
+	What DamagedFile
+	Err  error
+}
+
+// DamagedFile is a kind of file of ours.
+type DamagedFile string
+
+// The files that Status reads.
+const (
+	DamagedSettings DamagedFile = "settings"
+	DamagedServer   DamagedFile = "server"
+	DamagedJournal  DamagedFile = "journal"
+)
+
+// Class is OK while the server answers.
+func (a StatusAnswer) Class() fault.Class {
+	switch {
+	case len(a.Damaged) > 0:
+		return fault.Integrity
+	case a.Server.State == launch.Running:
+		return fault.OK
+	}
+	return fault.NotReady
+}
+
+// ServerStatus is how our server is.
+type ServerStatus struct {
+	State    launch.State `json:"state"`
+	PID      int          `json:"pid"`
+	Port     int          `json:"port"`
+	API      string       `json:"api"`
+	Monitor  string       `json:"monitor"` // the page; empty where it has none
+	Started  string       `json:"started"`
+	LaunchID string       `json:"launch_id"`
+	Health   *wire.Health `json:"health"`
+}
+
+// Worker is a slipway that holds the home's lock.
+type Worker struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command"`
+	Since   string `json:"since"`
+}
+
+// Status says how set-up, server and background jobs are.
+func (o *Operator) Status(ctx context.Context) (StatusAnswer, error) {
+	path, err := o.resolve()
+	if err != nil {
+		return StatusAnswer{}, err
+	}
+	a := StatusAnswer{Home: path, Server: ServerStatus{State: launch.Stopped}, Damage: []string{}, Stopped: []Restored{}}
+	err = o.inHome(func(home *apply.Home) error { return o.fillStatus(ctx, home, &a) })
+	if errors.Is(err, apply.ErrNoHome) {
+		a.NoHome, err = true, nil
+	}
+	return a, err
+}
+
+func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAnswer) error {
+	set, err := apply.ReadSettings(home)
+	switch {
+	case err == nil:
+		a.SetUp, a.Model, a.Profile = true, set.Decisions.Model.ID, set.Decisions.Profile.Name
+	case errors.As(err, new(*apply.SettingsError)):
+		a.Damaged = append(a.Damaged, Damaged{DamagedSettings, err})
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := fillServer(ctx, home, a); err != nil {
+		return err
+	}
+	a.OpenPlan, err = apply.OpenDigest(home)
+	switch {
+	case errors.As(err, new(*apply.JournalError)):
+		a.Damaged = append(a.Damaged, Damaged{DamagedJournal, err})
+	case err != nil:
+		return err
+	}
+	if holder := home.Busy(); holder != nil {
+		a.Worker = &Worker{holder.Process.PID, holder.Command, holder.Since.UTC().Format(time.RFC3339)}
+	}
+	if job, err := home.FindJob(""); err == nil {
+		j := o.jobAnswer(job)
+		a.Job = &j
+	}
+	if system, err := o.neighborhood(); err == nil {
+		if pending, err := system.Pending(); err == nil {
+			a.Stopped = restoredOf(pending)
+		}
+	}
+	return nil
+}
+
+func fillServer(ctx context.Context, home *apply.Home, a *StatusAnswer) error {
+	status, err := launch.Look(ctx, home.Root, home.Path)
+	if err != nil {
+		return err
+	}
+	if status.Damage != nil {
+		a.Damaged = append(a.Damaged, Damaged{DamagedServer, status.Damage})
+	}
+	a.Server.State = status.State
+	if status.State == launch.Stopped {
+		return nil
+	}
+	r := status.Record
+	at := AddressesOf(r.Settings.Port, r.Settings.MonitorPort)
+	a.Server = ServerStatus{State: status.State, PID: r.Process.PID, Port: r.Settings.Port, API: at.API, Monitor: at.Monitor,
+		Started: r.Started.Format(time.RFC3339), LaunchID: r.LaunchID}
+	if status.Health.Product != "" {
+		a.Server.Health = &status.Health
+	}
+	if status.State == launch.Running {
+		if live, err := launch.AskLive(ctx, r.Settings.Port); err == nil {
+			a.Live = &live
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package operate
+
+import (
+	"context"
+
+	"slipway/fault"
+	"slipway/installer/apply"
+	"slipway/installer/launch"
+)
+
+// UninstallInput is the input of Uninstall.
+type UninstallInput struct {
+	KeepModels bool
+	DryRun     bool // only say what would be removed
+	Yes        bool // without a question
+}
+
+// UninstallAnswer is the answer of Uninstall.
+type UninstallAnswer struct {
+	apply.Removal
+	Path   string `json:"-"` // of the home
+	DryRun bool   `json:"-"`
+}
+
+// Class is OK when it is removed.
+func (a UninstallAnswer) Class() fault.Class {
+	if a.DryRun {
+		return fault.ChangesPending
+	}
+	return fault.OK
+}
+
+// Uninstall stops the server, starts the servers again that were stopped for it, and removes exactly what the receipts
+// list.
+func (o *Operator) Uninstall(ctx context.Context, in UninstallInput) (UninstallAnswer, error) {
+	path, err := o.resolve()
+	if err != nil {
+		return UninstallAnswer{}, err
+	}
+	open := apply.OpenMarkedHome
+	if in.DryRun {
+		open = apply.OpenHome // writes nothing at all
+	}
+	home, err := open(path, o.Place.UserHome)
+	if err != nil {
+		return UninstallAnswer{}, err
+	}
+	defer home.Close()
+	a := UninstallAnswer{Path: home.Path, DryRun: in.DryRun}
+	if a.Removal, err = apply.PlanRemoval(ctx, home, in.KeepModels); err != nil || in.DryRun {
+		return a, err
+	}
+	if !in.Yes {
+		notAsked := &Error{Text: "Consent is needed to remove what is set up.", Of: fault.Fault{Class: fault.Consent, Step: fault.ShowRemoval}}
+		if err := o.agreed(ctx, Question{Removal: &a.Removal, Path: home.Path}, notAsked); err != nil {
+			return a, err
+		}
+	}
+	if err := o.restoreBeforeRemoval(ctx, home); err != nil {
+		return a, err
+	}
+	a.Removal, err = apply.Uninstall(ctx, home, in.KeepModels)
+	return a, paused(err)
+}
+
+// restoreBeforeRemoval stops our server and starts the neighbours again while their records still exist.
+func (o *Operator) restoreBeforeRemoval(ctx context.Context, home *apply.Home) error {
+	system, err := o.neighborhood()
+	if err != nil {
+		return err
+	}
+	pending, err := system.Pending()
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	return o.locked(home, func() error {
+		if _, err := launch.Stop(ctx, home.Root, home.Path); err != nil {
+			return err
+		}
+		list, err := o.restore(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			o.Coat.Say(r.Sentence)
+		}
+		if restoreClass(list, false) != fault.OK {
+			return &Error{Text: "A server that slipway stopped could not be started again, and its record lies in the home.",
+				Of: fault.Fault{Class: fault.Refused, Step: fault.RestoreByHand}}
+		}
+		return nil
+	})
+}

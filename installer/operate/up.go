@@ -1,0 +1,139 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+
+	"slipway/fault"
+	"slipway/installer"
+	"slipway/installer/apply"
+	"slipway/installer/plan"
+)
+
+// UpInput is what Up and Upgrade change of what is set up; zero values keep it.
+type UpInput struct {
+	// Change edits the request that is set up. nil: nothing.
+	Change func(*installer.Input) error
+	Yes    bool   // Upgrade: allow writing, building and launching without a question
+	Source string // Upgrade: folder of slipway's source
+}
+
+// request is the request that is set up, changed as asked.
+func (o *Operator) request(in UpInput) (installer.Input, error) {
+	set, err := o.settingsOrNoHome()
+	if err != nil {
+		return installer.Input{}, err
+	}
+	err = o.inHome(func(home *apply.Home) error { // a moved model is named before anything else is said of it
+		_, err := apply.ModelFolder(home, set.Decisions.Model)
+		return err
+	})
+	if err != nil {
+		return installer.Input{}, err
+	}
+	request := installer.Input{Request: set.Decisions.Request, KeepEngine: true}
+	request.Launch, request.AllowStop, request.AcceptLoss = true, "", false
+	if in.Change != nil {
+		if err := in.Change(&request); err != nil {
+			return request, err
+		}
+	}
+	if request.Port == request.MonitorPort {
+		return request, &installer.ChoiceError{Why: fmt.Sprintf("the port and the monitor's port are both %d", request.Port)}
+	}
+	if err := installer.CheckPort("monitor-port", request.MonitorPort); err != nil {
+		return request, err
+	}
+	return request, installer.CheckPort("port", request.Port)
+}
+
+// Up plans with what is set up and carries out what is left of it: settings and launch. Anything else is set-up's work.
+func (o *Operator) Up(ctx context.Context, in UpInput) (SetupAnswer, error) {
+	request, err := o.request(in)
+	if err != nil {
+		return SetupAnswer{}, err
+	}
+	o.restoreLeftBehind(ctx, request.AllowStop)
+	prepared, err := o.prepare(ctx, request)
+	if err != nil {
+		return SetupAnswer{}, err
+	}
+	if !prepared.Standing.CanApply {
+		return SetupAnswer{}, o.blocked(prepared.Standing)
+	}
+	for _, a := range prepared.Plan.Actions {
+		switch a.Kind {
+		case plan.SettingsAction, plan.StopsAction, plan.LaunchAction:
+			continue
+		}
+		if prepared.Standing.States[a.ID] != plan.Done {
+			return SetupAnswer{}, &Error{Text: fmt.Sprintf("The %s is not as it was set up.", a.ID),
+				Of: fault.Fault{Class: fault.NotReady, Step: fault.SetUpAgain}}
+		}
+	}
+	var done apply.Result
+	if prepared.Standing.PendingCount() > 0 || prepared.Open {
+		if done, err = o.applyOrRollBack(ctx, prepared); err != nil {
+			return SetupAnswer{}, err
+		}
+	}
+	done.Continued = false
+	return o.setupAnswer(prepared, done), nil
+}
+
+// Upgrade plans with what is set up and the source at hand, carries that out, and removes the old engine once the new
+// one answers. When the new one does not, the old settings come back and the old server runs again.
+func (o *Operator) Upgrade(ctx context.Context, in UpInput) (SetupAnswer, error) {
+	if err := o.migrate(); err != nil {
+		return SetupAnswer{}, err
+	}
+	request, err := o.request(in)
+	if err != nil {
+		return SetupAnswer{}, err
+	}
+	old := o.whatServes(ctx)
+	request.KeepEngine, request.Source = false, in.Source
+	prepared, err := o.prepare(ctx, request)
+	if err != nil {
+		return SetupAnswer{}, err
+	}
+	if !prepared.Standing.CanApply {
+		return SetupAnswer{}, o.blocked(prepared.Standing)
+	}
+	if prepared.Standing.PendingCount() == 0 {
+		return o.nothingToDo(ctx, prepared)
+	}
+	o.Coat.ShowPlan(prepared)
+	if err := o.consentTo(ctx, SetupInput{Input: request, Yes: in.Yes}, prepared); err != nil {
+		return SetupAnswer{}, err
+	}
+	done, err := o.run(ctx, prepared)
+	if err != nil {
+		return SetupAnswer{}, o.rollBack(ctx, prepared, old, err)
+	}
+	if err := o.removeReplaced(old, prepared.Plan.Decisions.Engine.ID); err != nil {
+		return SetupAnswer{}, err
+	}
+	return o.finish(ctx, prepared, done)
+}
+
+// removeReplaced removes the engine that was set up, where another one has replaced it.
+func (o *Operator) removeReplaced(old serving, now string) error {
+	if old.settings == nil || old.settings.Decisions.Engine.ID == now {
+		return nil
+	}
+	return o.inHome(func(home *apply.Home) error { return apply.RemoveEngine(home, old.settings.Decisions.Engine.ID) })
+}
+
+// migrate brings the home's layout up to date before anything is read from it.
+func (o *Operator) migrate() error {
+	path, err := o.resolve()
+	if err != nil {
+		return err
+	}
+	done, err := apply.Migrate(path, o.Place.UserHome)
+	for _, what := range done {
+		o.Coat.Say(what)
+	}
+	return err
+}
