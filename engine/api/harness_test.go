@@ -102,7 +102,7 @@ func start(t testing.TB, how setup) *server {
 	defaults := sample.Neutral()
 	defaults.Temperature = 0
 	handler := api.New(api.Options{
-		Engine: seen, Tokenizer: tokenizer, Template: pocket().Template, VocabTokens: tokenizer.VocabSize(), Defaults: defaults,
+		Engine: seen, Text: pocket(), Defaults: defaults,
 		ModelID: "pocket", Revision: strings.Repeat("ab", 20), Version: "9.9", LaunchID: "launch-7", PID: 42, Started: time.Unix(1_700_000_000, 0),
 		Key: how.key, BodyBytes: how.bodyBytes, KeepAlive: how.keepAlive, Now: time.Now, Log: log, Metrics: metrics,
 	}).Handler()

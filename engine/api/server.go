@@ -30,12 +30,10 @@ type Engine interface {
 
 // Options of a server. Without an Engine the server is loading: it answers /health, and everything else with 503.
 type Options struct {
-	Engine      Engine
-	Tokenizer   *text.Tokenizer
-	Template    *text.Template
-	VocabTokens int           // ids of the tokenizer
-	Defaults    sample.Params // the model's own sampling values
-	Keeper      *keep.Keeper  // the engine's; nil: nothing is kept between requests
+	Engine   Engine
+	Text     *text.Model
+	Defaults sample.Params // the model's own sampling values
+	Keeper   *keep.Keeper  // the engine's; nil: nothing is kept between requests
 
 	ModelID  string
 	Revision string // 40 hex digits, or empty where unknown
@@ -89,7 +87,7 @@ func New(opt Options) *Server {
 	opt.Metrics.keeper, opt.Metrics.memory, opt.Metrics.gpu = opt.Keeper, opt.Memory, opt.GPU
 	s := &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}}
 	s.wires = wires(turn.New(turn.Options{
-		Engine: opt.Engine, Tokenizer: opt.Tokenizer, Template: opt.Template, VocabTokens: opt.VocabTokens, Defaults: opt.Defaults,
+		Engine: opt.Engine, Text: opt.Text, Defaults: opt.Defaults,
 		Keeper: opt.Keeper, Normalize: opt.Normalize, Approximations: opt.Approximations, Now: opt.Now,
 		Model: turn.Model{ID: opt.ModelID, Revision: opt.Revision, Version: opt.Version, Started: opt.Started},
 	}), web.NewBodies(opt.BodyBytes), opt.KeepAlive)

@@ -10,7 +10,7 @@ import (
 // Answers completes the options of the API with the model's part.
 func (h *Host) Answers(options api.Options) api.Options {
 	options.Engine, options.Metrics, options.Keeper = h.engine, h.metrics, h.keeper
-	options.Tokenizer, options.Template, options.VocabTokens = h.text.Tokenizer, h.text.Template, h.text.Tokenizer.VocabSize()
+	options.Text = h.text
 	options.Defaults, options.Normalize, options.Profile = h.defaults, h.s.Normalize, h.s.Profile
 	options.Device, options.Numerics, options.KVFormat, options.PrefillPolicy = h.key.Device, h.key.Numerics, h.key.KVFormat, h.key.Policy.Name
 	options.ShowSnippets = h.s.Address.IsLoopback()

@@ -75,7 +75,7 @@ func (e *encoder) block(out []int32, s string) []int32 {
 		s = normalize(s)
 	}
 	for i := 0; i < len(s); {
-		end := wordEnd(s, i)
+		end := e.t.wordEnd(s, i)
 		if end-i > boundedWord && e.full(len(out)+e.t.fewest(s[i:end])) {
 			return out
 		}

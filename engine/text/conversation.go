@@ -16,8 +16,8 @@ type Conversation struct {
 	// EnableThinking is the template's enable_thinking; nil leaves it undefined (the template's own default).
 	EnableThinking *bool
 
-	// ReasoningEffort in OpenAI's words; empty leaves it undefined. "high" reaches the template as "xhigh", "minimal" as
-	// "low", "none" turns thinking off instead; every other value is passed on for the template to judge.
+	// ReasoningEffort in OpenAI's words; empty leaves it undefined. "none" turns thinking off instead; some values are
+	// renamed for the family's templates, every other one is passed on for the template to judge.
 	ReasoningEffort string
 
 	// Kwargs is the client's chat_template_kwargs: a JSON object, or empty. Its members are variables of the template. They

@@ -4,17 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"slipway/engine/text/family"
 )
 
 // largestID bounds the ids that a file may define, so that a broken file cannot ask for gigabytes.
 const largestID = 1 << 22
-
-// parserTags are the special tokens whose text the reply parser reads; they are no control tokens.
-var parserTags = map[string]bool{
-	"<think>": true, "</think>": true, "<tool_call>": true, "</tool_call>": true, "<tool_response>": true, "</tool_response>": true,
-}
 
 // tokenizerFile is the part of tokenizer.json that is read.
 type tokenizerFile struct {
@@ -53,22 +51,22 @@ type stage struct {
 	UseRegex       *bool `json:"use_regex"`
 }
 
-// LoadTokenizer reads a tokenizer.json of the Qwen3.5 family: byte-level BPE, its split pattern, NFC or no normaliser.
+// LoadTokenizer reads a tokenizer.json of a family: byte-level BPE, its split pattern, NFC or no normaliser.
 // Whatever else a file asks for is a *[FileError], never a silent difference.
-func LoadTokenizer(path string) (*Tokenizer, error) {
+func LoadTokenizer(f *family.Family, path string) (*Tokenizer, error) {
 	raw, err := readFile(path)
 	if err != nil {
 		return nil, &FileError{File: path, Err: err, Want: "a readable tokenizer.json"}
 	}
-	return parseTokenizer(path, raw)
+	return parseTokenizer(f, path, raw)
 }
 
-func parseTokenizer(path string, raw []byte) (*Tokenizer, error) {
+func parseTokenizer(f *family.Family, path string, raw []byte) (*Tokenizer, error) {
 	var file tokenizerFile
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return nil, &FileError{File: path, Err: err, Want: "JSON of the tokenizers library"}
 	}
-	l := tokenizerLoader{file: &file, t: &Tokenizer{file: path, words: map[string]int32{}, merges: map[uint64]merged{}, whole: file.Model.IgnoreMerges}}
+	l := tokenizerLoader{family: f, file: &file, t: &Tokenizer{file: path, wordEnd: f.WordEnd, words: map[string]int32{}, merges: map[uint64]merged{}, whole: file.Model.IgnoreMerges}}
 	for _, step := range []func() error{l.stages, l.vocabulary, l.bytes, l.merges, l.addedTokens} {
 		if err := step(); err != nil {
 			var at *FileError
@@ -84,8 +82,9 @@ func parseTokenizer(path string, raw []byte) (*Tokenizer, error) {
 
 // tokenizerLoader fills t from file, step by step.
 type tokenizerLoader struct {
-	file *tokenizerFile
-	t    *Tokenizer
+	family *family.Family
+	file   *tokenizerFile
+	t      *Tokenizer
 }
 
 func misfit(field, found, want string, args ...any) error {
@@ -115,8 +114,8 @@ func (l *tokenizerLoader) stages() error {
 	if len(pre) != 2 || pre[0].Type != "Split" || pre[1].Type != "ByteLevel" {
 		return misfit("pre_tokenizer", stageNames(pre), "a Sequence of Split and ByteLevel")
 	}
-	if split := pre[0]; split.Pattern.Regex != splitPattern {
-		return misfit("pre_tokenizer.pattern", quoted(split.Pattern.Regex+split.Pattern.String), "the pattern of the Qwen3.5 family, %q", splitPattern)
+	if split := pre[0]; split.Pattern.Regex != l.family.SplitPattern {
+		return misfit("pre_tokenizer.pattern", quoted(split.Pattern.Regex+split.Pattern.String), "the pattern of the %s family, %q", l.family.Name, l.family.SplitPattern)
 	} else if split.Behavior != "Isolated" || split.Invert {
 		return misfit("pre_tokenizer.behavior", fmt.Sprintf("%q, invert %v", split.Behavior, split.Invert), "Isolated, not inverted")
 	}
@@ -229,7 +228,7 @@ func (l *tokenizerLoader) addedTokens() error {
 		l.t.flags[token.ID] = flagAdded
 		if token.Special {
 			l.t.flags[token.ID] |= flagSpecial
-			if !parserTags[token.Content] {
+			if !slices.Contains(l.family.ParserTags, token.Content) {
 				l.t.flags[token.ID] |= flagControl
 			}
 		}

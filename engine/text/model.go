@@ -1,24 +1,33 @@
 package text
 
-import "path/filepath"
+import (
+	"path/filepath"
 
-// Model is the text side of a model's folder. Both parts are immutable and safe for concurrent use.
+	"slipway/engine/text/family"
+)
+
+// Model is the text side of a model's folder. Its parts are immutable and safe for concurrent use.
 type Model struct {
+	Family    *family.Family
 	Tokenizer *Tokenizer
 	Template  *Template
 }
 
-// Load reads tokenizer.json and the chat template (see [LoadTemplate]) of a model's folder. Errors are *FileError.
+// Load reads config.json (for the family), tokenizer.json and the chat template (see [LoadTemplate]) of a model's folder. Errors are *FileError.
 func Load(dir string) (*Model, error) {
-	tokenizer, err := LoadTokenizer(filepath.Join(dir, "tokenizer.json"))
+	f, err := familyOf(dir)
 	if err != nil {
 		return nil, err
 	}
-	template, err := LoadTemplate(dir, tokenizer.addedTexts())
+	tokenizer, err := LoadTokenizer(f, filepath.Join(dir, "tokenizer.json"))
 	if err != nil {
 		return nil, err
 	}
-	return &Model{Tokenizer: tokenizer, Template: template}, nil
+	template, err := LoadTemplate(f, dir, tokenizer.addedTexts())
+	if err != nil {
+		return nil, err
+	}
+	return &Model{Family: f, Tokenizer: tokenizer, Template: template}, nil
 }
 
 // addedTexts gives the texts of the added tokens.

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"sort"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/ardanlabs/jinja"
+
+	"slipway/engine/text/pyjson"
 )
 
 // Chat templates are written for Python's jinja2. What of Python's str, repr, float and json.dumps a template can meet is
@@ -44,10 +45,10 @@ func templateValue(v any, mark func(string) string) jinja.Value {
 			items[i] = templateValue(item, mark)
 		}
 		return jinja.NewList(items)
-	case *object:
+	case *pyjson.Object:
 		d := jinja.NewDict()
-		for _, key := range v.keys {
-			d.AsDict().Set(mark(key), templateValue(v.values[key], mark))
+		for _, key := range v.Keys {
+			d.AsDict().Set(mark(key), templateValue(v.Values[key], mark))
 		}
 		return d
 	}
@@ -68,28 +69,6 @@ func templateNumber(text string) jinja.Value {
 	return jinja.NewInt(n)
 }
 
-// pythonFloat is repr of a float: the shortest digits, a point or an exponent always.
-func pythonFloat(f float64) string {
-	switch {
-	case math.IsNaN(f):
-		return "nan"
-	case math.IsInf(f, 1):
-		return "inf"
-	case math.IsInf(f, -1):
-		return "-inf"
-	}
-	scientific := strconv.FormatFloat(f, 'e', -1, 64)
-	exponent, _ := strconv.Atoi(scientific[strings.IndexByte(scientific, 'e')+1:])
-	if exponent < -4 || exponent >= 16 {
-		return scientific
-	}
-	plain := strconv.FormatFloat(f, 'f', -1, 64)
-	if !strings.Contains(plain, ".") {
-		plain += ".0"
-	}
-	return plain
-}
-
 // pythonString is str.
 func pythonString(v jinja.Value) string {
 	switch {
@@ -106,7 +85,7 @@ func pythonRepr(v jinja.Value) string {
 	case v.IsNone():
 		return "None"
 	case v.IsFloat():
-		return pythonFloat(v.AsFloat())
+		return pyjson.Float(v.AsFloat())
 	case v.IsString():
 		return pythonQuote(v.AsString())
 	case v.IsList():
@@ -192,11 +171,11 @@ func writeJSON(out *strings.Builder, v jinja.Value, style jsonStyle, level int) 
 	case v.IsInt():
 		out.WriteString(strconv.FormatInt(v.AsInt(), 10))
 	case v.IsFloat():
-		text := pythonFloat(v.AsFloat())
+		text := pyjson.Float(v.AsFloat())
 		text = strings.Replace(strings.Replace(text, "inf", "Infinity", 1), "nan", "NaN", 1)
 		out.WriteString(text)
 	case v.IsString():
-		writeJSONString(out, v.AsString())
+		pyjson.WriteText(out, v.AsString())
 	case v.IsList():
 		items := v.AsList().Items
 		out.WriteByte('[')
@@ -225,7 +204,7 @@ func writeJSON(out *strings.Builder, v jinja.Value, style jsonStyle, level int) 
 				out.WriteString(style.between)
 			}
 			newline(level + 1)
-			writeJSONString(out, key)
+			pyjson.WriteText(out, key)
 			out.WriteString(style.colon)
 			if err := writeJSON(out, d.Data[key], style, level+1); err != nil {
 				return err
@@ -243,45 +222,4 @@ func writeJSON(out *strings.Builder, v jinja.Value, style jsonStyle, level int) 
 		out.WriteString(digits)
 	}
 	return nil
-}
-
-// writeJSONString escapes what JSON must have escaped, and nothing else.
-func writeJSONString(out *strings.Builder, s string) {
-	out.WriteByte('"')
-	appendJSONText(out, s)
-	out.WriteByte('"')
-}
-
-// appendJSONText writes s as the inside of a JSON string.
-func appendJSONText(out *strings.Builder, s string) {
-	const hex = "0123456789abcdef"
-	plain := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		out.WriteString(s[plain:i])
-		plain = i + 1
-		switch c {
-		case '"', '\\':
-			out.WriteByte('\\')
-			out.WriteByte(c)
-		case '\n':
-			out.WriteString(`\n`)
-		case '\r':
-			out.WriteString(`\r`)
-		case '\t':
-			out.WriteString(`\t`)
-		case '\b':
-			out.WriteString(`\b`)
-		case '\f':
-			out.WriteString(`\f`)
-		default:
-			out.WriteString(`\u00`)
-			out.WriteByte(hex[c>>4])
-			out.WriteByte(hex[c&15])
-		}
-	}
-	out.WriteString(s[plain:])
 }

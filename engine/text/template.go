@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/ardanlabs/jinja"
+
+	"slipway/engine/text/family"
+	"slipway/engine/text/pyjson"
 )
 
 // Template is a model's chat template, compiled. It is immutable and safe for concurrent use. A template is as trusted as
@@ -17,11 +20,12 @@ type Template struct {
 	names    map[string]bool // that its tags use
 	compiled *jinja.Template
 	literals []string // texts of the added tokens, none empty
+	family   *family.Family
 }
 
-// NewTemplate compiles a chat template in jinja2's language (trim_blocks and lstrip_blocks on). addedTokens are the texts
+// NewTemplate compiles a chat template of a family in jinja2's language (trim_blocks and lstrip_blocks on). addedTokens are the texts
 // of the tokenizer's added tokens, which a person's string may spell out: see [Prompt].
-func NewTemplate(source string, addedTokens []string) (t *Template, err error) {
+func NewTemplate(f *family.Family, source string, addedTokens []string) (t *Template, err error) {
 	defer recoverTemplate(&err)
 	if nestedTooDeep(source) {
 		return nil, &TemplateError{Message: "its brackets are nested too deep"}
@@ -32,7 +36,7 @@ func NewTemplate(source string, addedTokens []string) (t *Template, err error) {
 	if err != nil {
 		return nil, &TemplateError{Message: err.Error()}
 	}
-	return &Template{source: source, names: namesIn(source), compiled: compiled, literals: slices.DeleteFunc(slices.Clone(addedTokens), func(s string) bool { return s == "" })}, nil
+	return &Template{family: f, source: source, names: namesIn(source), compiled: compiled, literals: slices.DeleteFunc(slices.Clone(addedTokens), func(s string) bool { return s == "" })}, nil
 }
 
 // Uses reports whether the template names a variable. One that it does not name can change no prompt.
@@ -52,7 +56,7 @@ func (t *Template) Render(c Conversation) (p Prompt, err error) {
 		in.eachString(visit)
 	}, in.eachString)
 
-	variables := in.variables(m)
+	variables := in.variables(m, t.family)
 	for name, filter := range ourFilters {
 		variables[ourFilter+name] = jinja.NewCallable(name, filter)
 	}
@@ -84,13 +88,13 @@ func recoverTemplate(err *error) {
 // conversationInput is a conversation with its JSON read.
 type conversationInput struct {
 	Conversation
-	arguments [][]any // of each message's calls: *object
-	tools     []any   // *object
-	kwargs    *object
+	arguments [][]any // of each message's calls: *pyjson.Object
+	tools     []any   // *pyjson.Object
+	kwargs    *pyjson.Object
 }
 
 func readConversation(c Conversation) (*conversationInput, error) {
-	in := &conversationInput{Conversation: c, arguments: make([][]any, len(c.Messages)), kwargs: &object{}}
+	in := &conversationInput{Conversation: c, arguments: make([][]any, len(c.Messages)), kwargs: &pyjson.Object{}}
 	for i, m := range c.Messages {
 		for k, call := range m.ToolCalls {
 			arguments, err := readArguments(call.Arguments)
@@ -101,21 +105,21 @@ func readConversation(c Conversation) (*conversationInput, error) {
 		}
 	}
 	for i, raw := range c.Tools {
-		v, err := decodeOrdered(raw)
-		if _, ok := v.(*object); err != nil || !ok {
+		v, err := pyjson.Decode(raw)
+		if _, ok := v.(*pyjson.Object); err != nil || !ok {
 			return nil, &ConversationError{fmt.Sprintf("tools[%d]", i), "is not a JSON object"}
 		}
 		in.tools = append(in.tools, v)
 	}
 	if len(c.Kwargs) > 0 {
-		v, err := decodeOrdered(c.Kwargs)
-		if o, ok := v.(*object); ok {
+		v, err := pyjson.Decode(c.Kwargs)
+		if o, ok := v.(*pyjson.Object); ok {
 			in.kwargs = o
 		} else if err != nil || v != nil {
 			return nil, &ConversationError{"chat_template_kwargs", "is not a JSON object"}
 		}
 	}
-	for _, name := range in.kwargs.keys {
+	for _, name := range in.kwargs.Keys {
 		if reservedNames[name] {
 			return nil, &ConversationError{"chat_template_kwargs." + name, "is the template's own; it cannot be set"}
 		}
@@ -126,20 +130,20 @@ func readConversation(c Conversation) (*conversationInput, error) {
 var errArguments = errors.New("is not a JSON object, nor a string that holds one")
 
 // readArguments takes an object, or a string that holds one; empty, null and "" are an object without members.
-func readArguments(raw json.RawMessage) (*object, error) {
+func readArguments(raw json.RawMessage) (*pyjson.Object, error) {
 	text := string(raw)
 	for depth := 0; depth < 2; depth++ {
 		if strings.TrimSpace(text) == "" {
-			return &object{}, nil
+			return &pyjson.Object{}, nil
 		}
-		v, err := decodeOrdered([]byte(text))
+		v, err := pyjson.Decode([]byte(text))
 		if err != nil {
 			return nil, errArguments
 		}
 		switch v := v.(type) {
 		case nil:
-			return &object{}, nil
-		case *object:
+			return &pyjson.Object{}, nil
+		case *pyjson.Object:
 			return v, nil
 		case string:
 			text = v
@@ -163,22 +167,22 @@ func (in *conversationInput) eachString(visit func(string)) {
 		for k, call := range m.ToolCalls {
 			visit(call.ID)
 			visit(call.Name)
-			eachString(in.arguments[i][k], visit)
+			pyjson.EachString(in.arguments[i][k], visit)
 		}
 	}
 	for _, tool := range in.tools {
-		eachString(tool, visit)
+		pyjson.EachString(tool, visit)
 	}
 	visit(in.ReasoningEffort)
-	eachString(in.kwargs, visit)
+	pyjson.EachString(in.kwargs, visit)
 }
 
 // variables gives the template's variables, people's strings marked.
-func (in *conversationInput) variables(m *marker) map[string]jinja.Value {
+func (in *conversationInput) variables(m *marker, f *family.Family) map[string]jinja.Value {
 	mark := func(s string) string { return m.mark(s) }
 	messages := make([]jinja.Value, len(in.Messages))
 	for i, message := range in.Messages {
-		messages[i] = messageValue(message, in.arguments[i], m)
+		messages[i] = messageValue(message, in.arguments[i], m, f)
 	}
 	variables := map[string]jinja.Value{
 		"messages":              jinja.NewList(messages),
@@ -191,30 +195,29 @@ func (in *conversationInput) variables(m *marker) map[string]jinja.Value {
 	if in.EnableThinking != nil {
 		variables["enable_thinking"] = jinja.NewBool(*in.EnableThinking)
 	}
-	switch in.ReasoningEffort {
-	case "":
-	case "none":
+	effort, renamed := f.Efforts[in.ReasoningEffort]
+	switch {
+	case in.ReasoningEffort == "":
+	case in.ReasoningEffort == "none":
 		variables["enable_thinking"] = jinja.NewBool(false)
-	case "high":
-		variables["reasoning_effort"] = jinja.NewString("xhigh")
-	case "minimal":
-		variables["reasoning_effort"] = jinja.NewString("low")
+	case renamed:
+		variables["reasoning_effort"] = jinja.NewString(effort)
 	default:
 		variables["reasoning_effort"] = jinja.NewString(mark(in.ReasoningEffort))
 	}
-	for _, name := range in.kwargs.keys {
-		variables[name] = templateValue(in.kwargs.values[name], mark)
+	for _, name := range in.kwargs.Keys {
+		variables[name] = templateValue(in.kwargs.Values[name], mark)
 	}
 	return variables
 }
 
-func messageValue(message Message, arguments []any, m *marker) jinja.Value {
+func messageValue(message Message, arguments []any, m *marker, f *family.Family) jinja.Value {
 	value := jinja.NewDict()
 	d := value.AsDict()
 	d.Set("role", jinja.NewString(m.mark(message.Role)))
 	var templates []string // tags that templates look for in this content
 	if message.Role == "assistant" && message.ReasoningContent == nil {
-		templates = []string{"<think>", "</think>"}
+		templates = f.TemplateTags
 	}
 	d.Set("content", jinja.NewString(m.mark(message.Content, templates...)))
 	if message.ReasoningContent != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"slipway/engine/text/qwen35"
 )
 
 // A pipe without a writer would be waited for, and /dev/zero be read until memory ends.
@@ -20,9 +22,9 @@ func TestPipesAndDevicesAreRead(t *testing.T) {
 			if err := place(filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
-			_, err := LoadTemplate(dir, nil)
+			_, err := LoadTemplate(qwen35.Family, dir, nil)
 			if name == "tokenizer.json" {
-				_, err = LoadTokenizer(filepath.Join(dir, name))
+				_, err = LoadTokenizer(qwen35.Family, filepath.Join(dir, name))
 			}
 			var wrong *FileError
 			if !errors.As(err, &wrong) || !errors.Is(err, errNotRegular) || filepath.Base(wrong.File) != name {
@@ -62,7 +64,7 @@ func TestTemplateIsLookedForInTheWrongPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		template, err := LoadTemplate(dir, nil)
+		template, err := LoadTemplate(qwen35.Family, dir, nil)
 		var wrong *FileError
 		if test.want == "" {
 			if !errors.As(err, &wrong) || wrong.Field != test.field {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"slipway/engine/text/qwen35"
 )
 
 func TestConversationThatNoTemplateCanHave(t *testing.T) {
@@ -136,7 +138,7 @@ func TestTemplateThatFails(t *testing.T) {
 		{"json of nothing", `{{ nothing|tojson }}`, false, ""},
 	}
 	for _, test := range tests {
-		template, err := NewTemplate(test.source, []string{"<think>"})
+		template, err := NewTemplate(qwen35.Family, test.source, []string{"<think>"})
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
@@ -149,7 +151,7 @@ func TestTemplateThatFails(t *testing.T) {
 	}
 	for name, source := range map[string]string{"unclosed tag": `{{ a`, "unclosed if": `{% if a %}`, "nested beyond reason": `{{ ` + strings.Repeat("(", 100000) + ` }}`} {
 		var failed *TemplateError
-		if _, err := NewTemplate(source, nil); !errors.As(err, &failed) {
+		if _, err := NewTemplate(qwen35.Family, source, nil); !errors.As(err, &failed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

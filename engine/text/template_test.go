@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"slipway/engine/text/qwen35"
 )
 
 const pocketDir = "../../manifests/pocket"
@@ -66,7 +68,7 @@ func TestRenderingDiffersFromJinja2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	formsTemplate, err := NewTemplate(string(forms), pocketModel(t).Tokenizer.addedTexts())
+	formsTemplate, err := NewTemplate(qwen35.Family, string(forms), pocketModel(t).Tokenizer.addedTexts())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +193,7 @@ func TestThinkingSwitch(t *testing.T) {
 }
 
 func TestReasoningEffortInTheTemplatesWords(t *testing.T) {
-	template, err := NewTemplate(`{{ reasoning_effort is defined }} {{ reasoning_effort }}`, nil)
+	template, err := NewTemplate(qwen35.Family, `{{ reasoning_effort is defined }} {{ reasoning_effort }}`, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +206,7 @@ func TestReasoningEffortInTheTemplatesWords(t *testing.T) {
 
 // The forms in which the 3.8 generation judges the effort and the history.
 func TestEffortThatTheTemplateJudges(t *testing.T) {
-	template, err := NewTemplate(`{%- set effort = reasoning_effort|default('xhigh') %}
+	template, err := NewTemplate(qwen35.Family, `{%- set effort = reasoning_effort|default('xhigh') %}
 {%- if effort not in ('xhigh', 'medium', 'low') %}
     {{- raise_exception('No effort ' ~ effort ~ '.') }}
 {%- endif %}
@@ -243,7 +245,7 @@ func TestVariablesOfATemplateAreMistaken(t *testing.T) {
 }
 
 func TestArgumentsOfCallsInHistory(t *testing.T) {
-	template, err := NewTemplate(`{{ messages[0].tool_calls[0].function.arguments|tojson }}`, nil)
+	template, err := NewTemplate(qwen35.Family, `{{ messages[0].tool_calls[0].function.arguments|tojson }}`, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

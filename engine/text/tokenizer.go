@@ -9,16 +9,17 @@ import (
 // Tokenizer is a byte-level BPE tokenizer read from tokenizer.json. It is immutable and safe for concurrent use.
 type Tokenizer struct {
 	file    string
-	nfc     bool              // the file asks for normalisation form C
-	pieces  [][]byte          // id -> bytes; nil where the file defines no token
-	flags   []tokenFlag       // id -> flags, same length as pieces
-	words   map[string]int32  // bytes -> id, base vocabulary only
-	added   addedTokens       // matched in raw text
-	byteID  [256]int32        // byte -> id of its one-byte token
-	merges  map[uint64]merged // left id <<32 | right id
-	longest [256]int32        // byte -> length of the longest token that holds it
-	whole   bool              // ignore_merges: a word that is a token is that token, merges unseen
-	pool    sync.Pool         // *encoder
+	nfc     bool                  // the file asks for normalisation form C
+	pieces  [][]byte              // id -> bytes; nil where the file defines no token
+	flags   []tokenFlag           // id -> flags, same length as pieces
+	words   map[string]int32      // bytes -> id, base vocabulary only
+	added   addedTokens           // matched in raw text
+	byteID  [256]int32            // byte -> id of its one-byte token
+	merges  map[uint64]merged     // left id <<32 | right id
+	longest [256]int32            // byte -> length of the longest token that holds it
+	wordEnd func(string, int) int // of the family
+	whole   bool                  // ignore_merges: a word that is a token is that token, merges unseen
+	pool    sync.Pool             // *encoder
 }
 
 type tokenFlag uint8
@@ -111,8 +112,8 @@ func (t *Tokenizer) ID(token string) (int32, bool) {
 // IsSpecial reports whether the file lists id as an added token with "special": true.
 func (t *Tokenizer) IsSpecial(id int32) bool { return t.flag(id)&flagSpecial != 0 }
 
-// IsControl reports whether id is special and not one of the tags that [OutputParser] reads (<think>, <tool_call>,
-// <tool_response> and their ends): such a token has no text in a reply.
+// IsControl reports whether id is special and not one of the tags that the family's parser reads: such a token has no text in
+// a reply.
 func (t *Tokenizer) IsControl(id int32) bool { return t.flag(id)&flagControl != 0 }
 
 func (t *Tokenizer) flag(id int32) tokenFlag {

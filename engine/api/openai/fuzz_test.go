@@ -21,11 +21,11 @@ func FuzzChatBody(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	template, err := text.NewTemplate("{{ messages }}", nil)
+	model, err := text.Load("../../../manifests/pocket")
 	if err != nil {
 		f.Fatal(err)
 	}
-	w := New(turn.New(turn.Options{Model: turn.Model{ID: "m"}, VocabTokens: 10, Defaults: sample.Neutral(), Template: template}), nil, 0)
+	w := New(turn.New(turn.Options{Model: turn.Model{ID: "m"}, Defaults: sample.Neutral(), Text: model}), nil, 0)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, read := range []func(*web.Object) *turn.Error{
 			func(o *web.Object) *turn.Error { _, _, err := w.readChat(o); return err },

@@ -53,7 +53,7 @@ func (s *Service) restoreThinking(c *text.Conversation) {
 		}
 		returned := sayingOf(*m)
 		for _, reply := range s.repliesOf(m.ToolCalls[0].ID) {
-			streamed := readTurn(s.turns(nil).Text(reply.IDs), c.Tools)
+			streamed := readTurn(s.opt.Text.Family, s.turns(nil).Text(reply.IDs), c.Tools)
 			reasoning := streamed.reasoning
 			streamed.reasoning = ""
 			if reasoning != "" && returned.equal(streamed) {

@@ -38,7 +38,7 @@ type Token struct {
 // note keeps a token until its text comes out as content. In a conversation's reply forced tokens and tags are not
 // reported.
 func (r *Reply) note(t serve.Token) {
-	tokenizer := r.service.opt.Tokenizer
+	tokenizer := r.service.opt.Text.Tokenizer
 	if !r.reports || r.reading != nil && (t.Forced || tokenizer.IsSpecial(t.ID)) {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"slipway/engine/text"
+	"slipway/engine/text/family"
 )
 
 // Message is what a reply says as a whole.
@@ -61,8 +62,8 @@ type sayingCall struct {
 }
 
 // readTurn reads an assistant's turn from its text.
-func readTurn(whole string, tools []json.RawMessage) saying {
-	r := Reply{reading: &reading{parser: newParser(false, tools)}, callID: func(int) string { return "" }}
+func readTurn(f *family.Family, whole string, tools []json.RawMessage) saying {
+	r := Reply{reading: &reading{parser: f.NewParser(family.ParserOptions{Tools: tools})}, callID: func(int) string { return "" }}
 	for _, e := range r.reading.push(whole, true) {
 		r.step(e)
 	}

@@ -13,19 +13,14 @@ type forced struct {
 	mask    func(reply []int32) sample.Mask // nil: every token may follow
 }
 
-// force gives the tokens that force a tool call, and the mask that holds the name to the tools' where it is open. The
-// opening ends where a word of the tokenizer ends, so that what follows is cut into tokens as in the model's training:
-// "=get" is one.
+// force gives the tokens that force a tool call, and the mask that holds the name to the tools' where it is open.
 func (s *Service) force(q *Request, thinking bool) forced {
-	start := "<tool_call>\n<function"
-	if thinking {
-		start = "\n</think>\n\n" + start
-	}
+	f := s.opt.Text.Family
 	switch q.Choice.Calling {
 	case CallNamed:
-		return forced{opening: s.special(start + nameOf(q.Choice.Name))}
+		return forced{opening: s.special(f.CallOpening(thinking) + f.CallName(q.Choice.Name))}
 	case CallRequired:
-		ids := s.special(start)
+		ids := s.special(f.CallOpening(thinking))
 		return forced{ids, s.nameMask(q.Tools, len(ids))}
 	}
 	return forced{}
@@ -33,31 +28,33 @@ func (s *Service) force(q *Request, thinking bool) forced {
 
 // special encodes markup of the model's format.
 func (s *Service) special(markup string) []int32 {
-	return s.opt.Tokenizer.Encode(markup, text.EncodeOptions{SpecialTokens: true})
+	return s.opt.Text.Tokenizer.Encode(markup, text.EncodeOptions{SpecialTokens: true})
 }
-
-// nameOf is how a call goes on after "<function".
-func nameOf(name string) string { return "=" + name + ">\n" }
 
 // nameMask allows, after the opening, only tokens that go on towards the name of one of the tools, to the end of its line.
 func (s *Service) nameMask(tools []Tool, openingTokens int) func([]int32) sample.Mask {
+	var names []string
+	for _, t := range tools {
+		names = append(names, s.opt.Text.Family.CallName(t.Name))
+	}
+	tokenizer := s.opt.Text.Tokenizer
 	return func(reply []int32) sample.Mask {
 		var soFar []byte
 		for _, id := range reply[openingTokens:] {
-			soFar = append(soFar, s.opt.Tokenizer.TokenBytes(id)...)
+			soFar = append(soFar, tokenizer.TokenBytes(id)...)
 		}
 		written := string(soFar)
 		if strings.Contains(written, "\n") {
 			return nil
 		}
-		mask := sample.NewMask(s.opt.VocabTokens)
-		for id := range int32(s.opt.VocabTokens) {
-			piece := string(s.opt.Tokenizer.TokenBytes(id))
-			if piece == "" || s.opt.Tokenizer.IsSpecial(id) {
+		mask := sample.NewMask(s.VocabTokens())
+		for id := range int32(s.VocabTokens()) {
+			piece := string(tokenizer.TokenBytes(id))
+			if piece == "" || tokenizer.IsSpecial(id) {
 				continue
 			}
-			for _, t := range tools {
-				if strings.HasPrefix(nameOf(t.Name), written+piece) {
+			for _, name := range names {
+				if strings.HasPrefix(name, written+piece) {
 					mask.Allow(id)
 				}
 			}

@@ -1,19 +1,17 @@
 package turn
 
 import (
-	"strings"
-
 	"slipway/engine/serve"
 	"slipway/engine/text"
 )
 
 // render gives a conversation's prompt. thinking says that the reply begins inside the model's thinking.
 func (s *Service) render(c text.Conversation) (ids []int32, thinking bool, failure *Error) {
-	rendered, err := s.opt.Template.Render(c)
+	rendered, err := s.opt.Text.Template.Render(c)
 	if err != nil {
 		return nil, false, AsError(err)
 	}
-	thinking = strings.HasSuffix(strings.TrimRight(rendered.Text, "\n"), "<think>")
+	thinking = s.opt.Text.Family.OpensThinking(rendered.Text)
 	ids, failure = s.encode("messages", rendered)
 	return ids, thinking, failure
 }
@@ -31,7 +29,7 @@ func (s *Service) rawPrompt(raw *RawPrompt) ([]int32, *Error) {
 // encode gives a prompt's ids. One that does not fit the window is counted only where it nearly does.
 func (s *Service) encode(param string, p text.Prompt) ([]int32, *Error) {
 	window := s.opt.Engine.WindowTokens()
-	ids, atLeast := s.opt.Tokenizer.EncodeAtMost(p, window+max(window/8, 4096))
+	ids, atLeast := s.opt.Text.Tokenizer.EncodeAtMost(p, window+max(window/8, 4096))
 	switch {
 	case atLeast > 0:
 		return nil, AsError(&serve.PromptTooLongError{PromptTokens: atLeast, AtLeast: true, WindowTokens: window})

@@ -1,11 +1,10 @@
 package turn
 
 import (
-	"encoding/json"
 	"sync"
 
 	"slipway/engine/serve"
-	"slipway/engine/text"
+	"slipway/engine/text/family"
 )
 
 // reading turns a reply's raw text into what its client gets: thinking, content and calls, up to the first stop text.
@@ -14,29 +13,25 @@ import (
 // A reply is read once. Where a stop text or a first call may end it, the queue must know before the next token, so its
 // goroutine reads and the events wait for the client's; otherwise the client's goroutine reads and the queue is not kept.
 type reading struct {
-	parser  *text.OutputParser
+	parser  family.Parser
 	stops   serve.StopFinder
 	oneCall bool // the reply is over with its first complete call
 	tools   bool
 
-	section text.EventKind // that the text held in stops belongs to
-	over    bool           // a stop text or the one call was found; nothing follows
+	section family.EventKind // that the text held in stops belongs to
+	over    bool             // a stop text or the one call was found; nothing follows
 
 	mu    sync.Mutex
-	early [][]text.Event // read by the queue's goroutine, one entry for each of the queue's events
+	early [][]family.Event // read by the queue's goroutine, one entry for each of the queue's events
 }
 
-func newReading(q *Request, thinking bool) *reading {
+func newReading(q *Request, thinking bool, f *family.Family) *reading {
 	return &reading{
-		parser:  newParser(thinking, q.Conversation.Tools),
+		parser:  f.NewParser(family.ParserOptions{ThinkingOpen: thinking, Tools: q.Conversation.Tools}),
 		stops:   serve.StopFinder{Stops: q.Stop},
 		oneCall: q.OneCall,
 		tools:   len(q.Conversation.Tools) > 0,
 	}
-}
-
-func newParser(thinking bool, tools []json.RawMessage) *text.OutputParser {
-	return text.NewOutputParser(text.ParserOptions{ThinkingOpen: thinking, Tools: tools})
 }
 
 // ends reports whether the text may end the reply.
@@ -53,10 +48,10 @@ func (r *reading) ahead(s string, final bool) (over bool) {
 
 // next gives what an event of the queue makes certain. One that the queue has not read is read now: only the end of a reply
 // that was cancelled, or every event of a reply that its text does not end.
-func (r *reading) next(e serve.Event) []text.Event {
+func (r *reading) next(e serve.Event) []family.Event {
 	r.mu.Lock()
 	early := len(r.early) > 0
-	var events []text.Event
+	var events []family.Event
 	if early {
 		events = r.early[0]
 		r.early = r.early[1:]
@@ -69,7 +64,7 @@ func (r *reading) next(e serve.Event) []text.Event {
 }
 
 // push takes more of the reply and gives what became certain; final ends it.
-func (r *reading) push(s string, final bool) (events []text.Event) {
+func (r *reading) push(s string, final bool) (events []family.Event) {
 	if r.over {
 		return nil
 	}
@@ -82,17 +77,17 @@ func (r *reading) push(s string, final bool) (events []text.Event) {
 	}
 	give := func(piece string) {
 		if piece != "" {
-			events = append(events, text.Event{Kind: r.section, Text: piece})
+			events = append(events, family.Event{Kind: r.section, Text: piece})
 		}
 	}
 	for _, e := range parsed {
-		isText := e.Kind == text.ReasoningDelta || e.Kind == text.ContentDelta
+		isText := e.Kind == family.ReasoningDelta || e.Kind == family.ContentDelta
 		if !isText || e.Kind != r.section {
 			give(r.stops.Flush())
 		}
 		if !isText {
 			events = append(events, e)
-			if r.over = e.Kind == text.ToolCallEnd && r.oneCall; r.over {
+			if r.over = e.Kind == family.ToolCallEnd && r.oneCall; r.over {
 				return events
 			}
 			continue

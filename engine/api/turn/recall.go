@@ -12,13 +12,6 @@ import (
 // other tokens for the same text, white space was trimmed, the arguments of a call were written anew. So a turn that says
 // what was streamed behind the same prefix gets its streamed ids, and is found in the cache.
 
-// openings of turns in ChatML, which all models of the family use.
-const (
-	assistantOpens = "<|im_start|>assistant\n"
-	userOpens      = "<|im_start|>user"
-	turnEnds       = "<|im_end|>"
-)
-
 // recall puts streamed ids into a rendered conversation, and marks the places in it that will be asked for again.
 func (s *Service) recall(ids []int32, tools []json.RawMessage) ([]int32, keep.Marks) {
 	if s.opt.Keeper == nil {
@@ -33,7 +26,7 @@ func (s *Service) recall(ids []int32, tools []json.RawMessage) ([]int32, keep.Ma
 			marks.Said = turns.EndOf(ids, marks.Turns[last-1])
 		}
 	}
-	user := memory.Turns{Header: s.special(userOpens)}.Headers(ids)
+	user := memory.Turns{Header: s.special(s.opt.Text.Family.UserOpens)}.Headers(ids)
 	if len(user) > 0 {
 		marks.System = user[0]
 	}
@@ -41,16 +34,16 @@ func (s *Service) recall(ids []int32, tools []json.RawMessage) ([]int32, keep.Ma
 }
 
 func (s *Service) turns(tools []json.RawMessage) memory.Turns {
-	end, ok := s.opt.Tokenizer.ID(turnEnds)
+	end, ok := s.opt.Text.Tokenizer.ID(s.opt.Text.Family.TurnEnds)
 	if !ok {
 		end = -1
 	}
 	return memory.Turns{
-		Header: s.special(assistantOpens), End: end,
-		Bytes:  s.opt.Tokenizer.TokenBytes,
-		Encode: func(plain string) []int32 { return s.opt.Tokenizer.Encode(plain, text.EncodeOptions{}) },
+		Header: s.special(s.opt.Text.Family.AssistantOpens), End: end,
+		Bytes:  s.opt.Text.Tokenizer.TokenBytes,
+		Encode: func(plain string) []int32 { return s.opt.Text.Tokenizer.Encode(plain, text.EncodeOptions{}) },
 		Same: func(returned, streamed string) bool {
-			return readTurn(returned, tools).equal(readTurn(streamed, tools))
+			return readTurn(s.opt.Text.Family, returned, tools).equal(readTurn(s.opt.Text.Family, streamed, tools))
 		},
 	}
 }

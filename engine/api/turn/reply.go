@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"slipway/engine/serve"
-	"slipway/engine/text"
+	"slipway/engine/text/family"
 )
 
 // Reply is the reading side of a turn. It belongs to one reader.
@@ -27,7 +27,7 @@ func (s *Service) newReply(q *Request, p prompt) *Reply {
 	r := &Reply{service: s, reports: q.TopLogprobs >= 0, thinking: p.thinking}
 	r.end = End{Approximations: s.opt.Approximations, normalized: p.normalized, thinkingOff: q.ThinkingOff}
 	if q.Raw == nil {
-		r.reading = newReading(q, p.thinking)
+		r.reading = newReading(q, p.thinking, s.opt.Text.Family)
 		r.callID = s.callIDs(p.ids, p.marks.Reply)
 	}
 	return r
@@ -84,28 +84,28 @@ func (r *Reply) read(e serve.Event) {
 
 // step translates one event of the parser. A call's opening waits for the first of its arguments: a client that takes no
 // arguments for empty ones must not be left with a call that ended behind its name.
-func (r *Reply) step(e text.Event) {
+func (r *Reply) step(e family.Event) {
 	switch e.Kind {
-	case text.ReasoningDelta:
+	case family.ReasoningDelta:
 		r.end.thought = true
 		r.waiting = nil
 		r.events = append(r.events, Event{Kind: Reasoning, Text: e.Text})
-	case text.ContentDelta:
+	case family.ContentDelta:
 		r.end.answered = r.end.answered || strings.TrimSpace(e.Text) != ""
 		r.thinking = false
 		r.content(e.Text)
-	case text.ToolCallStart:
+	case family.ToolCallStart:
 		r.end.answered = true
 		r.thinking, r.waiting = false, nil
 		r.opening, r.held = Event{Kind: CallStart, Index: e.Index, ID: r.callID(e.Index), Name: e.Name}, true
-	case text.ToolCallArguments:
+	case family.ToolCallArguments:
 		if r.held {
 			r.events = append(r.events, r.opening)
 			r.held = false
 			r.end.begun++
 		}
 		r.events = append(r.events, Event{Kind: CallArguments, Index: e.Index, Text: e.Text})
-	case text.ToolCallEnd:
+	case family.ToolCallEnd:
 		r.end.calls++
 		r.events = append(r.events, Event{Kind: CallEnd, Index: e.Index})
 	}

@@ -32,14 +32,12 @@ type Model struct {
 
 // Options of a service. Without an Engine nothing may be started.
 type Options struct {
-	Engine      Engine
-	Tokenizer   *text.Tokenizer
-	Template    *text.Template
-	VocabTokens int           // ids of the tokenizer
-	Defaults    sample.Params // the model's own sampling values
-	Keeper      *keep.Keeper  // the engine's; nil: nothing is kept between requests
-	Normalize   []Rule        // of system messages
-	Model       Model
+	Engine    Engine
+	Text      *text.Model
+	Defaults  sample.Params // the model's own sampling values
+	Keeper    *keep.Keeper  // the engine's; nil: nothing is kept between requests
+	Normalize []Rule        // of system messages
+	Model     Model
 	// Approximations are what of the settings may change answers, named with every usage; nil: nothing.
 	Approximations []string
 	Now            func() time.Time
@@ -58,7 +56,7 @@ func (s *Service) Model() Model { return s.opt.Model }
 func (s *Service) Defaults() sample.Params { return s.opt.Defaults }
 
 // VocabTokens is the number of token ids that a client may name.
-func (s *Service) VocabTokens() int { return s.opt.VocabTokens }
+func (s *Service) VocabTokens() int { return s.opt.Text.Tokenizer.VocabSize() }
 
 // WindowTokens bounds prompt and reply together.
 func (s *Service) WindowTokens() int { return s.opt.Engine.WindowTokens() }
@@ -67,7 +65,7 @@ func (s *Service) WindowTokens() int { return s.opt.Engine.WindowTokens() }
 func (s *Service) Now() time.Time { return s.opt.Now() }
 
 // TemplateUses reports whether the model's chat template uses a variable. One that it does not use changes nothing.
-func (s *Service) TemplateUses(variable string) bool { return s.opt.Template.Uses(variable) }
+func (s *Service) TemplateUses(variable string) bool { return s.opt.Text.Template.Uses(variable) }
 
 // WrongModel refuses every model but the one that is served; nil for that one.
 func (s *Service) WrongModel(name string) *Error {

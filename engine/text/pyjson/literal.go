@@ -1,13 +1,13 @@
-package text
+package pyjson
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// pythonLiteral turns a Python literal (dictionaries, lists, tuples, strings, numbers, True, False, None) into JSON. Models
+// Literal turns a Python literal (dictionaries, lists, tuples, strings, numbers, True, False, None) into JSON. Models
 // write them where JSON was asked for.
-func pythonLiteral(s string) (string, bool) {
+func Literal(s string) (string, bool) {
 	l := literalReader{rest: s}
 	if !l.value(100) {
 		return "", false
@@ -21,7 +21,7 @@ type literalReader struct {
 	out  strings.Builder
 }
 
-func (l *literalReader) space() { l.rest = strings.TrimLeft(l.rest, whiteSpace) }
+func (l *literalReader) space() { l.rest = strings.TrimLeft(l.rest, " \t\r\n") }
 
 func (l *literalReader) take(word string) bool {
 	after, found := strings.CutPrefix(l.rest, word)
@@ -64,7 +64,7 @@ func (l *literalReader) value(depth int) bool {
 	for end < len(l.rest) && strings.IndexByte("+-.0123456789eE", l.rest[end]) >= 0 {
 		end++
 	}
-	number, ok := numberJSON(l.rest[:end], typeNumber)
+	number, ok := Number(l.rest[:end], true)
 	l.out.WriteString(number)
 	l.rest = l.rest[end:]
 	return ok
@@ -110,7 +110,7 @@ func (l *literalReader) quoted() bool {
 		switch {
 		case c == quote:
 			l.rest = l.rest[i+1:]
-			writeJSONString(&l.out, s.String())
+			WriteText(&l.out, s.String())
 			return true
 		case c == '\n':
 			return false

@@ -1,4 +1,4 @@
-package text
+package qwen35
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"slipway/engine/text/family"
 )
 
 var parserTools = []json.RawMessage{
@@ -19,12 +21,12 @@ var parserTools = []json.RawMessage{
 }
 
 // script joins events as a client would: R(thinking) C(content) name(arguments), each call closed by ")" if it ended.
-func script(events []Event) string {
+func script(events []family.Event) string {
 	var out strings.Builder
-	var last EventKind = -1
+	var last family.EventKind = -1
 	for _, e := range events {
 		switch e.Kind {
-		case ReasoningDelta, ContentDelta:
+		case family.ReasoningDelta, family.ContentDelta:
 			if e.Text == "" {
 				out.WriteString("EMPTY")
 			}
@@ -32,11 +34,11 @@ func script(events []Event) string {
 				out.WriteString([]string{" R:", " C:"}[e.Kind])
 			}
 			out.WriteString(e.Text)
-		case ToolCallStart:
+		case family.ToolCallStart:
 			fmt.Fprintf(&out, " %d:%s(", e.Index, e.Name)
-		case ToolCallArguments:
+		case family.ToolCallArguments:
 			out.WriteString(e.Text)
-		case ToolCallEnd:
+		case family.ToolCallEnd:
 			out.WriteString(")")
 		}
 		last = e.Kind
@@ -44,9 +46,9 @@ func script(events []Event) string {
 	return strings.TrimPrefix(out.String(), " ")
 }
 
-func parse(opt ParserOptions, pieces ...string) string {
+func parse(opt family.ParserOptions, pieces ...string) string {
 	p := NewOutputParser(opt)
-	var events []Event
+	var events []family.Event
 	for _, piece := range pieces {
 		events = append(events, p.Push(piece)...)
 	}
@@ -139,7 +141,7 @@ var replies = []struct {
 func TestRepliesAreReadWrong(t *testing.T) {
 	for _, test := range replies {
 		t.Run(test.name, func(t *testing.T) {
-			opt := ParserOptions{ThinkingOpen: test.thinking, Tools: parserTools}
+			opt := family.ParserOptions{ThinkingOpen: test.thinking, Tools: parserTools}
 			if test.noTools {
 				opt.Tools = nil
 			}
@@ -170,7 +172,7 @@ func TestCompleteCallsAreJSON(t *testing.T) {
 		for range 1 + r.IntN(25) {
 			pieces = append(pieces, words[r.IntN(len(words))])
 		}
-		opt := ParserOptions{ThinkingOpen: r.IntN(2) == 0, Tools: parserTools}
+		opt := family.ParserOptions{ThinkingOpen: r.IntN(2) == 0, Tools: parserTools}
 		reply := strings.Join(pieces, "")
 		p := NewOutputParser(opt)
 		events := append(p.Push(reply), p.Close()...)
@@ -187,9 +189,9 @@ func TestCompleteCallsAreJSON(t *testing.T) {
 		arguments := map[int]string{}
 		for _, e := range events {
 			switch e.Kind {
-			case ToolCallArguments:
+			case family.ToolCallArguments:
 				arguments[e.Index] += e.Text
-			case ToolCallEnd:
+			case family.ToolCallEnd:
 				ended++
 				var o map[string]any
 				if err := json.Unmarshal([]byte(arguments[e.Index]), &o); err != nil {
@@ -205,14 +207,14 @@ func TestCompleteCallsAreJSON(t *testing.T) {
 
 // Without tools nothing can follow content, so its newlines need not wait.
 func TestNewlinesWaitForACallThatCannotCome(t *testing.T) {
-	p := NewOutputParser(ParserOptions{})
+	p := NewOutputParser(family.ParserOptions{})
 	if got := script(append(p.Push("a"), p.Push("\n\n")...)); got != "C:a\n\n" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestMoreIsHeldBackThanATag(t *testing.T) {
-	opt := ParserOptions{ThinkingOpen: true, Tools: parserTools}
+	opt := family.ParserOptions{ThinkingOpen: true, Tools: parserTools}
 	p := NewOutputParser(opt)
 	steps := []struct{ push, want string }{
 		{"I think ", "R:I think "},
@@ -248,7 +250,7 @@ func FuzzOutputParser(f *testing.F) {
 		f.Add(test.reply, test.thinking, 3)
 	}
 	f.Fuzz(func(t *testing.T, reply string, thinking bool, cut int) {
-		opt := ParserOptions{ThinkingOpen: thinking, Tools: parserTools}
+		opt := family.ParserOptions{ThinkingOpen: thinking, Tools: parserTools}
 		cut = min(max(cut, 0), len(reply))
 		if one, two := parse(opt, reply), parse(opt, reply[:cut], reply[cut:]); one != two {
 			t.Errorf("whole %q, cut %q", one, two)

@@ -1,4 +1,4 @@
-package text
+package qwen35
 
 import (
 	"unicode"

@@ -1,4 +1,4 @@
-package text
+package pyjson
 
 import (
 	"bytes"
@@ -7,31 +7,31 @@ import (
 	"io"
 )
 
-// object is a JSON object whose members keep their order. A name that comes twice keeps its first place and its last value,
+// Object is a JSON object whose members keep their order. A name that comes twice keeps its first place and its last value,
 // as in Python.
-type object struct {
-	keys   []string
-	values map[string]any
+type Object struct {
+	Keys   []string
+	Values map[string]any
 }
 
-func (o *object) set(key string, value any) {
-	if _, known := o.values[key]; !known {
-		o.keys = append(o.keys, key)
+func (o *Object) set(key string, value any) {
+	if _, known := o.Values[key]; !known {
+		o.Keys = append(o.Keys, key)
 	}
-	o.values[key] = value
+	o.Values[key] = value
 }
 
 var errNotJSON = errors.New("not one JSON value")
 
-// decodeOrdered reads one JSON value: nil, bool, json.Number, string, []any or *object. Nesting is bounded by the JSON
+// Decode reads one JSON value: nil, bool, json.Number, string, []any or *Object. Nesting is bounded by the JSON
 // reader (10,000 levels), so that what walks the value needs no bound of its own.
-func decodeOrdered(raw []byte) (any, error) {
+func Decode(raw []byte) (any, error) {
 	if !json.Valid(raw) {
 		return nil, errNotJSON
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	v, err := decodeNext(d)
+	v, err := next(d)
 	if err != nil {
 		return nil, errNotJSON
 	}
@@ -41,7 +41,7 @@ func decodeOrdered(raw []byte) (any, error) {
 	return v, nil
 }
 
-func decodeNext(d *json.Decoder) (any, error) {
+func next(d *json.Decoder) (any, error) {
 	token, err := d.Token()
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func decodeNext(d *json.Decoder) (any, error) {
 	case json.Delim('['):
 		list := []any{}
 		for d.More() {
-			v, err := decodeNext(d)
+			v, err := next(d)
 			if err != nil {
 				return nil, err
 			}
@@ -59,13 +59,13 @@ func decodeNext(d *json.Decoder) (any, error) {
 		_, err = d.Token()
 		return list, err
 	case json.Delim('{'):
-		o := &object{values: map[string]any{}}
+		o := &Object{Values: map[string]any{}}
 		for d.More() {
 			key, err := d.Token()
 			if err != nil {
 				return nil, err
 			}
-			v, err := decodeNext(d)
+			v, err := next(d)
 			if err != nil {
 				return nil, err
 			}
@@ -77,19 +77,19 @@ func decodeNext(d *json.Decoder) (any, error) {
 	return token, nil
 }
 
-// eachString visits every string of a decoded value, names of members included.
-func eachString(v any, visit func(string)) {
+// EachString visits every string of a decoded value, names of members included.
+func EachString(v any, visit func(string)) {
 	switch v := v.(type) {
 	case string:
 		visit(v)
 	case []any:
 		for _, item := range v {
-			eachString(item, visit)
+			EachString(item, visit)
 		}
-	case *object:
-		for _, key := range v.keys {
+	case *Object:
+		for _, key := range v.Keys {
 			visit(key)
-			eachString(v.values[key], visit)
+			EachString(v.Values[key], visit)
 		}
 	}
 }

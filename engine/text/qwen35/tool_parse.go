@@ -1,6 +1,11 @@
-package text
+package qwen35
 
-import "strings"
+import (
+	"strings"
+
+	"slipway/engine/text/family"
+	"slipway/engine/text/pyjson"
+)
 
 // callState is the call being read.
 type callState struct {
@@ -36,10 +41,10 @@ func (p *OutputParser) inOpening(final bool) bool {
 		return p.notACall()
 	}
 	name := strings.TrimSpace(after[:end])
-	p.enter(ContentDelta, true)
+	p.enter(family.ContentDelta, true)
 	p.call = callState{index: p.calls, schema: p.tools[name]}
 	p.calls++
-	p.event(Event{Kind: ToolCallStart, Index: p.call.index, Name: name})
+	p.event(family.Event{Kind: family.ToolCallStart, Index: p.call.index, Name: name})
 	p.pending = after[end+1:]
 	p.state = (*OutputParser).inCall
 	return true
@@ -90,9 +95,9 @@ func (p *OutputParser) inCall(final bool) bool {
 		p.arguments("{")
 	}
 	p.arguments("}")
-	p.event(Event{Kind: ToolCallEnd, Index: p.call.index})
+	p.event(family.Event{Kind: family.ToolCallEnd, Index: p.call.index})
 	p.pending = after
-	p.enter(ContentDelta, true)
+	p.enter(family.ContentDelta, true)
 	if tag == functionEnd {
 		p.state = (*OutputParser).behindCall
 	}
@@ -160,7 +165,7 @@ func (p *OutputParser) key() string {
 }
 
 func (p *OutputParser) arguments(json string) {
-	p.event(Event{Kind: ToolCallArguments, Index: p.call.index, Text: json})
+	p.event(family.Event{Kind: family.ToolCallArguments, Index: p.call.index, Text: json})
 }
 
 // behindCall stands behind </function>, where </tool_call> is due. Another function may follow in its place.
@@ -188,6 +193,6 @@ func (p *OutputParser) behindCall(final bool) bool {
 // jsonText is s as the inside of a JSON string.
 func jsonText(s string) string {
 	var out strings.Builder
-	appendJSONText(&out, s)
+	pyjson.AppendText(&out, s)
 	return out.String()
 }

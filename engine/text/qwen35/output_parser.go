@@ -1,37 +1,10 @@
-package text
+package qwen35
 
 import (
-	"encoding/json"
 	"strings"
+
+	"slipway/engine/text/family"
 )
-
-// EventKind says what a piece of a reply is.
-type EventKind int
-
-const (
-	ReasoningDelta    EventKind = iota // Text: more of the model's thinking
-	ContentDelta                       // Text: more of the answer
-	ToolCallStart                      // Index, Name: a call begins
-	ToolCallArguments                  // Index, Text: more of the arguments' JSON
-	ToolCallEnd                        // Index: the call is complete; the texts of its arguments joined are a JSON object
-)
-
-// Event is a piece of a reply that has become certain.
-type Event struct {
-	Kind  EventKind
-	Text  string // of deltas, never empty there
-	Index int    // of the call, from 0
-	Name  string // of the function, at ToolCallStart
-}
-
-// ParserOptions says how a reply begins and what its calls may be.
-type ParserOptions struct {
-	// ThinkingOpen: the prompt ended inside <think>, so that the reply begins with thinking.
-	ThinkingOpen bool
-
-	// Tools as in [Conversation]; their schemas give the types of arguments. Without tools the tags of calls are content.
-	Tools []json.RawMessage
-}
 
 // OutputParser splits a reply into thinking, content and tool calls as it streams:
 //
@@ -42,7 +15,7 @@ type ParserOptions struct {
 //
 // Taken leniently: a <think> where a section begins (repeated, or by a model that opens its thinking itself); a call inside
 // thinking, which ends it; a call without its closing tags. <tool_call> not followed by <function=NAME> stays text. A call
-// that the reply's end cuts off before its name is dropped, its tags included; one cut off later has no ToolCallEnd; both
+// that the reply's end cuts off before its name is dropped, its tags included; one cut off later has no family.ToolCallEnd; both
 // are told by [OutputParser.Unfinished]. Newlines around thinking, behind </think> and around calls belong to the form and
 // are left out.
 //
@@ -52,12 +25,12 @@ type OutputParser struct {
 
 	pending string // read, not yet certain
 	state   func(*OutputParser, bool) bool
-	events  []Event
+	events  []family.Event
 
-	section  EventKind // ReasoningDelta or ContentDelta
-	begun    bool      // the section has text
-	trim     bool      // newlines at the section's start are left out
-	newlines string    // that may end the section
+	section  family.EventKind // family.ReasoningDelta or family.ContentDelta
+	begun    bool             // the section has text
+	trim     bool             // newlines at the section's start are left out
+	newlines string           // that may end the section
 
 	calls      int
 	call       callState
@@ -65,25 +38,25 @@ type OutputParser struct {
 }
 
 // NewOutputParser begins a reply. Tools whose JSON cannot be read have no schema: their arguments are strings.
-func NewOutputParser(opt ParserOptions) *OutputParser {
-	p := &OutputParser{tools: readToolSchemas(opt.Tools), state: (*OutputParser).inText, section: ContentDelta}
+func NewOutputParser(opt family.ParserOptions) *OutputParser {
+	p := &OutputParser{tools: readToolSchemas(opt.Tools), state: (*OutputParser).inText, section: family.ContentDelta}
 	if opt.ThinkingOpen {
-		p.section, p.trim = ReasoningDelta, true
+		p.section, p.trim = family.ReasoningDelta, true
 	}
 	return p
 }
 
 // Push takes more of the reply and gives what became certain.
-func (p *OutputParser) Push(s string) []Event {
+func (p *OutputParser) Push(s string) []family.Event {
 	p.pending += s
 	return p.run(false)
 }
 
 // Close ends the reply and gives the rest. The parser cannot be used again.
-func (p *OutputParser) Close() []Event {
+func (p *OutputParser) Close() []family.Event {
 	events := p.run(true)
-	if p.section == ContentDelta && p.newlines != "" {
-		p.event(Event{Kind: ContentDelta, Text: p.newlines})
+	if p.section == family.ContentDelta && p.newlines != "" {
+		p.event(family.Event{Kind: family.ContentDelta, Text: p.newlines})
 		events, p.events, p.newlines = append(events, p.events...), nil, ""
 	}
 	return events
@@ -93,7 +66,7 @@ func (p *OutputParser) Close() []Event {
 func (p *OutputParser) Unfinished() bool { return p.unfinished }
 
 // run steps through the states until one needs more text. A state takes from pending and reports whether to go on.
-func (p *OutputParser) run(final bool) []Event {
+func (p *OutputParser) run(final bool) []family.Event {
 	for p.state(p, final) {
 	}
 	events := p.events
@@ -119,7 +92,7 @@ func (p *OutputParser) inText(final bool) bool {
 	if !p.begun {
 		rest := strings.TrimLeft(p.pending, whiteSpace)
 		if after, found := strings.CutPrefix(rest, thinkTag); found {
-			p.enter(ReasoningDelta, true)
+			p.enter(family.ReasoningDelta, true)
 			p.pending = after
 			return true
 		}
@@ -128,7 +101,7 @@ func (p *OutputParser) inText(final bool) bool {
 		}
 	}
 	var tags []string
-	if p.section == ReasoningDelta {
+	if p.section == family.ReasoningDelta {
 		tags = append(tags, thinkEnd)
 	}
 	if len(p.tools) > 0 {
@@ -138,7 +111,7 @@ func (p *OutputParser) inText(final bool) bool {
 	p.text(before)
 	switch p.pending = after; tag {
 	case thinkEnd:
-		p.enter(ContentDelta, true)
+		p.enter(family.ContentDelta, true)
 	case callTag:
 		p.state = (*OutputParser).inOpening
 	}
@@ -146,7 +119,7 @@ func (p *OutputParser) inText(final bool) bool {
 }
 
 // enter begins a section; newlines that ended the one before are dropped.
-func (p *OutputParser) enter(section EventKind, trim bool) {
+func (p *OutputParser) enter(section family.EventKind, trim bool) {
 	p.section, p.begun, p.trim, p.newlines = section, false, trim, ""
 	p.state = (*OutputParser).inText
 }
@@ -158,18 +131,18 @@ func (p *OutputParser) text(s string) {
 	}
 	s = p.newlines + s
 	body := s
-	if p.section == ReasoningDelta || len(p.tools) > 0 { // otherwise nothing can end the section
+	if p.section == family.ReasoningDelta || len(p.tools) > 0 { // otherwise nothing can end the section
 		body = strings.TrimRight(s, "\n")
 	}
 	p.newlines = s[len(body):]
 	if body != "" {
 		p.begun = true
-		p.event(Event{Kind: p.section, Text: body})
+		p.event(family.Event{Kind: p.section, Text: body})
 	}
 }
 
 // event appends e, joined to the event before where that is the same text going on.
-func (p *OutputParser) event(e Event) {
+func (p *OutputParser) event(e family.Event) {
 	if n := len(p.events); n > 0 && e.Text != "" && p.events[n-1].Kind == e.Kind && p.events[n-1].Index == e.Index {
 		p.events[n-1].Text += e.Text
 		return

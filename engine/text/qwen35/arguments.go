@@ -1,12 +1,11 @@
-package text
+package qwen35
 
 import (
 	"bytes"
 	"encoding/json"
-	"math"
-	"math/big"
-	"strconv"
 	"strings"
+
+	"slipway/engine/text/pyjson"
 )
 
 // The model writes the values of a call as bare text. The tool's JSON schema says what they are.
@@ -37,20 +36,20 @@ const null = "null"
 func (t typeSet) onlyText() bool { return t&^(typeString|typeNull) == 0 }
 
 // toolSchema is the JSON schema of a function's parameters; nil where there is none.
-type toolSchema struct{ parameters *object }
+type toolSchema struct{ parameters *pyjson.Object }
 
 // readToolSchemas gives the schemas by the functions' names.
 func readToolSchemas(tools []json.RawMessage) map[string]toolSchema {
 	schemas := map[string]toolSchema{}
 	for _, raw := range tools {
-		v, _ := decodeOrdered(raw)
+		v, _ := pyjson.Decode(raw)
 		tool := member(v, "function")
 		name, ok := member(tool, "name").(string)
 		if !ok {
 			name, _ = member(v, "name").(string)
 			tool = v
 		}
-		parameters, _ := member(tool, "parameters").(*object)
+		parameters, _ := member(tool, "parameters").(*pyjson.Object)
 		schemas[name] = toolSchema{parameters}
 	}
 	return schemas
@@ -58,20 +57,20 @@ func readToolSchemas(tools []json.RawMessage) map[string]toolSchema {
 
 // member gives v's member, nil where v is no object or has none of the name.
 func member(v any, name string) any {
-	o, ok := v.(*object)
+	o, ok := v.(*pyjson.Object)
 	if !ok || o == nil {
 		return nil
 	}
-	return o.values[name]
+	return o.Values[name]
 }
 
 // typesOf gives the types of a parameter: string where the schema does not know it, any where it says nothing.
 func (s toolSchema) typesOf(parameter string) typeSet {
-	properties, ok := member(s.parameters, "properties").(*object)
+	properties, ok := member(s.parameters, "properties").(*pyjson.Object)
 	if !ok {
 		return typeString
 	}
-	schema, known := properties.values[parameter]
+	schema, known := properties.Values[parameter]
 	if !known {
 		return typeString
 	}
@@ -166,7 +165,7 @@ func argumentJSON(value string, types typeSet) string {
 		}
 	}
 	if types&(typeInteger|typeNumber) != 0 {
-		if number, ok := numberJSON(text, types); ok {
+		if number, ok := pyjson.Number(text, types&typeNumber != 0); ok {
 			return number
 		}
 	}
@@ -175,31 +174,9 @@ func argumentJSON(value string, types typeSet) string {
 		if json.Compact(&compact, []byte(text)) == nil {
 			return compact.String()
 		}
-		if converted, ok := pythonLiteral(text); ok {
+		if converted, ok := pyjson.Literal(text); ok {
 			return converted
 		}
 	}
 	return `"` + jsonText(value) + `"`
-}
-
-// numberJSON reads what Python's int and float read. Integers of any size keep their digits; a float that is whole is
-// written without a point, as the family's own parsers do.
-func numberJSON(text string, types typeSet) (string, bool) {
-	if n, ok := new(big.Int).SetString(text, 10); ok && len(text) <= 1000 {
-		return n.String(), true
-	}
-	if types&typeNumber == 0 || strings.ContainsAny(text, "xXpP_") {
-		return "", false
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		return "", false
-	}
-	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
-		return strconv.FormatInt(int64(f), 10), true
-	}
-	if json.Valid([]byte(text)) {
-		return text, true
-	}
-	return pythonFloat(f), true
 }

@@ -1,0 +1,77 @@
+// Package family is what differs in text between families of models, as one value each. A family is a package beside this
+// one (qwen35) and a line in the list of package text.
+package family
+
+import "encoding/json"
+
+// Family is the text side of a model family.
+type Family struct {
+	Name       string
+	ModelTypes []string // model_type of config.json
+
+	// SplitPattern is the pre-tokeniser's pattern in tokenizer.json, and WordEnd what it does: the end of the word that
+	// begins at s[i:], which is not empty. The end of s is the end of the text between two added tokens. Between an ASCII
+	// letter and a blank or newline a word always ends: long texts are cut there.
+	SplitPattern string
+	WordEnd      func(s string, i int) int
+
+	// Turn markers, as their added tokens are written. AssistantOpens is all that stands before a reply.
+	AssistantOpens, UserOpens, TurnEnds string
+
+	// ParserTags are the special tokens whose text the reply parser reads: they are no control tokens.
+	ParserTags []string
+	// TemplateTags are looked for by the family's templates in the content of an assistant turn without reasoning_content.
+	TemplateTags []string
+	// Efforts renames values of reasoning_effort for the family's templates; one that is missing is passed on as it is.
+	Efforts map[string]string
+
+	// OpensThinking reports whether a reply to this rendered prompt begins inside the model's thinking.
+	OpensThinking func(prompt string) bool
+	// CallOpening is the text that forces a tool call, up to the function's name: it ends where a word of the tokenizer ends,
+	// so that what follows is cut into tokens as in the model's training.
+	CallOpening func(thinking bool) string
+	// CallName is how a call goes on after CallOpening; it ends with a newline and holds no other.
+	CallName func(name string) string
+
+	// NewParser begins the reading of a reply.
+	NewParser func(ParserOptions) Parser
+}
+
+// Parser splits a reply into thinking, content and tool calls as it streams. How the text is cut into pushes changes where
+// events are cut, and nothing else.
+type Parser interface {
+	// Push takes more of the reply and gives what became certain.
+	Push(s string) []Event
+	// Close ends the reply and gives the rest. The parser cannot be used again.
+	Close() []Event
+	// Unfinished reports, after Close, that the reply ended inside a call.
+	Unfinished() bool
+}
+
+// EventKind says what a piece of a reply is.
+type EventKind int
+
+const (
+	ReasoningDelta    EventKind = iota // Text: more of the model's thinking
+	ContentDelta                       // Text: more of the answer
+	ToolCallStart                      // Index, Name: a call begins
+	ToolCallArguments                  // Index, Text: more of the arguments' JSON
+	ToolCallEnd                        // Index: the call is complete; the texts of its arguments joined are a JSON object
+)
+
+// Event is a piece of a reply that has become certain.
+type Event struct {
+	Kind  EventKind
+	Text  string // of deltas, never empty there
+	Index int    // of the call, from 0
+	Name  string // of the function, at ToolCallStart
+}
+
+// ParserOptions says how a reply begins and what its calls may be.
+type ParserOptions struct {
+	// ThinkingOpen: the prompt ended inside <think>, so that the reply begins with thinking.
+	ThinkingOpen bool
+
+	// Tools as the client sent them; their schemas give the types of arguments. Without tools the tags of calls are content.
+	Tools []json.RawMessage
+}
