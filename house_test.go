@@ -57,6 +57,7 @@ var house = []forbidden{
 	{"fault/...", "installer/...", "fault is a leaf: every package's errors carry its classes"},
 	{"fault/...", "checks/...", "fault is a leaf: every package's errors carry its classes"},
 	{"fault/...", "os", "fault is pure"},
+	{"units/...", "os", "units are pure"},
 	{"installer/machine", "installer/plan", "the machine gives facts, no advice"},
 	{"installer/machine", "installer/apply", "the machine gives facts, no advice"},
 	{"installer/plan", "os", "the plan is a pure function of values"},

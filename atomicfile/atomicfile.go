@@ -3,6 +3,7 @@
 package atomicfile
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -45,14 +46,15 @@ func ReplaceVia(root *os.Root, temporary, name string, data []byte, mode fs.File
 	return SyncFolder(root, path.Dir(name))
 }
 
-// Write is Replace for a file anywhere; what was there under the name is replaced, whatever its mode.
+// Write is Replace for a file in a folder of somebody else's: its temporary name is a new one.
 func Write(file string, data []byte, mode fs.FileMode) error {
 	root, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return Replace(root, filepath.Base(file), data, mode)
+	name := filepath.Base(file)
+	return ReplaceVia(root, "."+name+"."+rand.Text()+".new", name, data, mode)
 }
 
 // SyncFolder makes renames and removals in a folder below root durable.

@@ -16,18 +16,6 @@ import (
 // sequences is how many replies the server writes at once, at most; each has a whole window.
 const sequences = 2
 
-// MachineOf is a machine as sizing sees it: a container's limit counts as its memory.
-func MachineOf(f machine.Facts) profiles.Machine {
-	m := profiles.Machine{RAMBytes: f.RAM.Value, Mac: f.OS.Value == "darwin"}
-	if f.MemoryLimit.Known && f.MemoryLimit.Value > 0 {
-		m.RAMBytes = min(m.RAMBytes, f.MemoryLimit.Value)
-	}
-	if f.WorkingSet.Known {
-		m.CapBytes, m.CapEstimated = f.WorkingSet.Value, !f.WorkingSet.Certain
-	}
-	return m
-}
-
 type choice struct {
 	manifest manifests.Manifest
 	profile  profiles.Profile
@@ -46,7 +34,7 @@ type choice struct {
 // and sizes them for what the server can.
 func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabilities) (choice, error) {
 	var c choice
-	host := MachineOf(facts)
+	host := facts.Sizing()
 	offered := profiles.All()
 	if in.Profile != "" {
 		asked, err := askedProfile(in.Profile, capabilities)

@@ -41,7 +41,7 @@ func Models(ctx context.Context, homePath string, at Place) ([]ModelRow, error) 
 		row := ModelRow{ID: m.ID, Title: m.Title, Repo: m.Repo, Revision: m.Revision, License: m.License.SPDX, Bytes: m.DownloadBytes}
 		_, row.Locked = lockOf(m, k)
 		c := choice{manifest: m, profile: profiles.All()[0]}
-		host := MachineOf(facts)
+		host := facts.Sizing()
 		device := "metal"
 		if host.CapBytes == 0 {
 			device = "cpu"

@@ -112,7 +112,7 @@ type needed struct {
 // stopped already: the same command a second time stops nobody else.
 func (n *neighborhood) weigh(in Input, servers []neighbor.Server, c choice, facts machine.Facts, models []profiles.Candidate, port int) []needed {
 	need := contention.Need{Port: port, OtherPort: n.otherPort}
-	ceiling := MachineOf(facts).RAMBytes
+	ceiling := facts.Sizing().RAMBytes
 	if facts.WorkingSet.Known {
 		ceiling = facts.WorkingSet.Value
 	}

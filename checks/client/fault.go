@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -143,13 +142,4 @@ func head(body []byte) string {
 func looksLikeHTML(response *http.Response, body []byte) bool {
 	start := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 200)])))
 	return strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") || strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
-}
-
-// IsFault tells the kind of a fault that an error holds; "" where it holds none.
-func IsFault(err error) Kind {
-	var f *Fault
-	if errors.As(err, &f) {
-		return f.Kind
-	}
-	return ""
 }

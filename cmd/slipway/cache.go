@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer/operate"
-	"slipway/installer/plan"
+	"slipway/units"
 )
 
 func keptVerb(s *session) *cli.Command {
@@ -20,7 +20,7 @@ func keptVerb(s *session) *cli.Command {
 				return s.answer(answer, err, func(w io.Writer) {
 					printCache(w, answer)
 					if answer.BudgetBytes > 0 {
-						fmt.Fprintf(w, "At most %s are kept; --disk-cache changes that.\n", plan.Bytes(answer.BudgetBytes))
+						fmt.Fprintf(w, "At most %s are kept; --disk-cache changes that.\n", units.Bytes(answer.BudgetBytes))
 					} else {
 						fmt.Fprintln(w, "The server that is set up keeps nothing on disk.")
 					}
@@ -35,7 +35,7 @@ func keptVerb(s *session) *cli.Command {
 						fmt.Fprintln(w, "Nothing is kept on disk.")
 						return
 					}
-					fmt.Fprintf(w, "Deleted %s restore points, %s.\n", plan.Count(answer.Points), plan.Bytes(answer.Bytes))
+					fmt.Fprintf(w, "Deleted %s restore points, %s.\n", units.Count(answer.Points), units.Bytes(answer.Bytes))
 				})
 			}},
 		},
@@ -47,7 +47,7 @@ func printCache(w io.Writer, a operate.CacheAnswer) {
 		fmt.Fprintf(w, "Nothing is kept on disk (%q).\n", a.Folder)
 		return
 	}
-	fmt.Fprintf(w, "%s restore points, %s, in %q. They hold your prompts and the replies.\n", plan.Count(a.Points), plan.Bytes(a.Bytes), a.Folder)
+	fmt.Fprintf(w, "%s restore points, %s, in %q. They hold your prompts and the replies.\n", units.Count(a.Points), units.Bytes(a.Bytes), a.Folder)
 	if a.Points > 0 {
 		fmt.Fprintf(w, "The oldest is of %s, the newest of %s.\n", a.Oldest.Local().Format(time.DateTime), a.Newest.Local().Format(time.DateTime))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"slipway/checks/client"
 	"slipway/checks/record"
+	"slipway/units"
 )
 
 // A check's main line: setup -> book (what is done already) -> tasks -> answers -> report -> final names. The packages of
@@ -83,7 +84,7 @@ func lengthsOf(c *cli.Context, server *client.Server, defaults ...int) ([]int, e
 			}
 		}
 		if len(lengths) == 0 {
-			return nil, &failure{code: exitUsage, what: fmt.Sprintf("The server's window of %s tokens is too small for the usual lengths.", thousands(window)), then: "Give --lengths."}
+			return nil, &failure{code: exitUsage, what: fmt.Sprintf("The server's window of %s tokens is too small for the usual lengths.", units.Count(window)), then: "Give --lengths."}
 		}
 		return lengths, nil
 	}
@@ -98,7 +99,7 @@ func lengthsOf(c *cli.Context, server *client.Server, defaults ...int) ([]int, e
 			return nil, usage(fmt.Sprintf("--lengths has %q, and a length is a number of tokens from 128 on, such as 4096 or 4k", part))
 		}
 		if window > 0 && n+n/countMargin+answer > window {
-			return nil, usage(fmt.Sprintf("--lengths has %s, which with an answer of %d tokens is beyond the server's window of %s", part, answer, thousands(window)))
+			return nil, usage(fmt.Sprintf("--lengths has %s, which with an answer of %d tokens is beyond the server's window of %s", part, answer, units.Count(window)))
 		}
 		lengths = append(lengths, n)
 	}

@@ -13,6 +13,7 @@ import (
 	"slipway/checks/record"
 	"slipway/checks/ruler"
 	"slipway/installer/launch"
+	"slipway/units"
 )
 
 // cardAnswer is the data of check all.
@@ -165,7 +166,7 @@ func speedWords(r measure.Run) string {
 	if r.FirstToken != nil {
 		text := "first token " + measure.Seconds(*r.FirstToken) + " (client)"
 		if r.Prompt != nil {
-			text += fmt.Sprintf(" for %s new tokens", thousands(*r.Prompt))
+			text += fmt.Sprintf(" for %s new tokens", units.Count(*r.Prompt))
 		}
 		words = append(words, text)
 	}

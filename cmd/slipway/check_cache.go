@@ -11,6 +11,7 @@ import (
 	"slipway/checks/count"
 	"slipway/checks/needle"
 	"slipway/checks/record"
+	"slipway/units"
 )
 
 func cacheVerb(s *session) *cli.Command {
@@ -40,7 +41,7 @@ func cacheVerb(s *session) *cli.Command {
 
 func (s *session) cache(c *cli.Context, server *client.Server, setup record.Setup, tokens int) (record.Report, error) {
 	if w := server.Details.WindowTokens; w > 0 && tokens+tokens/countMargin+setup.MaxTokens+256 > w {
-		return record.Report{}, usage(fmt.Sprintf("texts of %s tokens and what is said about them are beyond the server's window of %s", thousands(tokens), thousands(w)))
+		return record.Report{}, usage(fmt.Sprintf("texts of %s tokens and what is said about them are beyond the server's window of %s", units.Count(tokens), units.Count(w)))
 	}
 	if setup.Thinking {
 		return record.Report{}, usage("check cache asks for short answers without thinking")

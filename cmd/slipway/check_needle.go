@@ -10,6 +10,7 @@ import (
 	"slipway/checks/count"
 	"slipway/checks/needle"
 	"slipway/checks/record"
+	"slipway/units"
 )
 
 // heatRows are the depths that are told apart where codes lie anywhere.
@@ -92,7 +93,7 @@ func lengthNote(answers []record.Answer) []string {
 	}
 	var notes []string
 	for _, g := range groups {
-		notes = append(notes, fmt.Sprintf("%s: the server counted %s to %s.", g, thousands(least[g]), thousands(most[g])))
+		notes = append(notes, fmt.Sprintf("%s: the server counted %s to %s.", g, units.Count(least[g]), units.Count(most[g])))
 	}
 	return notes
 }

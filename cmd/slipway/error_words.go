@@ -13,6 +13,7 @@ import (
 	"slipway/installer/launch"
 	"slipway/installer/operate"
 	"slipway/installer/plan"
+	"slipway/units"
 )
 
 // Errors whose words need their facts. The others are worded by their step: see next_steps.go.
@@ -30,7 +31,7 @@ func explainFacts(err error) *failure {
 			then: "Nothing was done. Show the plan to the person, then add " + missingFlags(e.Needed.Classes) + ", or apply the plan by its digest."}
 	}
 	if e, ok := errors.AsType[*operate.GarbageError](err); ok {
-		return &failure{code: exitConsent, what: fmt.Sprintf("%d files of %s are not needed.", len(e.Answer.Garbage), plan.Bytes(e.Answer.Bytes)),
+		return &failure{code: exitConsent, what: fmt.Sprintf("%d files of %s are not needed.", len(e.Answer.Garbage), units.Bytes(e.Answer.Bytes)),
 			then: "Nothing was done. See them with slipway gc --dry-run; remove them with --yes.", next: []string{"gc", "--dry-run"}, details: e.Answer}
 	}
 	if e, ok := errors.AsType[*operate.PlanFileError](err); ok {

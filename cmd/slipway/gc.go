@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer/operate"
-	"slipway/installer/plan"
+	"slipway/units"
 )
 
 func gcVerb(s *session) *cli.Command {
@@ -20,13 +20,13 @@ func gcVerb(s *session) *cli.Command {
 			answer, err := s.operator(c).GC(s.ctx, operate.GCInput{DryRun: c.Bool("dry-run"), All: c.Bool("all"), Yes: c.Bool("yes")})
 			return s.answer(answer, err, func(w io.Writer) {
 				for _, g := range answer.Garbage {
-					fmt.Fprintf(w, "%s, %s: %s\n", g.Path, plan.Bytes(g.Bytes), g.Why)
+					fmt.Fprintf(w, "%s, %s: %s\n", g.Path, units.Bytes(g.Bytes), g.Why)
 				}
 				verb := "Freed"
 				if answer.DryRun {
 					verb = "Would free"
 				}
-				fmt.Fprintf(w, "%s %s.\n", verb, plan.Bytes(answer.Bytes))
+				fmt.Fprintf(w, "%s %s.\n", verb, units.Bytes(answer.Bytes))
 			})
 		},
 	}

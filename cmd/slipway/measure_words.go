@@ -8,6 +8,7 @@ import (
 	"slipway/checks/client"
 	"slipway/checks/measure"
 	"slipway/installer/launch"
+	"slipway/units"
 )
 
 // measureStage says what is about to be sent, before a wait that may be long.
@@ -29,7 +30,7 @@ func forecastWords(f *measure.Forecast) string {
 		return sentence(f.Why)
 	}
 	text := fmt.Sprintf("%s of about %s tokens takes at least about %s to read when nothing of it is cached: %s tokens took %s just now, and long prompts are read more slowly.",
-		"A prompt", thousands(f.PromptTokens), measure.Seconds(f.PrefillSeconds), thousands(f.ProbeTokens), measure.Seconds(f.ProbeSeconds))
+		"A prompt", units.Count(f.PromptTokens), measure.Seconds(f.PrefillSeconds), units.Count(f.ProbeTokens), measure.Seconds(f.ProbeSeconds))
 	for _, t := range f.Exceeds {
 		text += fmt.Sprintf(" That is longer than the %.0f s that %s waits for a whole answer unless told otherwise.", t.Seconds, t.Client)
 	}
@@ -39,16 +40,7 @@ func forecastWords(f *measure.Forecast) string {
 		text += " No client that we know of gives up before that."
 	}
 	if f.OverWindow > 0 {
-		text += fmt.Sprintf(" The server's window is %s tokens: it will refuse this prompt.", thousands(f.OverWindow))
-	}
-	return text
-}
-
-// thousands writes a count with commas between thousands.
-func thousands(n int) string {
-	text := fmt.Sprint(n)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
+		text += fmt.Sprintf(" The server's window is %s tokens: it will refuse this prompt.", units.Count(f.OverWindow))
 	}
 	return text
 }
@@ -58,7 +50,7 @@ func printMeasure(w io.Writer, a measureAnswer) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-16s %s\n", name, launch.Printable(fmt.Sprintf(format, args...)))
 	}
-	line("text", "%s, %s bytes, SHA-256 %s", a.Text.Name, thousands(a.Text.Bytes), a.Text.SHA256)
+	line("text", "%s, %s bytes, SHA-256 %s", a.Text.Name, units.Count(a.Text.Bytes), a.Text.SHA256)
 	line("server", "%s", serverWords(r.URL, r.Server))
 	if r.Fresh != "" {
 		line("fresh", "%s", r.Fresh)
@@ -91,7 +83,7 @@ func serverWords(url string, d client.Identity) string {
 		text += ", revision " + d.Revision[:min(12, len(d.Revision))]
 	}
 	if d.WindowTokens > 0 {
-		text += fmt.Sprintf(", window %s tokens", thousands(d.WindowTokens))
+		text += fmt.Sprintf(", window %s tokens", units.Count(d.WindowTokens))
 	}
 	if d.PrefillPolicy != "" && d.PrefillPolicy != "exact" {
 		text += ", prefill policy " + d.PrefillPolicy + " (an approximation)"
@@ -129,7 +121,7 @@ func printRun(w io.Writer, r measure.Run) {
 		if n == nil {
 			return ""
 		}
-		return thousands(*n) + " tokens"
+		return units.Count(*n) + " tokens"
 	}
 	number := func(name string, v *float64) string {
 		if v == nil {
@@ -139,7 +131,7 @@ func printRun(w io.Writer, r measure.Run) {
 	}
 	cache := "how much was cached is not known"
 	if r.Cached != nil && r.Prompt != nil {
-		cache = fmt.Sprintf("with %s of %s tokens cached", thousands(*r.Cached), thousands(*r.Prompt))
+		cache = fmt.Sprintf("with %s of %s tokens cached", units.Count(*r.Cached), units.Count(*r.Prompt))
 	}
 	row("prompt_tokens", count(r.Prompt), "")
 	row("cached_tokens", count(r.Cached), "")
@@ -148,7 +140,7 @@ func printRun(w io.Writer, r measure.Run) {
 	row("prefill_seconds", number("prefill_seconds", r.Prefill), cache)
 	rests := "of the whole prompt, which --fresh made new"
 	if r.Computed != nil {
-		rests = fmt.Sprintf("of the %s computed tokens", thousands(*r.Computed))
+		rests = fmt.Sprintf("of the %s computed tokens", units.Count(*r.Computed))
 	}
 	if r.Whose["prefill_tokens_per_second"] == "client" {
 		rests += ", queue and network included"
@@ -156,7 +148,7 @@ func printRun(w io.Writer, r measure.Run) {
 	row("prefill_tokens_per_second", number("prefill_tokens_per_second", r.PrefillRate), rests)
 	row("first_token_seconds", number("first_token_seconds", r.FirstToken), cache)
 	row("decode_tokens_per_second", number("decode_tokens_per_second", r.DecodeRate), "over the stream, without the first token")
-	row("completion_tokens", count(r.Completion), fmt.Sprintf("came in %s pieces; ended: %s", thousands(r.Pieces), r.FinishReason))
+	row("completion_tokens", count(r.Completion), fmt.Sprintf("came in %s pieces; ended: %s", units.Count(r.Pieces), r.FinishReason))
 	row("total_seconds", number("total_seconds", &r.Total), "")
 	if r.Notice != "" {
 		fmt.Fprintf(w, "  the server says: %s\n", launch.Printable(r.Notice))

@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer"
-	"slipway/installer/plan"
+	"slipway/units"
 )
 
 func modelsVerb(s *session) *cli.Command {
@@ -21,7 +21,7 @@ func modelsVerb(s *session) *cli.Command {
 					for _, m := range answer.Models {
 						fmt.Fprintf(w, "%s\n  %s, licence %s", m.ID, m.Title, m.License)
 						if m.Bytes > 0 {
-							fmt.Fprintf(w, ", %s", plan.Bytes(m.Bytes))
+							fmt.Fprintf(w, ", %s", units.Bytes(m.Bytes))
 						}
 						fmt.Fprintf(w, "\n  %s\n", m.Sentence)
 						if !m.Locked {
@@ -46,7 +46,7 @@ func modelsLockVerb(s *session) *cli.Command {
 			}
 			answer, err := s.operator(c).LockModel(s.ctx, installer.LockInput{Model: c.String("model"), AcceptTold: c.Bool("accept-told"), Replace: c.Bool("replace")})
 			return s.answer(answer, err, func(w io.Writer) {
-				fmt.Fprintf(w, "Locked %s at %s: %s, %s.\n%s\n", answer.Repo, answer.Revision, files(answer.Files), plan.Bytes(answer.Bytes), answer.Sentence)
+				fmt.Fprintf(w, "Locked %s at %s: %s, %s.\n%s\n", answer.Repo, answer.Revision, files(answer.Files), units.Bytes(answer.Bytes), answer.Sentence)
 				fmt.Fprintf(w, "Set it up: %s\n", s.printed(c, "setup", "--model", answer.Model))
 			})
 		},

@@ -16,7 +16,7 @@ import (
 
 	"slipway/installer/launch"
 	"slipway/installer/operate"
-	"slipway/installer/plan"
+	"slipway/units"
 	"slipway/wire"
 )
 
@@ -85,7 +85,7 @@ func (r *rig) oneTruth(env []string) {
 	}
 
 	code, out, _ = r.run(env, "status")
-	line := fmt.Sprintf("prompt %s = %s cached + %s computed", plan.Count(m.Prompt), plan.Count(m.Cached), plan.Count(m.Computed))
+	line := fmt.Sprintf("prompt %s = %s cached + %s computed", units.Count(m.Prompt), units.Count(m.Cached), units.Count(m.Computed))
 	if code != 0 || !strings.Contains(out, line) || !strings.Contains(out, "Its monitor: "+status.Data.Server.Monitor) || !strings.Contains(out, "Memory: weights ") {
 		t.Errorf("%d, %q is not in:\n%s", code, line, out)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"slipway/installer/apply"
 	"slipway/installer/launch"
-	"slipway/installer/plan"
+	"slipway/units"
 )
 
 // progress prints what a run does: a line a step; a moving line for bytes on a terminal, a plain line every few seconds
@@ -73,13 +73,13 @@ func (p *progress) bytes(e apply.Event) {
 		return
 	}
 	p.last[e.Path] = now
-	text := fmt.Sprintf("  %s: %s", e.Path, plan.Bytes(e.AllBytes))
+	text := fmt.Sprintf("  %s: %s", e.Path, units.Bytes(e.AllBytes))
 	if !whole {
-		text = fmt.Sprintf("  %s: %s of %s", e.Path, plan.Bytes(e.DoneBytes), plan.Bytes(e.AllBytes))
+		text = fmt.Sprintf("  %s: %s of %s", e.Path, units.Bytes(e.DoneBytes), units.Bytes(e.AllBytes))
 		if seconds := now.Sub(p.began[e.Path]).Seconds(); seconds > 1 {
 			if rate := float64(e.DoneBytes-p.first[e.Path]) / seconds; rate > 0 {
 				left := time.Duration(float64(e.AllBytes-e.DoneBytes)/rate) * time.Second
-				text += fmt.Sprintf(", %s/s, %s left", plan.Bytes(int64(rate)), left.Round(time.Second))
+				text += fmt.Sprintf(", %s/s, %s left", units.Bytes(int64(rate)), left.Round(time.Second))
 			}
 		}
 	}

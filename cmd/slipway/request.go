@@ -13,6 +13,7 @@ import (
 	"slipway/installer"
 	"slipway/installer/plan"
 	"slipway/profiles"
+	"slipway/units"
 )
 
 // inputOf reads the flags of choiceFlags.
@@ -33,13 +34,15 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 	if in.IdleForS, err = idleForOf(c); err != nil {
 		return in, err
 	}
-	limit, ok := parseRate(c.String("limit-rate"))
-	if !ok {
-		return in, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB", c.String("limit-rate")))
+	if text, ok := c.String("limit-rate"), false; text != "" {
+		if in.LimitBytesPerSec, ok = units.ParseRate(text); !ok {
+			return in, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB", text))
+		}
 	}
-	in.LimitBytesPerSec = limit
-	if in.MemoryBytes, ok = parseRate(c.String("memory")); !ok {
-		return in, usage(fmt.Sprintf("--memory is %q, and memory is a number of bytes such as 12GB", c.String("memory")))
+	if text, ok := c.String("memory"), false; text != "" {
+		if in.MemoryBytes, ok = units.ParseBytes(text); !ok {
+			return in, usage(fmt.Sprintf("--memory is %q, and memory is a number of bytes such as 12GB", text))
+		}
 	}
 	if err := conversationsInto(c, &in); err != nil {
 		return in, err
@@ -65,9 +68,9 @@ func conversationsInto(c *cli.Context, in *installer.Input) error {
 	case "off":
 		in.DiskCacheBytes = plan.DiskCacheOff
 	default:
-		bytes, ok := parseRate(text)
-		if !ok || bytes < profiles.LeastDiskCacheBytes || strings.HasSuffix(text, "/s") {
-			return usage(fmt.Sprintf("--disk-cache is %q; it is a size of at least %s such as 20GB, auto, or off", text, plan.Bytes(profiles.LeastDiskCacheBytes)))
+		bytes, ok := units.ParseBytes(text)
+		if !ok || bytes < profiles.LeastDiskCacheBytes {
+			return usage(fmt.Sprintf("--disk-cache is %q; it is a size of at least %s such as 20GB, auto, or off", text, units.Bytes(profiles.LeastDiskCacheBytes)))
 		}
 		in.DiskCacheBytes = bytes
 	}
@@ -80,7 +83,7 @@ func conversationsInto(c *cli.Context, in *installer.Input) error {
 		return usage(fmt.Sprintf("--normalize-file %q cannot be read: %s", file, reasonOf(err)))
 	}
 	if len(data) > plan.MaxNormalizeBytes {
-		return usage(fmt.Sprintf("--normalize-file %q has more than %s", file, plan.Bytes(plan.MaxNormalizeBytes)))
+		return usage(fmt.Sprintf("--normalize-file %q has more than %s", file, units.Bytes(plan.MaxNormalizeBytes)))
 	}
 	if in.Normalize, err = plan.ReadNormalize(data); err != nil {
 		return usage(fmt.Sprintf("--normalize-file %q: %v", file, err))
@@ -104,29 +107,6 @@ func modelDirOf(c *cli.Context) (string, error) {
 	}
 	return abs, nil
 }
-
-// parseRate reads "20MB", "500kB" or "1000000"; nothing is no limit.
-func parseRate(text string) (bytesPerSec int64, ok bool) {
-	if text == "" {
-		return 0, true
-	}
-	text = strings.TrimSuffix(text, "/s")
-	unit := int64(1)
-	for _, u := range []struct {
-		suffix string
-		bytes  int64
-	}{{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"B", 1}} {
-		if number, found := strings.CutSuffix(text, u.suffix); found {
-			text, unit = number, u.bytes
-			break
-		}
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	return n * unit, err == nil && n > 0 && n < 1<<40/unit
-}
-
-// choiceArgs writes a request back as flags, for commands that are printed.
-func choiceArgs(c *cli.Context) []string { return slices.Concat(givenFlags(c)...) }
 
 // givenFlags are the flags that say what is meant, each with its value.
 func givenFlags(c *cli.Context) [][]string {

@@ -10,6 +10,7 @@ import (
 	"slipway/installer/machine"
 	"slipway/installer/plan"
 	"slipway/profiles"
+	"slipway/units"
 )
 
 // showProposal prints machine, proposal and plan before the question. It is talk: the result comes at the end.
@@ -108,7 +109,7 @@ func sized(f machine.Fact[int64], what string) string {
 	if !f.Known || f.Value == 0 {
 		return ""
 	}
-	s := strings.TrimSpace(plan.Bytes(f.Value) + " " + what)
+	s := strings.TrimSpace(units.Bytes(f.Value) + " " + what)
 	if !f.Certain {
 		s += " (" + f.How + ")"
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"slipway/installer/launch"
-	"slipway/installer/plan"
+	"slipway/units"
 	"slipway/wire"
 )
 
@@ -50,10 +50,10 @@ func memoryLines(l *launch.Live) []string {
 		if l.Server.KVFormat != "" {
 			kv += " in " + launch.Printable(l.Server.KVFormat)
 		}
-		line := fmt.Sprintf("Memory: weights %s, %s and states %s, restore points at most %s, work space %s", binary(m.WeightsBytes), kv, binary(m.ContextBytes),
-			binary(m.PointsBudgetBytes), binary(m.WorkBytes))
+		line := fmt.Sprintf("Memory: weights %s, %s and states %s, restore points at most %s, work space %s", units.Binary(m.WeightsBytes), kv, units.Binary(m.ContextBytes),
+			units.Binary(m.PointsBudgetBytes), units.Binary(m.WorkBytes))
 		if l.Launch != nil && l.Launch.BudgetBytes > 0 {
-			line += "; budget " + binary(l.Launch.BudgetBytes)
+			line += "; budget " + units.Binary(l.Launch.BudgetBytes)
 		}
 		if !m.Loaded {
 			line += "; given back until the next request"
@@ -76,13 +76,13 @@ func memoryLines(l *launch.Live) []string {
 			words = append(words, "memory pressure "+m.Pressure)
 		}
 		if m.AvailableBytes != nil && m.RAMBytes != nil {
-			words = append(words, fmt.Sprintf("%s of %s available", binary(*m.AvailableBytes), binary(*m.RAMBytes)))
+			words = append(words, fmt.Sprintf("%s of %s available", units.Binary(*m.AvailableBytes), units.Binary(*m.RAMBytes)))
 		}
 		if m.SwapUsedBytes != nil {
-			words = append(words, "swap used "+binary(*m.SwapUsedBytes))
+			words = append(words, "swap used "+units.Binary(*m.SwapUsedBytes))
 		}
 		if m.OwnBytes != nil {
-			words = append(words, "this server "+binary(*m.OwnBytes))
+			words = append(words, "this server "+units.Binary(*m.OwnBytes))
 		}
 		if len(words) > 0 {
 			lines = append(lines, "Machine: "+strings.Join(words, ", ")+".")
@@ -92,7 +92,7 @@ func memoryLines(l *launch.Live) []string {
 }
 
 func tierWords(t wire.WatchedTier) string {
-	return fmt.Sprintf("%s (%s of %s)", plan.Count(t.Points), binary(t.Bytes), binary(t.BudgetBytes))
+	return fmt.Sprintf("%s (%s of %s)", units.Count(t.Points), units.Binary(t.Bytes), units.Binary(t.BudgetBytes))
 }
 
 // underWay is a request's phase and progress.
@@ -101,9 +101,9 @@ func underWay(r wire.WatchedRequest) string {
 	case "tokenize":
 		return "is cut into tokens"
 	case "queue":
-		return fmt.Sprintf("waits for its turn with %s tokens", plan.Count(r.Prefill.OfTokens))
+		return fmt.Sprintf("waits for its turn with %s tokens", units.Count(r.Prefill.OfTokens))
 	case "prefill":
-		line := fmt.Sprintf("prefill %s of %s tokens", plan.Count(r.Prefill.DoneTokens), plan.Count(r.Prefill.OfTokens))
+		line := fmt.Sprintf("prefill %s of %s tokens", units.Count(r.Prefill.DoneTokens), units.Count(r.Prefill.OfTokens))
 		if r.PrefillTokensPerS != nil {
 			line += fmt.Sprintf(", %s so far (provisional)", rateWords(r.PrefillTokensPerS))
 		}
@@ -112,7 +112,7 @@ func underWay(r wire.WatchedRequest) string {
 		}
 		return line + "; " + sumWords(r)
 	}
-	line := fmt.Sprintf("decode %s of at most %s tokens", plan.Count(r.CompletionTokens), plan.Count(r.MaxTokens))
+	line := fmt.Sprintf("decode %s of at most %s tokens", units.Count(r.CompletionTokens), units.Count(r.MaxTokens))
 	if r.DecodeTokensPerS != nil {
 		line += fmt.Sprintf(", %s so far (provisional)", rateWords(r.DecodeTokensPerS))
 	}
@@ -123,7 +123,7 @@ func underWay(r wire.WatchedRequest) string {
 func outcome(r wire.WatchedRequest) string {
 	sum := sumWords(r)
 	if r.Prefill.OfTokens > r.PromptTokens {
-		sum += ", of " + plan.Count(r.Prefill.OfTokens)
+		sum += ", of " + units.Count(r.Prefill.OfTokens)
 	}
 	words := []string{r.Phase + ": " + sum, "prefill " + durationWords(&r.PrefillMs)}
 	if r.PrefillTokensPerS != nil {
@@ -132,19 +132,19 @@ func outcome(r wire.WatchedRequest) string {
 	if r.FirstTokenMs != nil {
 		words = append(words, "first token "+durationWords(r.FirstTokenMs))
 	}
-	reply := plan.Count(r.CompletionTokens) + " tokens"
+	reply := units.Count(r.CompletionTokens) + " tokens"
 	if r.DecodeTokensPerS != nil {
 		reply += ", " + rateWords(r.DecodeTokensPerS)
 	}
 	words = append(words, reply)
 	if r.Draft != nil {
-		words = append(words, fmt.Sprintf("draft %s of %s accepted", plan.Count(r.Draft.Accepted), plan.Count(r.Draft.Drafted)))
+		words = append(words, fmt.Sprintf("draft %s of %s accepted", units.Count(r.Draft.Accepted), units.Count(r.Draft.Drafted)))
 	}
 	if r.PrefillPolicy != "exact" {
 		words = append(words, "prefill policy "+r.PrefillPolicy)
 	}
 	if c := r.Recomputed; c != nil && c.AgainTokens > 0 {
-		again := fmt.Sprintf("%s of %s known computed again", plan.Count(c.AgainTokens), plan.Count(c.KnownTokens))
+		again := fmt.Sprintf("%s of %s known computed again", units.Count(c.AgainTokens), units.Count(c.KnownTokens))
 		if c.Because != "" {
 			again += ": " + c.Because
 		}
@@ -155,7 +155,7 @@ func outcome(r wire.WatchedRequest) string {
 
 // sumWords is the sum that every line keeps.
 func sumWords(r wire.WatchedRequest) string {
-	return fmt.Sprintf("prompt %s = %s cached + %s computed", plan.Count(r.PromptTokens), plan.Count(r.CachedTokens), plan.Count(r.ComputedTokens))
+	return fmt.Sprintf("prompt %s = %s cached + %s computed", units.Count(r.PromptTokens), units.Count(r.CachedTokens), units.Count(r.ComputedTokens))
 }
 
 func shortID(id string) string {
@@ -180,17 +180,5 @@ func rateWords(perSecond *float64) string {
 	if *perSecond < 100 {
 		return fmt.Sprintf("%.1f tok/s", *perSecond)
 	}
-	return plan.Count(int(math.Round(*perSecond))) + " tok/s"
-}
-
-// binary writes bytes as the monitor does, in steps of 1,024.
-func binary(n int64) string {
-	units, value, i := []string{"B", "KiB", "MiB", "GiB", "TiB"}, float64(n), 0
-	for value >= 1024 && i < len(units)-1 {
-		value, i = value/1024, i+1
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", value, units[i])
+	return units.Count(int(math.Round(*perSecond))) + " tok/s"
 }

@@ -8,7 +8,7 @@ import (
 
 	"slipway/installer/apply"
 	"slipway/installer/operate"
-	"slipway/installer/plan"
+	"slipway/units"
 )
 
 func uninstallVerb(s *session) *cli.Command {
@@ -32,7 +32,7 @@ func uninstallVerb(s *session) *cli.Command {
 }
 
 func printRemoval(w io.Writer, path string, r apply.Removal, verb string) {
-	fmt.Fprintf(w, "%s %s files and %d folders in %s.\n", verb, plan.Count(len(r.Files)), len(r.Folders), path)
+	fmt.Fprintf(w, "%s %s files and %d folders in %s.\n", verb, units.Count(len(r.Files)), len(r.Folders), path)
 	for _, left := range r.Left {
 		fmt.Fprintf(w, "Left: %q %s.\n", left.Path, left.Why)
 	}

@@ -43,7 +43,7 @@ func journalOf(t *testing.T, home *Home, digest string) []byte {
 			t.Fatal(err)
 		}
 	}
-	data, err := home.Root.ReadFile(JournalPath)
+	data, err := home.Root.ReadFile(journalPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestJournalIsReadBackAfterEveryTear(t *testing.T) {
 	whole := journalOf(t, home, "sha256:a")
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	for cut := 0; cut <= len(whole); cut++ {
-		if err := home.Root.WriteFile(JournalPath, whole[:cut], 0o600); err != nil {
+		if err := home.Root.WriteFile(journalPath, whole[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
 		records, end, err := readJournal(home)
@@ -89,7 +89,7 @@ func TestJournalDamageIsSeenWhereverItIs(t *testing.T) {
 		damage["a bit of "+string(rune('0'+at%10))+" at "+time.Duration(at).String()] = changed
 	}
 	for name, data := range damage {
-		if err := home.Root.WriteFile(JournalPath, data, 0o600); err != nil {
+		if err := home.Root.WriteFile(journalPath, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, _, err := readJournal(home)
@@ -100,7 +100,7 @@ func TestJournalDamageIsSeenWhereverItIs(t *testing.T) {
 		if _, _, err := openJournal(home, "sha256:a", stamp); err == nil {
 			t.Errorf("%s: was opened", name)
 		}
-		if after, _ := home.Root.ReadFile(JournalPath); !bytes.Equal(after, data) {
+		if after, _ := home.Root.ReadFile(journalPath); !bytes.Equal(after, data) {
 			t.Errorf("%s: the damaged journal was changed", name)
 		}
 	}

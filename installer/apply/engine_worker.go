@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 
+	"slipway/atomicfile"
 	"slipway/fault"
 	"slipway/installer/build"
 	"slipway/installer/plan"
@@ -157,7 +158,7 @@ func (w engineWorker) install(home *Home, from string, want manifests.Digest, r 
 	if err != nil {
 		return err
 	}
-	if err := WriteFile(home.Root, path.Join(partial, engineRecordName), append(data, '\n'), 0o644); err != nil {
+	if err := atomicfile.Replace(home.Root, path.Join(partial, engineRecordName), append(data, '\n'), 0o644); err != nil {
 		return err
 	}
 	// A folder that stands there and is not whole (somebody removed or changed a file of it) makes way.
@@ -167,7 +168,7 @@ func (w engineWorker) install(home *Home, from string, want manifests.Digest, r 
 	if err := home.Root.Rename(partial, w.folder()); err != nil {
 		return err
 	}
-	return SyncDir(home.Root, "engines")
+	return atomicfile.SyncFolder(home.Root, "engines")
 }
 
 func (w engineWorker) clear(home *Home) error {

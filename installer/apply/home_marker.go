@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"slipway/atomicfile"
 	"slipway/installer/plan"
 )
 
@@ -24,7 +25,7 @@ func writeMarker(root *os.Root, m Marker) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(root, plan.MarkerPath, append(data, '\n'), 0o600)
+	return atomicfile.Replace(root, plan.MarkerPath, append(data, '\n'), 0o600)
 }
 
 func readMarker(root *os.Root) (Marker, error) {

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"slipway/atomicfile"
 	"slipway/installer/process"
 )
 
-// JobsDir holds a record for each detached apply, below the home.
-const JobsDir = "state/jobs"
+// jobsDir holds a record for each detached apply, below the home.
+const jobsDir = "state/jobs"
 
 // Job is a detached apply. Its starter writes the first record, it writes the end itself into a file of its own, so
 // that neither overwrites the other.
@@ -58,11 +59,11 @@ func (j Job) State() string {
 
 // BeginJob notes a started job.
 func (h *Home) BeginJob(j Job) error {
-	if err := h.Root.Mkdir(JobsDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := h.Root.Mkdir(jobsDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	j.ExitCode, j.Message = nil, ""
-	return h.writeJSON(path.Join(JobsDir, j.ID+".json"), j)
+	return h.writeJSON(path.Join(jobsDir, j.ID+".json"), j)
 }
 
 // EndJob is called by the job itself.
@@ -70,14 +71,14 @@ func (h *Home) EndJob(id string, exitCode int, message string) error {
 	if err := checkJobID(id); err != nil {
 		return err
 	}
-	if err := h.Root.Mkdir(JobsDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := h.Root.Mkdir(jobsDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	self, err := process.Self()
 	if err != nil {
 		return err
 	}
-	return h.writeJSON(path.Join(JobsDir, id+".end.json"), jobEnd{self, exitCode, message})
+	return h.writeJSON(path.Join(jobsDir, id+".end.json"), jobEnd{self, exitCode, message})
 }
 
 // ReadJob reads a job. Errors: fs.ErrNotExist.
@@ -86,7 +87,7 @@ func (h *Home) ReadJob(id string) (Job, error) {
 		return Job{}, err
 	}
 	var j Job
-	data, err := h.Root.ReadFile(path.Join(JobsDir, id+".json"))
+	data, err := h.Root.ReadFile(path.Join(jobsDir, id+".json"))
 	if err == nil {
 		err = json.Unmarshal(data, &j)
 	}
@@ -94,7 +95,7 @@ func (h *Home) ReadJob(id string) (Job, error) {
 		return Job{}, err
 	}
 	var end jobEnd
-	data, err = h.Root.ReadFile(path.Join(JobsDir, id+".end.json"))
+	data, err = h.Root.ReadFile(path.Join(jobsDir, id+".end.json"))
 	// The end of an earlier run of the same plan is not the end of this one.
 	if err == nil && json.Unmarshal(data, &end) == nil && end.Process.SameProcess(j.Process) {
 		j.ExitCode, j.Message = &end.ExitCode, end.Message
@@ -111,7 +112,7 @@ func (h *Home) FindJob(id string) (Job, error) {
 		}
 		return j, err
 	}
-	names, err := readNames(h.Root, JobsDir)
+	names, err := readNames(h.Root, jobsDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Job{}, err
 	}
@@ -143,5 +144,5 @@ func (h *Home) writeJSON(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(h.Root, name, append(data, '\n'), 0o600)
+	return atomicfile.Replace(h.Root, name, append(data, '\n'), 0o600)
 }

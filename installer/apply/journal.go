@@ -10,12 +10,13 @@ import (
 	"io/fs"
 	"os"
 
+	"slipway/atomicfile"
 	"slipway/fault"
 	"slipway/installer/plan"
 )
 
-// JournalPath is the journal of the plan that is being applied, below the home. It exists only while a plan is open.
-const JournalPath = "state/journal.ndjson"
+// journalPath is the journal of the plan that is being applied, below the home. It exists only while a plan is open.
+const journalPath = "state/journal.ndjson"
 
 // The journal is one JSON record a line, only ever appended, each synced before the step that follows it. Seq counts
 // from 1 without a gap; Sum is the hash of the record without Sum, chained to the previous one, so that a line that was
@@ -94,7 +95,7 @@ func openJournal(home *Home, digest string, now func() string) (j *Journal, othe
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := home.Root.OpenFile(JournalPath, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := home.Root.OpenFile(journalPath, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,7 +108,7 @@ func openJournal(home *Home, digest string, now func() string) (j *Journal, othe
 		return j, records, nil
 	}
 	if len(records) == 0 {
-		if err := SyncDir(home.Root, "state"); err != nil {
+		if err := atomicfile.SyncFolder(home.Root, "state"); err != nil {
 			f.Close()
 			return nil, nil, err
 		}
@@ -150,10 +151,10 @@ func (j *Journal) end() error {
 		return err
 	}
 	j.file.Close()
-	if err := j.home.Root.Remove(JournalPath); err != nil {
+	if err := j.home.Root.Remove(journalPath); err != nil {
 		return err
 	}
-	return SyncDir(j.home.Root, "state")
+	return atomicfile.SyncFolder(j.home.Root, "state")
 }
 
 func (j *Journal) close() { j.file.Close() }
@@ -194,7 +195,7 @@ func sumOf(prev string, r record) string {
 
 // readJournal returns the whole records and how many bytes they take; the rest is a torn last line.
 func readJournal(home *Home) ([]record, int64, error) {
-	data, err := home.Root.ReadFile(JournalPath)
+	data, err := home.Root.ReadFile(journalPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
@@ -206,7 +207,7 @@ func readJournal(home *Home) ([]record, int64, error) {
 	prev := ""
 	for len(data) > 0 {
 		damaged := func(why string) error {
-			return &JournalError{Path: JournalPath, Line: len(records) + 1, Why: why}
+			return &JournalError{Path: journalPath, Line: len(records) + 1, Why: why}
 		}
 		end := bytes.IndexByte(data, '\n')
 		if end < 0 {
@@ -240,7 +241,7 @@ func readJournal(home *Home) ([]record, int64, error) {
 
 // SetAsideJournal moves a damaged journal out of the way and returns its new name below the home.
 func SetAsideJournal(home *Home) (string, error) {
-	return setAside(home, JournalPath, "state/journal.damaged-")
+	return setAside(home, journalPath, "state/journal.damaged-")
 }
 
 // setAside renames a file to the first free name of a prefix and a number.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"slipway/atomicfile"
 	"slipway/fault"
 	"slipway/installer/process"
 )
@@ -136,7 +137,7 @@ func (h *Home) writeHolder(holder Holder) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(h.Root, holderPath, append(data, '\n'), 0o600)
+	return atomicfile.Replace(h.Root, holderPath, append(data, '\n'), 0o600)
 }
 
 func (h *Home) readHolder() (Holder, error) {

@@ -22,7 +22,7 @@ type neighborsWorker struct {
 func IsStopped(system *neighbor.System, stop plan.StoppedServer) bool {
 	list, _ := system.Folder().List()
 	recorded := slices.ContainsFunc(list, func(r records.Record) bool {
-		return RecordOf(r) == stopKey(stop) && r.State != records.StateRecorded && (r.State != records.StateSignalled || r.Channel != records.ChannelUnload)
+		return recordOf(r) == stopKey(stop) && r.State != records.StateRecorded && (r.State != records.StateSignalled || r.Channel != records.ChannelUnload)
 	})
 	if stop.Channel == string(records.ChannelUnload) {
 		return recorded
@@ -32,8 +32,8 @@ func IsStopped(system *neighbor.System, stop plan.StoppedServer) bool {
 	return !runs
 }
 
-// RecordOf and stopKey name the same server from either side.
-func RecordOf(r records.Record) [4]string {
+// recordOf and stopKey name the same server from either side.
+func recordOf(r records.Record) [4]string {
 	return [4]string{r.Server, fmt.Sprint(r.Port), fmt.Sprint(r.PID, " ", r.StartUS), r.BootID}
 }
 

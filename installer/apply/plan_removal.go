@@ -37,7 +37,7 @@ func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, err
 	}
 	r := Removal{Files: []string{}, Folders: []string{}, Left: []Left{}}
 	folders := slices.Clone(plan.Folders)
-	folders = append(folders, ReceiptsDir, JobsDir, "state/neighbors", plan.CachePath, plan.CachePath+"/points", plan.CachePath+"/pages")
+	folders = append(folders, receiptsDir, jobsDir, "state/neighbors", plan.CachePath, plan.CachePath+"/points", plan.CachePath+"/pages")
 	for _, item := range items {
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)

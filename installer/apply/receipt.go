@@ -10,11 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"slipway/atomicfile"
 	"slipway/installer/plan"
 )
 
-// ReceiptsDir holds one receipt a plan digest, below the home.
-const ReceiptsDir = "state/receipts"
+// receiptsDir holds one receipt a plan digest, below the home.
+const receiptsDir = "state/receipts"
 
 // Item is one thing that an action made.
 type Item struct {
@@ -56,13 +57,13 @@ type Receipt struct {
 
 // ReceiptPath is where the receipt of a digest lies, below the home.
 func ReceiptPath(digest string) string {
-	return path.Join(ReceiptsDir, strings.TrimPrefix(digest, "sha256:")[:16]+".json")
+	return path.Join(receiptsDir, strings.TrimPrefix(digest, "sha256:")[:16]+".json")
 }
 
 var receiptName = whole(`[0-9a-f]{16}\.json`)
 
 func (h *Home) writeReceipt(r Receipt) error {
-	if err := h.Root.Mkdir(ReceiptsDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := h.Root.Mkdir(receiptsDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	var out bytes.Buffer
@@ -72,7 +73,7 @@ func (h *Home) writeReceipt(r Receipt) error {
 	if err := enc.Encode(r); err != nil {
 		return err
 	}
-	return WriteFile(h.Root, ReceiptPath(r.Digest), out.Bytes(), 0o600)
+	return atomicfile.Replace(h.Root, ReceiptPath(r.Digest), out.Bytes(), 0o600)
 }
 
 // Receipt reads the receipt of a digest. Errors: fs.ErrNotExist.
@@ -97,7 +98,7 @@ func (h *Home) readReceipt(name string) (Receipt, error) {
 
 // Receipts reads all, oldest first.
 func (h *Home) Receipts() ([]Receipt, error) {
-	names, err := readNames(h.Root, ReceiptsDir)
+	names, err := readNames(h.Root, receiptsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -110,7 +111,7 @@ func (h *Home) Receipts() ([]Receipt, error) {
 		if !receiptName.MatchString(name) {
 			continue // not ours
 		}
-		r, err := h.readReceipt(path.Join(ReceiptsDir, name))
+		r, err := h.readReceipt(path.Join(receiptsDir, name))
 		if err != nil {
 			return nil, err
 		}

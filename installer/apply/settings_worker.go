@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 
+	"slipway/atomicfile"
 	"slipway/fault"
 	"slipway/installer/plan"
 )
@@ -123,11 +124,11 @@ func (w settingsWorker) rulesKept(home *Home) bool {
 func (w settingsWorker) write(home *Home) error {
 	rules := plan.NormalizePath(w.decisions.Request.Normalize)
 	if rules != "" {
-		if err := WriteFile(home.Root, rules, []byte(w.decisions.Request.Normalize), 0o600); err != nil {
+		if err := atomicfile.Replace(home.Root, rules, []byte(w.decisions.Request.Normalize), 0o600); err != nil {
 			return err
 		}
 	}
-	if err := WriteFile(home.Root, plan.SettingsPath, w.bytes(), 0o600); err != nil {
+	if err := atomicfile.Replace(home.Root, plan.SettingsPath, w.bytes(), 0o600); err != nil {
 		return err
 	}
 	names, err := readNames(home.Root, path.Dir(plan.SettingsPath))

@@ -11,7 +11,7 @@ import (
 // unfinishedHere are the temporary names of WriteFile in folders that only a holder of the lock writes to.
 var unfinishedHere = map[string]string{
 	"state":     `\.settings\.json\.new`,
-	ReceiptsDir: `\.[0-9a-f]{16}\.json\.new`,
+	receiptsDir: `\.[0-9a-f]{16}\.json\.new`,
 }
 
 // sweep removes what a run left that was killed between writing a file and giving it its name, or while it installed an

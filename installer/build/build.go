@@ -49,7 +49,7 @@ func Server(ctx context.Context, source Source, tools Toolchain, target string) 
 	out := Output{Dir: dir, Path: filepath.Join(dir, "slipway-server")}
 	goos, goarch, _ := strings.Cut(target, "/")
 	args := append([]string{"build"}, flags...)
-	cmd := exec.CommandContext(ctx, tools.Go, append(args, "-o", out.Path, ServerPackage)...)
+	cmd := exec.CommandContext(ctx, tools.Go, append(args, "-o", out.Path, serverPackage)...)
 	cmd.Dir, cmd.Env = source.Dir, environment(goos, goarch)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said

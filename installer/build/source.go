@@ -16,8 +16,8 @@ import (
 	"slipway/manifests"
 )
 
-// ServerPackage is what is built, relative to the source.
-const ServerPackage = "./cmd/slipway-server"
+// serverPackage is what is built, relative to the source.
+const serverPackage = "./cmd/slipway-server"
 
 // sourceRoots is everything of this module that the server program is made of. A test holds it against `go list`.
 var sourceRoots = []string{"go.mod", "go.sum", "cmd/slipway-server", "engine", "metal", "profiles"}
@@ -64,7 +64,7 @@ func isSource(dir string) bool {
 	if err != nil || modLine(string(mod), "module") != "slipway" {
 		return false
 	}
-	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(ServerPackage)))
+	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(serverPackage)))
 	return err == nil && info.IsDir()
 }
 

@@ -33,7 +33,7 @@ func (t *Terminal) Ask(ctx context.Context, manner Manner, question string) (boo
 	if err != nil {
 		return false, err
 	}
-	if IsYes(answer) {
+	if isYes(answer) {
 		return true, nil
 	}
 	select {
@@ -62,8 +62,8 @@ func (t *Terminal) line(ctx context.Context, manner Manner, question string) (st
 	return t.readLine(ctx)
 }
 
-// IsYes tells whether an answer is a yes.
-func IsYes(answer string) bool {
+// isYes tells whether an answer is a yes.
+func isYes(answer string) bool {
 	switch strings.ToLower(norm.NFC.String(strings.TrimSpace(answer))) {
 	case "y", "yes", "д", "да":
 		return true

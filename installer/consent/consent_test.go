@@ -12,7 +12,7 @@ func TestIsYes(t *testing.T) {
 		"y": true, "Y": true, "yes": true, " Yes ": true, "д": true, "да": true, "ДА": true, "Да\r": true,
 		"": false, "n": false, "no": false, "нет": false, "yess": false, "y es": false, "дa": false /* a Latin a */, "ok": false, "1": false,
 	} {
-		if IsYes(answer) != want {
+		if isYes(answer) != want {
 			t.Errorf("%q: %v", answer, !want)
 		}
 	}

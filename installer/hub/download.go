@@ -106,7 +106,7 @@ func (d *download) preflight(ctx context.Context, request Request) error {
 	var hostile *HostileError
 	switch {
 	case err == nil:
-		return CompareTree(entries, d.lock)
+		return compareTree(entries, d.lock)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &access) && d.client.fromOrigin(d.client.endpoints[0]), errors.As(err, &hostile), errors.Is(err, ErrOffline):

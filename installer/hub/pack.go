@@ -15,8 +15,8 @@ import (
 	"slipway/manifests"
 )
 
-// MaxPackBytes bounds a pack: a model repository's small files and pointers are a few tens of megabytes at most.
-const MaxPackBytes = 256 << 20
+// maxPackBytes bounds a pack: a model repository's small files and pointers are a few tens of megabytes at most.
+const maxPackBytes = 256 << 20
 
 // GitError: the hub's git side did not bring the commit. Answered is false when not one answer came: then it is not the
 // git side that fails but the way to it.
@@ -120,12 +120,12 @@ func (c *Client) packOnce(ctx context.Context, endpoint, repo string, revision m
 		return nil, false, explain(err)
 	}
 	defer answer.Close()
-	pack, err = io.ReadAll(watch.reader(io.LimitReader(answer, MaxPackBytes+1)))
+	pack, err = io.ReadAll(watch.reader(io.LimitReader(answer, maxPackBytes+1)))
 	if err != nil {
 		return nil, false, explain(err)
 	}
-	if len(pack) > MaxPackBytes {
-		return nil, false, &HostileError{fmt.Sprintf("its git pack is larger than %d bytes", MaxPackBytes)}
+	if len(pack) > maxPackBytes {
+		return nil, false, &HostileError{fmt.Sprintf("its git pack is larger than %d bytes", maxPackBytes)}
 	}
 	return pack, true, nil
 }

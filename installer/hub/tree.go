@@ -146,8 +146,8 @@ func checkPaths(entries []Entry) error {
 	return nil
 }
 
-// CompareTree is nil when the hub's list and the lock agree on every file of the lock.
-func CompareTree(entries []Entry, lock manifests.Lock) error {
+// compareTree is nil when the hub's list and the lock agree on every file of the lock.
+func compareTree(entries []Entry, lock manifests.Lock) error {
 	listed := make(map[string]Entry, len(entries))
 	for _, e := range entries {
 		listed[e.Path] = e

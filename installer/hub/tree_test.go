@@ -26,7 +26,7 @@ func TestTreeFollowsItsPages(t *testing.T) {
 	if want := len(k.repo.Lock().Files); len(entries) != want {
 		t.Fatalf("%d entries, want %d", len(entries), want)
 	}
-	if err := CompareTree(entries, k.repo.Lock()); err != nil {
+	if err := compareTree(entries, k.repo.Lock()); err != nil {
 		t.Fatal(err)
 	}
 }

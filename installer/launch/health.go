@@ -24,8 +24,8 @@ var local = &http.Client{
 // URL is the address of our API.
 func URL(port int) string { return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// AskHealth asks whoever listens on the port. An answer that is not ours is an error.
-func AskHealth(ctx context.Context, port int) (wire.Health, error) {
+// askHealth asks whoever listens on the port. An answer that is not ours is an error.
+func askHealth(ctx context.Context, port int) (wire.Health, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, URL(port)+"/health", nil)
 	if err != nil {
 		return wire.Health{}, err

@@ -2,11 +2,9 @@ package launch
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
-	"path"
 
+	"slipway/atomicfile"
 	"slipway/wire"
 )
 
@@ -20,21 +18,5 @@ func WriteLaunch(root *os.Root, l wire.Launch) error {
 	if err != nil {
 		return err
 	}
-	temporary := path.Join(path.Dir(wire.LaunchPath), "."+path.Base(wire.LaunchPath)+".new")
-	if err := root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		root.Remove(temporary)
-		return err
-	}
-	return root.Rename(temporary, wire.LaunchPath)
+	return atomicfile.Replace(root, wire.LaunchPath, append(data, '\n'), 0o600)
 }

@@ -201,7 +201,7 @@ func TestStopNeverSignalsAPidThatBelongsToAnotherProcess(t *testing.T) {
 			if running, err := id.Running(); err != nil || !running {
 				t.Fatalf("the other process was hit: %v %v", running, err)
 			}
-			if _, err := ReadRecord(root); !errors.Is(err, os.ErrNotExist) {
+			if _, err := readRecord(root); !errors.Is(err, os.ErrNotExist) {
 				t.Fatalf("the stale record stays: %v", err)
 			}
 		})
@@ -249,14 +249,14 @@ echo '{"schema_version":1,"recommended_max_working_set":1000,"capabilities":{"kv
 	onMetal.KVFormat = "q8"
 	for _, device := range []string{"metal", "auto"} { // auto: a small model that was planned for Metal
 		onMetal.Device = device
-		if err := CheckProbe(t.Context(), program, onMetal); err != nil {
+		if err := checkProbe(t.Context(), program, onMetal); err != nil {
 			t.Errorf("q8 on %s: %v", device, err)
 		}
 		if args := strings.Join(arguments(onMetal, "/home", "id"), " "); !strings.Contains(args, "--device "+device+" --kv q8 ") {
 			t.Errorf("the format is not handed on: %s", args)
 		}
 	}
-	if err := CheckProbe(t.Context(), program, good); err != nil {
+	if err := checkProbe(t.Context(), program, good); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Settings){
@@ -269,12 +269,12 @@ echo '{"schema_version":1,"recommended_max_working_set":1000,"capabilities":{"kv
 		want := good
 		change(&want)
 		var unfit *UnfitError
-		if err := CheckProbe(t.Context(), program, want); !errors.As(err, &unfit) || !strings.Contains(unfit.Why, name) {
+		if err := checkProbe(t.Context(), program, want); !errors.As(err, &unfit) || !strings.Contains(unfit.Why, name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	var unfit *UnfitError
-	if err := CheckProbe(t.Context(), "/bin/false", good); !errors.As(err, &unfit) {
+	if err := checkProbe(t.Context(), "/bin/false", good); !errors.As(err, &unfit) {
 		t.Errorf("a server that cannot say: %v", err)
 	}
 }

@@ -10,14 +10,14 @@ import (
 )
 
 // LogLimitBytes is when a log is rotated: at every start, all the time while a terminal is attached, and by the server
-// itself, which learns the file's name by LogVariable.
+// itself, which learns the file's name by logVariable.
 //
 // The server's log is opened for appending and handed to the server as its standard output. Rotation copies and cuts
 // it, because the server keeps the file open; a line that is written in between may be lost, the file never grows
 // without bound.
 const (
 	LogLimitBytes = 10 << 20
-	LogVariable   = "SLIPWAY_SERVER_LOG"
+	logVariable   = "SLIPWAY_SERVER_LOG"
 	logsKept      = 3 // server.log.1 is the newest
 )
 

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"syscall"
 	"time"
 
+	"slipway/atomicfile"
 	"slipway/installer/process"
 )
 
@@ -77,8 +77,8 @@ func (e *RecordError) Error() string { return RecordPath + " is damaged: " + e.W
 // maxRecordBytes bounds what is read; a record has about 1 KB.
 const maxRecordBytes = 1 << 20
 
-// ReadRecord reads the record. Errors: fs.ErrNotExist when no server was started since the last stop, *RecordError.
-func ReadRecord(root *os.Root) (Record, error) {
+// readRecord reads the record. Errors: fs.ErrNotExist when no server was started since the last stop, *RecordError.
+func readRecord(root *os.Root) (Record, error) {
 	info, err := root.Lstat(RecordPath)
 	if err != nil {
 		return Record{}, err
@@ -103,7 +103,7 @@ func ReadRecord(root *os.Root) (Record, error) {
 // setAside moves a damaged record out of the way; what is in it may still help a person. It leaves a good one.
 func setAside(root *os.Root) error {
 	var damaged *RecordError
-	if _, err := ReadRecord(root); !errors.As(err, &damaged) {
+	if _, err := readRecord(root); !errors.As(err, &damaged) {
 		return nil
 	}
 	for n := 1; ; n++ {
@@ -120,23 +120,7 @@ func writeRecord(root *os.Root, r Record) error {
 	if err != nil {
 		return err
 	}
-	temporary := path.Join(path.Dir(RecordPath), ".server.json.new")
-	if err := root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	f.Close()
-	if err != nil {
-		return err
-	}
-	return root.Rename(temporary, RecordPath)
+	return atomicfile.Replace(root, RecordPath, append(data, '\n'), 0o600)
 }
 
 // removeRecord removes the record, or sets it aside when it is damaged.

@@ -77,7 +77,7 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 		// It is replaced by a new one.
 	}
 	program := filepath.Join(homePath, filepath.FromSlash(want.Program))
-	if err := CheckProbe(ctx, program, want); err != nil {
+	if err := checkProbe(ctx, program, want); err != nil {
 		return Record{}, err // before anything is stopped: an unfit server replaces nothing
 	}
 	if old := status.Record.Settings; !status.Living() || want.MonitorPort != old.MonitorPort && want.MonitorPort != old.Port {
@@ -118,7 +118,7 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 		return Record{}, err
 	}
 	cmd := exec.Command(program, arguments(want, homePath, record.LaunchID)...)
-	cmd.Dir, cmd.Env = homePath, append(environment(), LogVariable+"="+filepath.Join(homePath, filepath.FromSlash(LogPath)))
+	cmd.Dir, cmd.Env = homePath, append(environment(), logVariable+"="+filepath.Join(homePath, filepath.FromSlash(LogPath)))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{alive} // the living server holds the lock, whoever is killed
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -147,7 +147,7 @@ func awaitOwn(ctx context.Context, root *os.Root, homePath string, record Record
 	limit := loadLimit(record.Settings)
 	deadline := time.Now().Add(limit)
 	for {
-		health, err := AskHealth(ctx, record.Settings.Port)
+		health, err := askHealth(ctx, record.Settings.Port)
 		if err == nil && health.Ready && health.LaunchID == record.LaunchID && health.PID == record.Process.PID {
 			return record, nil
 		}
@@ -285,8 +285,8 @@ func AskProbe(ctx context.Context, program string) (wire.Probe, error) {
 	return p, nil
 }
 
-// CheckProbe compares what was planned with what the server says it can do. Errors: *UnfitError.
-func CheckProbe(ctx context.Context, program string, want Settings) error {
+// checkProbe compares what was planned with what the server says it can do. Errors: *UnfitError.
+func checkProbe(ctx context.Context, program string, want Settings) error {
 	p, err := AskProbe(ctx, program)
 	if err != nil {
 		if ctx.Err() != nil {

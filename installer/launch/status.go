@@ -52,7 +52,7 @@ func Look(ctx context.Context, root *os.Root, homePath string) (Status, error) {
 	if err != nil || !s.Living() {
 		return s, err
 	}
-	health, err := AskHealth(ctx, s.Record.Settings.Port)
+	health, err := askHealth(ctx, s.Record.Settings.Port)
 	var network net.Error
 	switch {
 	case errors.As(err, &network) && network.Timeout() && ctx.Err() == nil:
@@ -78,7 +78,7 @@ func Look(ctx context.Context, root *os.Root, homePath string) (Status, error) {
 // lookAtProcess finds the process, by the record and without it. A living one is Starting until its health was asked.
 func lookAtProcess(ctx context.Context, root *os.Root, homePath string) (Status, error) {
 	s := Status{State: Crashed}
-	record, err := ReadRecord(root)
+	record, err := readRecord(root)
 	noted := err == nil
 	switch {
 	case noted:

@@ -99,15 +99,3 @@ func (e *StopError) Fault() fault.Fault {
 }
 
 func (e *StopError) Unwrap() error { return e.Err }
-
-// NotAllowedError names the servers that the plan needs to stop and nobody has allowed.
-type NotAllowedError struct{ Kinds []string }
-
-func (e *NotAllowedError) Error() string {
-	return "stopping " + strings.Join(e.Kinds, ", ") + " was not allowed (--allow-stop " + strings.Join(e.Kinds, ",") + ")"
-}
-
-// Fault: see package fault.
-func (e *NotAllowedError) Fault() fault.Fault {
-	return fault.Fault{Class: fault.Consent, Step: fault.NothingDone}
-}

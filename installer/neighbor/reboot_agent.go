@@ -11,6 +11,7 @@ import (
 
 	"howett.net/plist"
 
+	"slipway/atomicfile"
 	"slipway/installer/process"
 )
 
@@ -60,25 +61,7 @@ func (s *System) WriteRebootAgent() error {
 	if err := os.MkdirAll(s.AgentFolder, 0o755); err != nil {
 		return err
 	}
-	temporary, err := os.CreateTemp(s.AgentFolder, ".slipway-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(b)
-	if err == nil {
-		err = temporary.Chmod(0o644)
-	}
-	if err == nil {
-		err = temporary.Sync()
-	}
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	return err
+	return atomicfile.Write(path, b, 0o644)
 }
 
 // RemoveRebootAgent removes the file if it is ours; a missing one is no error.

@@ -45,7 +45,7 @@ func (o *Operator) Connect(client string) (ConnectAnswer, error) {
 	} else {
 		o.Coat.Say("Nothing is set up yet: these are the values of a set-up without flags.")
 	}
-	a := ConnectAnswer{Client: client, API: AddressesOf(port, 0).API, Model: model}
+	a := ConnectAnswer{Client: client, API: addressesOf(port, 0).API, Model: model}
 	a.Text = strings.NewReplacer("{{API}}", a.API, "{{MODEL}}", model, "{{WINDOW}}", strconv.Itoa(window), "{{KEY}}", anyKey).Replace(string(raw))
 	return a, nil
 }

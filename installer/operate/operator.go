@@ -195,8 +195,8 @@ type Addresses struct {
 	Monitor string `json:"monitor"` // the page; empty without one
 }
 
-// AddressesOf are the addresses of a server on these loopback ports; monitor 0 is none.
-func AddressesOf(port, monitor int) *Addresses {
+// addressesOf are the addresses of a server on these loopback ports; monitor 0 is none.
+func addressesOf(port, monitor int) *Addresses {
 	a := &Addresses{API: launch.URL(port) + "/v1", Health: launch.URL(port) + "/health"}
 	if monitor != 0 {
 		a.Monitor = launch.URL(monitor) + "/monitor"

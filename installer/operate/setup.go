@@ -206,7 +206,7 @@ func (o *Operator) finish(ctx context.Context, p installer.Prepared, done apply.
 func (o *Operator) setupAnswer(p installer.Prepared, done apply.Result) SetupAnswer {
 	d := p.Plan.Decisions
 	return SetupAnswer{Digest: p.Plan.Digest, Changed: done.Changed, Continued: done.Continued, Home: d.Home, Model: d.Model.ID,
-		Profile: d.Profile.Name, Server: AddressesOf(d.Request.Port, d.Request.MonitorPort),
+		Profile: d.Profile.Name, Server: addressesOf(d.Request.Port, d.Request.MonitorPort),
 		Receipt: apply.ReceiptPath(p.Plan.Digest), Stop: o.Coat.Command("down")}
 }
 

@@ -138,7 +138,7 @@ func fillServer(ctx context.Context, home *apply.Home, a *StatusAnswer) error {
 		return nil
 	}
 	r := status.Record
-	at := AddressesOf(r.Settings.Port, r.Settings.MonitorPort)
+	at := addressesOf(r.Settings.Port, r.Settings.MonitorPort)
 	a.Server = ServerStatus{State: status.State, PID: r.Process.PID, Port: r.Settings.Port, API: at.API, Monitor: at.Monitor,
 		Started: r.Started.Format(time.RFC3339), LaunchID: r.LaunchID}
 	if status.Health.Product != "" {

@@ -1,6 +1,10 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+
+	"slipway/units"
+)
 
 // DocsURL is the page that explains what stops a set-up, inside the repository.
 const DocsURL = "docs/troubleshooting.md"
@@ -57,7 +61,7 @@ func checksOf(p Plan, w World, s Standing) []Check {
 	}
 	space := "unknown"
 	if w.FreeKnown {
-		space = Bytes(w.FreeBytes) + " free"
+		space = units.Bytes(w.FreeBytes) + " free"
 	}
 	memory := orWords(w.NotFit, orWords(d.Profile.Sentence, "fits"))
 	server := "not running"
@@ -77,7 +81,7 @@ func checksOf(p Plan, w World, s Standing) []Check {
 	checks := []Check{
 		record("home", w.HomeReady, closed || w.HomeRefused != "" || w.HomeConflict != "", home, "a folder of ours at "+d.Home, HomeBlocked, FolderBlocked),
 		record("memory", w.NotFit == "", w.NotFit != "", memory, "the model, its state and a window fit", MemoryBlocked),
-		record("space", !spaceFails && w.FreeKnown, spaceFails, space, Bytes(needBytes(p, w))+" still needed", SpaceBlocked),
+		record("space", !spaceFails && w.FreeKnown, spaceFails, space, units.Bytes(needBytes(p, w))+" still needed", SpaceBlocked),
 		record("model", w.ModelWhole, !w.ModelWhole && w.ModelProblem != "", model, d.Model.ID+" in "+orWords(d.Model.Folder, "models"), ModelBlocked),
 		record("engine", w.EngineWhole, !w.EngineWhole && w.EngineProblem+w.EngineUntrusted != "", engine, "slipway-server, built from source or prebuilt", EngineBlocked, TrustBlocked),
 		record("settings", w.SettingsWhole, false, map[bool]string{true: "as planned", false: "not written or different"}[w.SettingsWhole], SettingsPath+" says what is planned"),

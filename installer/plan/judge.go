@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"slipway/fault"
+	"slipway/units"
 )
 
 // State is how far an action is.
@@ -185,7 +186,7 @@ func Judge(p Plan, w World) Standing {
 	}
 	if need := needBytes(p, w); w.FreeKnown && need > 0 && w.FreeBytes < need {
 		block(ModelAction, Blocker{Kind: SpaceBlocked,
-			Sentence: fmt.Sprintf("The volume of %s has %s free, and the plan needs %s.", d.Home, Bytes(w.FreeBytes), Bytes(need)),
+			Sentence: fmt.Sprintf("The volume of %s has %s free, and the plan needs %s.", d.Home, units.Bytes(w.FreeBytes), units.Bytes(need)),
 			Fix:      "Free some space or choose another volume with --home."})
 	}
 	if len(d.Stops) > 0 && !w.StopsDone && w.StopsProblem != "" {

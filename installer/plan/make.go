@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"slipway/profiles"
+	"slipway/units"
 )
 
 // Folders are the fixed folders of a home.
@@ -59,21 +60,21 @@ func modelAction(d Decisions) Action {
 	}
 	if m.Embedded {
 		a.Sentence = fmt.Sprintf("Write %s (%d files, %s, %s) from this program to %s; no network is used.",
-			m.Title, m.Files, Bytes(m.Bytes), m.License, m.Folder)
+			m.Title, m.Files, units.Bytes(m.Bytes), m.License, m.Folder)
 		return a
 	}
 	if m.InPlace != "" {
 		a.Sentence = fmt.Sprintf("Check every hash of %s (%s at %s, %d files, %s, licence %s) in %s and use it where it lies: nothing is downloaded or copied, the folder is only read, and it must stay as it is.",
-			m.Title, m.Repo, m.Revision.Short(), m.Files, Bytes(m.Bytes), m.License, m.InPlace)
+			m.Title, m.Repo, m.Revision.Short(), m.Files, units.Bytes(m.Bytes), m.License, m.InPlace)
 		a.Touches.Paths = []string{path.Dir(m.Folder)}
 		a.Touches.Bytes, a.Touches.DownloadBytes = 1<<20, 0
 		a.Precondition, a.Undo = "every file is there with the hash of the lock", "forget the folder; what is in it stays"
 		return toldToo(a, m)
 	}
 	a.Consent = []Class{Download, Write}
-	size := fmt.Sprintf("%d files, %s", m.Files, Bytes(m.Bytes))
+	size := fmt.Sprintf("%d files, %s", m.Files, units.Bytes(m.Bytes))
 	if m.Files == 0 { // no lock lists them yet
-		size = "about " + Bytes(m.Bytes)
+		size = "about " + units.Bytes(m.Bytes)
 	}
 	a.Sentence = fmt.Sprintf("Download %s (%s at %s, %s, licence %s) to %s and check every hash; what other tools have on this machine is copied instead.",
 		m.Title, m.Repo, m.Revision.Short(), size, m.License, m.Folder)
@@ -118,7 +119,7 @@ func settingsAction(d Decisions) Action {
 	a := Action{
 		ID: "settings", Kind: SettingsAction, Consent: []Class{Write},
 		Sentence: fmt.Sprintf("Keep the settings: model %s, profile %s, window %s tokens, KV %s, port %d.",
-			d.Model.ID, d.Profile.Name, Count(d.Profile.WindowTokens), formatWords(d.Profile.KVFormat), d.Request.Port),
+			d.Model.ID, d.Profile.Name, units.Count(d.Profile.WindowTokens), formatWords(d.Profile.KVFormat), d.Request.Port),
 		Touches:      Touches{Paths: []string{SettingsPath}, Bytes: 4096, Ports: []int{}, Processes: []string{}},
 		Precondition: "the file is absent or written by slipway",
 		Undo:         "remove the file",
@@ -143,10 +144,10 @@ func launchAction(d Decisions) Action {
 	switch p := d.Profile; {
 	case p.CacheDiskBytes > 0:
 		a.Sentence += fmt.Sprintf(" So that conversations go on, also after a restart, it keeps restore points: up to %s in memory and up to %s on disk in %s, of which at most %s are written in a day. Your prompts and replies can be read from these files: they are for you alone (mode 0600), stay out of backups, and slipway cache clear deletes them; --disk-cache off writes none.",
-			Bytes(p.CacheMemoryBytes), Bytes(p.CacheDiskBytes), CachePath, Bytes(p.CacheDiskDailyBytes))
+			units.Bytes(p.CacheMemoryBytes), units.Bytes(p.CacheDiskBytes), CachePath, units.Bytes(p.CacheDiskDailyBytes))
 		a.Touches.Paths = append(a.Touches.Paths, CachePath)
 	case p.CacheMemoryBytes > 0:
-		a.Sentence += fmt.Sprintf(" So that conversations go on until it stops, it keeps restore points: up to %s in memory, none on disk.", Bytes(p.CacheMemoryBytes))
+		a.Sentence += fmt.Sprintf(" So that conversations go on until it stops, it keeps restore points: up to %s in memory, none on disk.", units.Bytes(p.CacheMemoryBytes))
 	}
 	return a
 }

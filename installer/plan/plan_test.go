@@ -3,6 +3,8 @@ package plan
 import (
 	"strings"
 	"testing"
+
+	"slipway/units"
 )
 
 func someDecisions() Decisions {
@@ -153,7 +155,7 @@ func TestTouchesStayBelowTheHome(t *testing.T) {
 
 func TestCountGroupsThousands(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 262144: "262,144", -1234567: "-1,234,567"} {
-		if got := Count(n); got != want {
+		if got := units.Count(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

@@ -8,26 +8,15 @@ import (
 	"os"
 	"path"
 	"regexp"
+
+	"slipway/atomicfile"
 )
 
 // writeAtomic puts data under name so that a reader sees the old bytes or the new ones, also after a power cut: a
 // temporary file beside it, fsync, rename, fsync of the folder. The folder must exist.
 func writeAtomic(home *os.Root, name string, data []byte, mode fs.FileMode) error {
 	temporary := name + "." + nonce() + ".new"
-	f, err := home.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = home.Rename(temporary, name)
-	}
-	if err != nil {
-		home.Remove(temporary)
-		return spaceError(err, name)
-	}
-	return syncDir(home, path.Dir(name))
+	return spaceError(atomicfile.ReplaceVia(home, temporary, name, data, mode), name)
 }
 
 // temporaryName is what writeAtomic leaves of a file when it is killed before the rename: its name, 12 hex digits, new.
@@ -70,16 +59,6 @@ func SweepTemporary(home *os.Root) error {
 		}
 	}
 	return nil
-}
-
-// syncDir makes renames and removals in a folder durable.
-func syncDir(home *os.Root, dir string) error {
-	f, err := home.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }
 
 func nonce() string {

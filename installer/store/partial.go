@@ -9,6 +9,7 @@ import (
 	"path"
 	"sync"
 
+	"slipway/atomicfile"
 	"slipway/manifests"
 )
 
@@ -176,7 +177,7 @@ func (p *Partial) Commit(lock manifests.Lock, file string, found manifests.Diges
 	if err := p.home.Rename(p.name, final); err != nil {
 		return fmt.Errorf("giving %s its final name: %w", file, err)
 	}
-	if err := syncDir(p.home, path.Dir(final)); err != nil {
+	if err := atomicfile.SyncFolder(p.home, path.Dir(final)); err != nil {
 		return err
 	}
 	p.removeJournals()

@@ -74,11 +74,6 @@ func Verify(ctx context.Context, home *os.Root, lock manifests.Lock, deep bool) 
 	return verify(ctx, home, lock, deep, nil)
 }
 
-// VerifyDeep is Verify with the deep check; hashed, if not nil, is told of every chunk, from several goroutines.
-func VerifyDeep(ctx context.Context, home *os.Root, lock manifests.Lock, hashed func(path string, n int)) (Report, error) {
-	return verify(ctx, home, lock, true, hashed)
-}
-
 func verify(ctx context.Context, home *os.Root, lock manifests.Lock, deep bool, hashed func(string, int)) (Report, error) {
 	report := Report{Repo: lock.Repo, Revision: lock.Revision, Deep: deep, Files: make([]FileReport, len(lock.Files))}
 	if err := lock.Validate(); err != nil {

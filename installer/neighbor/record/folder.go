@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"slipway/atomicfile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -81,35 +83,7 @@ func (f Folder) Update(r Record) error {
 
 // replace writes a file under another name, syncs it, renames it and syncs the folder.
 func replace(root *os.Root, name string, b []byte) error {
-	temporary := fmt.Sprintf(".%s.%d", name, os.Getpid())
-	file, err := root.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(b)
-	if err == nil {
-		err = file.Sync()
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = root.Rename(temporary, name)
-	}
-	if err != nil {
-		root.Remove(temporary)
-		return err
-	}
-	return syncFolder(root)
-}
-
-func syncFolder(root *os.Root) error {
-	folder, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return folder.Sync()
+	return atomicfile.ReplaceVia(root, fmt.Sprintf(".%s.%d", name, os.Getpid()), name, b, 0o600)
 }
 
 // Read returns one record. Errors: fs.ErrNotExist, *InvalidError.
@@ -197,7 +171,7 @@ func (f Folder) Delete(id string) error {
 	if err := root.Remove(id + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := syncFolder(root); err != nil {
+	if err := atomicfile.SyncFolder(root, "."); err != nil {
 		return err
 	}
 	for _, lock := range []string{LockName(id), WatchName(id)} {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"slipway/atomicfile"
 )
 
 // Restorer is the name of the copy of this program that lies beside the records as long as there is one.
@@ -106,5 +108,5 @@ func (f Folder) PutRestorer(program string, want Sum) error {
 	if err != nil {
 		return err
 	}
-	return syncFolder(root)
+	return atomicfile.SyncFolder(root, ".")
 }

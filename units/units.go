@@ -1,0 +1,76 @@
+// Package units writes and reads sizes and counts, in one way everywhere.
+package units
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Bytes writes a size, with both units where they differ enough to matter: "6.95 MB", "16.00 GB (14.90 GiB)".
+func Bytes(n int64) string {
+	switch {
+	case n < 1e3:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.2f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.2f GB (%.2f GiB)", float64(n)/1e9, float64(n)/(1<<30))
+}
+
+// Binary writes a size in steps of 1,024, as the monitor's page does, so that both show the same figures.
+func Binary(n int64) string {
+	names, value, i := []string{"B", "KiB", "MiB", "GiB", "TiB"}, float64(n), 0
+	for value >= 1024 && i < len(names)-1 {
+		value, i = value/1024, i+1
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", value, names[i])
+}
+
+// Count writes a number with its thousands separated: 262,144.
+func Count(n int) string {
+	digits, sign := strconv.Itoa(n), ""
+	if n < 0 {
+		digits, sign = digits[1:], "-"
+	}
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return sign + digits
+}
+
+// unitBytes are the units that ParseBytes reads.
+var unitBytes = map[string]float64{
+	"": 1, "B": 1, "k": 1e3, "kB": 1e3, "KB": 1e3, "M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9, "TB": 1e12,
+	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+}
+
+// mostBytes bounds what is read: no memory, disk cache or rate of ours reaches 1 TiB.
+const mostBytes = 1 << 40
+
+// ParseBytes reads a size such as "20GB", "1.5 GiB" or "1000000": 1 byte to below 1 TiB.
+func ParseBytes(text string) (n int64, ok bool) {
+	text = strings.TrimSpace(text)
+	end := strings.LastIndexAny(text, "0123456789.") + 1
+	unit, known := unitBytes[strings.TrimSpace(text[end:])]
+	if !known || strings.Trim(text[:end], "0123456789.") != "" {
+		return 0, false
+	}
+	number, err := strconv.ParseFloat(text[:end], 64)
+	bytes := math.Round(number * unit)
+	if err != nil || bytes < 1 || bytes >= mostBytes {
+		return 0, false
+	}
+	return int64(bytes), true
+}
+
+// ParseRate reads bytes a second: a size, with or without "/s".
+func ParseRate(text string) (bytesPerSecond int64, ok bool) {
+	return ParseBytes(strings.TrimSuffix(text, "/s"))
+}
