@@ -19,6 +19,7 @@ import (
 	"slipway/installer/plan"
 	"slipway/installer/process"
 	"slipway/profiles"
+	"slipway/termtext"
 )
 
 // neighborhood is what other servers mean for a plan.
@@ -281,7 +282,7 @@ func (n *neighborhood) already(in Input) {
 		}
 		stop := plan.StoppedServer{Kind: r.Server, Title: r.Title, Port: r.Port, PID: r.PID, StartUS: r.StartUS, BootID: r.BootID, Exe: r.Exe, Channel: string(r.Channel)}
 		for _, m := range r.Models {
-			stop.Models = append(stop.Models, launch.Printable(m.ID))
+			stop.Models = append(stop.Models, termtext.Line(m.ID))
 		}
 		n.stops = append(n.stops, stop)
 	}

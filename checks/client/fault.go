@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slipway/termtext"
 	"strings"
-	"unicode/utf8"
 )
 
 // Kind is a way in which a server can fail to answer.
@@ -107,26 +107,8 @@ func (s *Server) scrub(text string) string {
 	return Printable(text)
 }
 
-// Printable is text of others on one line, without control and direction characters, at most 400 bytes.
-func Printable(text string) string {
-	text = strings.Map(func(c rune) rune {
-		switch {
-		case c == '\n' || c == '\t' || c == '\r':
-			return ' '
-		case c < 0x20 || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069:
-			return '\uFFFD'
-		}
-		return c
-	}, text)
-	if len(text) > 400 {
-		cut := 400
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "…"
-	}
-	return strings.TrimSpace(text)
-}
+// Printable is text of others on one line, at most 400 bytes of it.
+func Printable(text string) string { return termtext.Short(text, 400) }
 
 func head(body []byte) string {
 	text := strings.Join(strings.Fields(string(body)), " ")

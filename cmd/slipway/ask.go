@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,40 +10,42 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/checks/client"
 	"slipway/installer/launch"
+	"slipway/termtext"
 )
 
 // firstQuestion is what setup asks a new server, to show that it answers.
 const firstQuestion = "Hello"
 
-// serverError is what our server answered instead of a reply, or that it did not answer.
-type serverError struct {
-	status int // 0: no answer
-	text   string
-}
+// serverError is why our server gave no whole answer.
+type serverError struct{ *client.Fault }
 
-func (e *serverError) Error() string {
-	if e.status == 0 {
-		return "the server does not answer: " + e.text
+// status is HTTP's; 0 where the server did not answer as it should.
+func (e serverError) status() int {
+	switch e.Kind {
+	case client.Refused:
+		return e.Status
+	case client.BrokeOff:
+		return http.StatusInternalServerError
 	}
-	return fmt.Sprintf("the server refused (status %d): %s", e.status, e.text)
+	return 0
 }
 
-func (e *serverError) code() int {
-	if e.status == 0 || e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests {
+func (e serverError) code() int {
+	switch status := e.status(); {
+	case status == 0 || status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
 		return exitNotReady
-	}
-	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return exitAuth
-	}
-	if e.status < http.StatusInternalServerError {
+	case status < http.StatusInternalServerError:
 		return exitUsage // the question is wrong for this server: too long, above all
 	}
 	return exitInternal
 }
 
-func (e *serverError) then() string {
-	if e.status == 0 {
+func (e serverError) then() string {
+	if e.status() == 0 {
 		return "Start it with slipway up, or look at slipway logs."
 	}
 	if e.code() == exitUsage {
@@ -86,7 +85,7 @@ type askAnswer struct {
 func answerQuestion(s *session, c *cli.Context, set launch.Settings, question string) error {
 	var stream func(string)
 	if !s.json {
-		stream = func(piece string) { fmt.Fprint(s.out, printableText(piece)) }
+		stream = func(piece string) { fmt.Fprint(s.out, termtext.Text(piece)) }
 	}
 	text, err := askServer(s.ctx, set.Port, set.ModelID, question, c.Int("max-tokens"), stream)
 	if err != nil {
@@ -97,88 +96,26 @@ func answerQuestion(s *session, c *cli.Context, set launch.Settings, question st
 
 // askServer puts one question, greedily, and returns the whole answer; stream, if not nil, gets the pieces as they come.
 func askServer(ctx context.Context, port int, model, question string, maxTokens int, stream func(string)) (string, error) {
-	body, err := json.Marshal(map[string]any{"model": model, "stream": true, "temperature": 0, "max_tokens": maxTokens,
-		"chat_template_kwargs": map[string]any{"enable_thinking": false},
-		"messages":             []map[string]string{{"role": "system", "content": "You are a helpful assistant."}, {"role": "user", "content": question}}})
+	server, err := client.New(launch.URL(port), model, "")
 	if err != nil {
 		return "", err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, launch.URL(port)+"/v1/chat/completions", bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := (&http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}).Do(request)
-	if err != nil {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		return "", &serverError{text: reasonOf(err)}
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
-		return "", &serverError{response.StatusCode, launch.Printable(refusal(said))}
-	}
-	return readStream(ctx, response.Body, stream)
-}
-
-// refusal is the message of an OpenAI error document, or the whole text where it is something else.
-func refusal(body []byte) string {
-	var document struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(body, &document) == nil && document.Error.Message != "" {
-		return document.Error.Message
-	}
-	return strings.TrimSpace(string(body))
-}
-
-// readStream reads server-sent events: "data: {...}" lines, the last one "data: [DONE]".
-func readStream(ctx context.Context, body io.Reader, stream func(string)) (string, error) {
-	var answer strings.Builder
-	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data:")
-		if !ok {
-			continue
-		}
-		if data = strings.TrimSpace(data); data == "[DONE]" {
-			return answer.String(), nil
-		}
-		var chunk struct {
-			Choices []struct {
-				Delta struct {
-					Content string `json:"content"`
-				} `json:"delta"`
-			} `json:"choices"`
-			Error *struct {
-				Message string `json:"message"`
-			} `json:"error"`
-		}
-		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
-			return "", &serverError{text: "an event that is no JSON"}
-		}
-		if chunk.Error != nil {
-			return "", &serverError{http.StatusInternalServerError, launch.Printable(chunk.Error.Message)}
-		}
-		for _, choice := range chunk.Choices {
-			answer.WriteString(choice.Delta.Content)
-			if stream != nil && choice.Delta.Content != "" {
-				stream(choice.Delta.Content)
+	reply, err := server.Chat(ctx, client.Request{
+		Messages:  []client.Message{client.Say("system", "You are a helpful assistant."), client.Say("user", question)},
+		MaxTokens: maxTokens,
+		OnPiece: func(piece string, reasoning bool) {
+			if stream != nil && !reasoning {
+				stream(piece)
 			}
-		}
+		},
+	})
+	if fault, ok := errors.AsType[*client.Fault](err); ok {
+		return "", serverError{fault}
 	}
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
+	if err != nil {
+		return "", err
 	}
-	if err := lines.Err(); err != nil {
-		return "", &serverError{text: reasonOf(err)}
-	}
-	return "", &serverError{text: "the stream ended before it said so"}
+	return reply.Text, nil
 }
 
 func reasonOf(err error) string {
@@ -188,19 +125,10 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// printableText keeps line breaks and tabs; other control characters must not reach a terminal.
-func printableText(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = launch.Printable(lines[i])
-	}
-	return strings.Join(lines, "\n")
-}
-
 func quoted(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return "(nothing)"
 	}
-	return printableText(s)
+	return termtext.Text(s)
 }

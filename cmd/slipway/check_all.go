@@ -12,7 +12,7 @@ import (
 	"slipway/checks/measure"
 	"slipway/checks/record"
 	"slipway/checks/ruler"
-	"slipway/installer/launch"
+	"slipway/termtext"
 	"slipway/units"
 )
 
@@ -123,9 +123,9 @@ func printCard(w io.Writer, a cardAnswer) {
 	if a.Quick {
 		kind = "Quick report card (small samples: an impression, no score)"
 	}
-	fmt.Fprintf(w, "%s\n%s\n\n", kind, launch.Printable(serverWords(a.URL, a.Server)))
+	fmt.Fprintf(w, "%s\n%s\n\n", kind, termtext.Line(serverWords(a.URL, a.Server)))
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-8s %s\n", name, launch.Printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(w, "%-8s %s\n", name, termtext.Line(fmt.Sprintf(format, args...)))
 	}
 	row("speed", "%s", speedWords(a.Speed))
 	for _, r := range a.Reports {
@@ -150,7 +150,7 @@ func printCard(w io.Writer, a cardAnswer) {
 	for _, d := range a.Speed.Doubts {
 		row("", "WRONG: %s", d.Why)
 	}
-	fmt.Fprintf(w, "\nEvery answer is kept in %s\n", launch.Printable(folderOf(a.Reports)))
+	fmt.Fprintf(w, "\nEvery answer is kept in %s\n", termtext.Line(folderOf(a.Reports)))
 }
 
 func folderOf(reports []record.Report) string {

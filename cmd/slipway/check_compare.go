@@ -15,7 +15,7 @@ import (
 	"slipway/checks/needle"
 	"slipway/checks/record"
 	"slipway/checks/ruler"
-	"slipway/installer/launch"
+	"slipway/termtext"
 )
 
 // compareAnswer is the data of check compare.
@@ -197,7 +197,7 @@ func absolute(path string) string {
 
 func printCompare(w io.Writer, a compareAnswer) {
 	for i, side := range []sideAnswer{a.A, a.B} {
-		fmt.Fprintf(w, "%c: %s at %s%s\n", 'A'+i, launch.Printable(side.Setup.Model), side.Setup.URL, profileWord(side.Setup))
+		fmt.Fprintf(w, "%c: %s at %s%s\n", 'A'+i, termtext.Line(side.Setup.Model), side.Setup.URL, profileWord(side.Setup))
 	}
 	fmt.Fprintf(w, "  %-34s %10s %10s\n", "", "A", "B")
 	for _, g := range append(a.Groups, groupAnswer{"all", a.A.Score, a.B.Score}) {
@@ -217,9 +217,9 @@ func printCompare(w io.Writer, a compareAnswer) {
 	}
 	for i, side := range []sideAnswer{a.A, a.B} {
 		for _, d := range side.Doubts {
-			fmt.Fprintf(w, "  WRONG in %c: %s\n", 'A'+i, launch.Printable(d))
+			fmt.Fprintf(w, "  WRONG in %c: %s\n", 'A'+i, termtext.Line(d))
 		}
-		fmt.Fprintf(w, "  %c's answers: %s\n", 'A'+i, launch.Printable(side.File))
+		fmt.Fprintf(w, "  %c's answers: %s\n", 'A'+i, termtext.Line(side.File))
 	}
 }
 
@@ -228,7 +228,7 @@ func profileWord(setup record.Setup) string {
 	text := ""
 	for _, name := range []string{"profile", "prefill_policy"} {
 		if value := setup.Options[name]; value != "" {
-			text += ", " + strings.ReplaceAll(name, "_", " ") + " " + launch.Printable(value)
+			text += ", " + strings.ReplaceAll(name, "_", " ") + " " + termtext.Line(value)
 		}
 	}
 	return text

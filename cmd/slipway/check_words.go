@@ -10,7 +10,7 @@ import (
 
 	"slipway/checks/needle"
 	"slipway/checks/record"
-	"slipway/installer/launch"
+	"slipway/termtext"
 )
 
 // checkResult prints a report and picks the exit code: 21 where something is wrong, or a share is below --at-least.
@@ -34,10 +34,10 @@ func belowLeast(c *cli.Context, report record.Report) bool {
 }
 
 func printReport(w io.Writer, r record.Report) {
-	fmt.Fprintf(w, "%s of %s at %s%s\n", r.Setup.Check, launch.Printable(r.Setup.Model), r.Setup.URL, quickWord(r.Setup))
+	fmt.Fprintf(w, "%s of %s at %s%s\n", r.Setup.Check, termtext.Line(r.Setup.Model), r.Setup.URL, quickWord(r.Setup))
 	fmt.Fprintf(w, "  seed %d, %d samples, answers up to %d tokens, tokens counted %s\n", r.Setup.Seed, r.Setup.Samples, r.Setup.MaxTokens, orNone(r.Setup.Tokens))
 	if policy := r.Setup.Options["prefill_policy"]; policy != "" && policy != "exact" {
-		fmt.Fprintf(w, "  prefill policy %s: an approximation\n", launch.Printable(policy))
+		fmt.Fprintf(w, "  prefill policy %s: an approximation\n", termtext.Line(policy))
 	}
 	judgedNames := map[string]string{}
 	for _, f := range r.Findings {
@@ -51,20 +51,20 @@ func printReport(w io.Writer, r record.Report) {
 		}
 	}
 	for _, f := range r.Findings {
-		fmt.Fprintf(w, "  %-8s %-25s %s\n", f.Status, f.ID, launch.Printable(joined(judgedNames[f.ID], f.Why)))
+		fmt.Fprintf(w, "  %-8s %-25s %s\n", f.Status, f.ID, termtext.Line(joined(judgedNames[f.ID], f.Why)))
 	}
 	if r.Text != "" {
 		fmt.Fprintf(w, "\n%s\n", r.Text)
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(w, "  %s\n", launch.Printable(note))
+		fmt.Fprintf(w, "  %s\n", termtext.Line(note))
 	}
 	for _, doubt := range r.Doubts {
-		fmt.Fprintf(w, "  WRONG: %s\n", launch.Printable(doubt))
+		fmt.Fprintf(w, "  WRONG: %s\n", termtext.Line(doubt))
 	}
-	fmt.Fprintf(w, "  every answer: %s\n", launch.Printable(r.Answers))
+	fmt.Fprintf(w, "  every answer: %s\n", termtext.Line(r.Answers))
 	if r.Picture != "" {
-		fmt.Fprintf(w, "  heat map: %s\n", launch.Printable(r.Picture))
+		fmt.Fprintf(w, "  heat map: %s\n", termtext.Line(r.Picture))
 	}
 }
 

@@ -37,7 +37,7 @@ func explainFacts(err error) *failure {
 	if e, ok := errors.AsType[*operate.PlanFileError](err); ok {
 		return explainPlanFile(e)
 	}
-	if e, ok := errors.AsType[*serverError](err); ok {
+	if e, ok := errors.AsType[serverError](err); ok {
 		return &failure{code: e.code(), what: sentence(e.Error()), then: e.then()}
 	}
 	return nil

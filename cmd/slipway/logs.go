@@ -9,6 +9,7 @@ import (
 
 	"slipway/installer/launch"
 	"slipway/installer/plan"
+	"slipway/termtext"
 )
 
 func logsVerb(s *session) *cli.Command {
@@ -79,5 +80,5 @@ func (f *follower) more() {
 		return
 	}
 	f.offset += int64(len(data))
-	fmt.Fprint(f.out, printableText(string(data)))
+	fmt.Fprint(f.out, termtext.Text(string(data)))
 }

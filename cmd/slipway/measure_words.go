@@ -7,7 +7,7 @@ import (
 
 	"slipway/checks/client"
 	"slipway/checks/measure"
-	"slipway/installer/launch"
+	"slipway/termtext"
 	"slipway/units"
 )
 
@@ -48,7 +48,7 @@ func forecastWords(f *measure.Forecast) string {
 func printMeasure(w io.Writer, a measureAnswer) {
 	r := a.Result
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-16s %s\n", name, launch.Printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(w, "%-16s %s\n", name, termtext.Line(fmt.Sprintf(format, args...)))
 	}
 	line("text", "%s, %s bytes, SHA-256 %s", a.Text.Name, units.Count(a.Text.Bytes), a.Text.SHA256)
 	line("server", "%s", serverWords(r.URL, r.Server))
@@ -66,7 +66,7 @@ func printMeasure(w io.Writer, a measureAnswer) {
 		}
 		printRun(w, run)
 		if run.Thinking+run.Answer != "" {
-			fmt.Fprintf(w, "\n%s\n", printableText(strings.TrimSpace(run.Thinking+"\n"+run.Answer)))
+			fmt.Fprintf(w, "\n%s\n", termtext.Text(strings.TrimSpace(run.Thinking+"\n"+run.Answer)))
 		}
 	}
 	if len(r.Summary) > 0 {
@@ -112,9 +112,9 @@ func measured(name string, v float64) string {
 func printRun(w io.Writer, r measure.Run) {
 	row := func(name, value, rests string) {
 		if why, absent := r.Absent[name]; absent {
-			fmt.Fprintf(w, "  %-15s %16s  %-6s  %s\n", rowNames[name], "-", "", launch.Printable(why))
+			fmt.Fprintf(w, "  %-15s %16s  %-6s  %s\n", rowNames[name], "-", "", termtext.Line(why))
 		} else if value != "" {
-			fmt.Fprintf(w, "  %-15s %16s  %-6s  %s\n", rowNames[name], value, r.Whose[name], launch.Printable(rests))
+			fmt.Fprintf(w, "  %-15s %16s  %-6s  %s\n", rowNames[name], value, r.Whose[name], termtext.Line(rests))
 		}
 	}
 	count := func(n *int) string {
@@ -151,9 +151,9 @@ func printRun(w io.Writer, r measure.Run) {
 	row("completion_tokens", count(r.Completion), fmt.Sprintf("came in %s pieces; ended: %s", units.Count(r.Pieces), r.FinishReason))
 	row("total_seconds", number("total_seconds", &r.Total), "")
 	if r.Notice != "" {
-		fmt.Fprintf(w, "  the server says: %s\n", launch.Printable(r.Notice))
+		fmt.Fprintf(w, "  the server says: %s\n", termtext.Line(r.Notice))
 	}
 	for _, d := range r.Doubts {
-		fmt.Fprintf(w, "  WRONG: %s\n", launch.Printable(d.Why))
+		fmt.Fprintf(w, "  WRONG: %s\n", termtext.Line(d.Why))
 	}
 }

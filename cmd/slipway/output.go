@@ -15,8 +15,8 @@ import (
 	"slipway/fault"
 	"slipway/installer"
 	"slipway/installer/consent"
-	"slipway/installer/launch"
 	"slipway/installer/operate"
+	"slipway/termtext"
 )
 
 // Rules of output. Results go to standard output, talk to standard error. With --json standard output holds exactly one
@@ -157,9 +157,9 @@ func (s *session) tell(f *failure) {
 		}
 		return
 	}
-	fmt.Fprintf(s.errOut, "slipway: %s\n", printableText(f.what))
+	fmt.Fprintf(s.errOut, "slipway: %s\n", termtext.Text(f.what))
 	if f.then != "" {
-		fmt.Fprintf(s.errOut, "%s\n", printableText(f.then))
+		fmt.Fprintf(s.errOut, "%s\n", termtext.Text(f.then))
 	}
 	if len(f.next) > 0 {
 		fmt.Fprintf(s.errOut, "Next: %s\n", shellWords(s.argv(f.next...)))
@@ -179,7 +179,7 @@ func (s *session) document(e envelope) {
 // talk prints a line of talk, unless standard error is for events.
 func (s *session) talk(format string, args ...any) {
 	if !s.events {
-		fmt.Fprintln(s.errOut, launch.Printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(s.errOut, termtext.Line(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -227,7 +227,7 @@ func (s *session) flagsOf(next []string) map[string]bool {
 func shellWords(argv []string) string {
 	words := make([]string, len(argv))
 	for i, a := range argv {
-		if launch.Printable(a) != a {
+		if termtext.Line(a) != a {
 			words[i] = escapedWord(a)
 			continue
 		}

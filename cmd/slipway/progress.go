@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"slipway/installer/apply"
-	"slipway/installer/launch"
+	"slipway/termtext"
 	"slipway/units"
 )
 
@@ -87,7 +87,7 @@ func (p *progress) bytes(e apply.Event) {
 		p.line(text)
 		return
 	}
-	fmt.Fprintf(p.s.errOut, "\r\x1b[K%s", launch.Printable(text))
+	fmt.Fprintf(p.s.errOut, "\r\x1b[K%s", termtext.Line(text))
 	p.drawn = true
 }
 
@@ -97,7 +97,7 @@ func (p *progress) line(text string) {
 		fmt.Fprint(p.s.errOut, "\r\x1b[K")
 		p.drawn = false
 	}
-	fmt.Fprintln(p.s.errOut, launch.Printable(text))
+	fmt.Fprintln(p.s.errOut, termtext.Line(text))
 }
 
 func (p *progress) end() {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"slipway/termtext"
 	"syscall"
 )
 
@@ -40,7 +41,7 @@ func lostAnswer(err error) *failure {
 type printable struct{ to io.Writer }
 
 func (w printable) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(w.to, printableText(string(p))); err != nil {
+	if _, err := io.WriteString(w.to, termtext.Text(string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

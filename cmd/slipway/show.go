@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"slipway/installer"
-	"slipway/installer/launch"
 	"slipway/installer/machine"
 	"slipway/installer/plan"
 	"slipway/profiles"
+	"slipway/termtext"
 	"slipway/units"
 )
 
@@ -52,7 +52,7 @@ func printPlan(w io.Writer, p installer.Prepared) {
 		fmt.Fprintf(w, "  %d. %s%s\n", i+1, a.Sentence, done)
 	}
 	if p.Contended != "" {
-		fmt.Fprintf(w, "  Note: %s\n", launch.Printable(p.Contended))
+		fmt.Fprintf(w, "  Note: %s\n", termtext.Line(p.Contended))
 	}
 	fmt.Fprintf(w, "  Undo: slipway uninstall. Nothing needs sudo, and nobody else's program is stopped%s.\n", otherThanNamed(p))
 	fmt.Fprintln(w)
@@ -65,7 +65,7 @@ func factLines(f machine.Facts) []string {
 		var there []string
 		for _, part := range parts {
 			if part != "" {
-				there = append(there, launch.Printable(part))
+				there = append(there, termtext.Line(part))
 			}
 		}
 		if len(there) > 0 {

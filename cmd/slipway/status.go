@@ -8,6 +8,7 @@ import (
 
 	"slipway/installer/launch"
 	"slipway/installer/operate"
+	"slipway/termtext"
 )
 
 func statusVerb(s *session) *cli.Command {
@@ -68,7 +69,7 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 		fmt.Fprintf(w, "A plan is open (%s): the same command goes on.\n", shortDigest(a.OpenPlan))
 	}
 	if a.Worker != nil {
-		fmt.Fprintf(w, "Working on this home now: %s (pid %d).\n", launch.Printable(a.Worker.Command), a.Worker.PID)
+		fmt.Fprintf(w, "Working on this home now: %s (pid %d).\n", termtext.Line(a.Worker.Command), a.Worker.PID)
 	}
 	if a.Job != nil {
 		fmt.Fprintf(w, "Newest background job %s: %s.\n", a.Job.Job, a.Job.State)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"slipway/installer/launch"
+	"slipway/termtext"
 	"slipway/units"
 	"slipway/wire"
 )
@@ -48,7 +49,7 @@ func memoryLines(l *launch.Live) []string {
 	if m := l.Memory; m != nil {
 		kv := "KV"
 		if l.Server.KVFormat != "" {
-			kv += " in " + launch.Printable(l.Server.KVFormat)
+			kv += " in " + termtext.Line(l.Server.KVFormat)
 		}
 		line := fmt.Sprintf("Memory: weights %s, %s and states %s, restore points at most %s, work space %s", units.Binary(m.WeightsBytes), kv, units.Binary(m.ContextBytes),
 			units.Binary(m.PointsBudgetBytes), units.Binary(m.WorkBytes))
@@ -159,7 +160,7 @@ func sumWords(r wire.WatchedRequest) string {
 }
 
 func shortID(id string) string {
-	id = strings.TrimPrefix(launch.Printable(id), "req_")
+	id = strings.TrimPrefix(termtext.Line(id), "req_")
 	return id[:min(8, len(id))]
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
-	"slipway/installer/launch"
 	"slipway/installer/operate"
+	"slipway/termtext"
 )
 
 const (
@@ -59,7 +59,7 @@ func drawStatus(w *os.File, a operate.StatusAnswer) {
 	var out strings.Builder
 	out.WriteString("\x1b[H")
 	for _, line := range lines {
-		line = launch.Printable(line)
+		line = termtext.Line(line)
 		if runes := []rune(line); len(runes) > width {
 			line = string(runes[:width-1]) + "…"
 		}

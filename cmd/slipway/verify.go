@@ -8,6 +8,7 @@ import (
 
 	"slipway/installer/operate"
 	"slipway/installer/store"
+	"slipway/termtext"
 )
 
 func verifyVerb(s *session) *cli.Command {
@@ -18,7 +19,7 @@ func verifyVerb(s *session) *cli.Command {
 			answer, err := s.operator(c).Verify(s.ctx, c.Bool("deep"))
 			return s.answer(answer, err, func(w io.Writer) {
 				for _, f := range answer.Faults {
-					fmt.Fprintln(w, printableText(differenceWords(f)))
+					fmt.Fprintln(w, termtext.Text(differenceWords(f)))
 				}
 				for _, name := range answer.Extra {
 					fmt.Fprintf(w, "%q is not part of the model and was left alone.\n", name)

@@ -7,11 +7,10 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"unicode"
-	"unicode/utf8"
 
 	"slipway/engine/api/web"
 	"slipway/engine/serve"
+	"slipway/termtext"
 	"slipway/wire"
 )
 
@@ -100,7 +99,7 @@ func ReadLaunch(path string) (*wire.Launch, error) {
 		}
 	}
 	for _, text := range texts {
-		if !utf8.ValidString(*text) || hasControl(*text) {
+		if !termtext.IsLine(*text) {
 			return nil, errors.New("it holds a text with control characters")
 		}
 	}
@@ -108,13 +107,4 @@ func ReadLaunch(path string) (*wire.Launch, error) {
 		l.Neighbors = []wire.Neighbor{}
 	}
 	return &l, nil
-}
-
-func hasControl(s string) bool {
-	for _, r := range s {
-		if unicode.IsControl(r) {
-			return true
-		}
-	}
-	return false
 }

@@ -6,6 +6,7 @@ import (
 	"slipway/installer/launch"
 	records "slipway/installer/neighbor/record"
 	"slipway/installer/plan"
+	"slipway/termtext"
 	"slipway/wire"
 )
 
@@ -14,9 +15,9 @@ func tell(home *Home, d plan.Decisions) error {
 	left := wire.Launch{Profile: d.Profile.Name, BudgetBytes: d.Profile.BudgetBytes, Limit: d.Profile.Sentence, Neighbors: []wire.Neighbor{}}
 	stopped, _ := records.Folder{Home: home.Path}.List()
 	for _, r := range stopped {
-		n := wire.Neighbor{Title: launch.Printable(r.Title), Port: r.Port, Models: []string{}}
+		n := wire.Neighbor{Title: termtext.Line(r.Title), Port: r.Port, Models: []string{}}
 		for _, m := range r.Models {
-			n.Models = append(n.Models, launch.Printable(m.ID))
+			n.Models = append(n.Models, termtext.Line(m.ID))
 		}
 		name := n.Title
 		if len(n.Models) > 0 {

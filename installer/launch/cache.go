@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"slipway/fault"
+	"slipway/termtext"
 )
 
 // Cache is what a folder of restore points holds, as `slipway-server cache show` says.
@@ -78,7 +79,7 @@ func cacheVerb(ctx context.Context, program, verb, folder string) ([]byte, error
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	why := Printable(strings.TrimSpace(said.String()))
+	why := termtext.Line(strings.TrimSpace(said.String()))
 	if why == "" {
 		why = "slipway-server cache " + verb + ": " + err.Error()
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"slipway/atomicfile"
+	"slipway/termtext"
 	"slipway/wire"
 )
 
@@ -12,7 +13,7 @@ import (
 func WriteLaunch(root *os.Root, l wire.Launch) error {
 	l.SchemaVersion = 1
 	for _, text := range []*string{&l.Profile, &l.Limit} {
-		*text = Printable(*text)
+		*text = termtext.Line(*text)
 	}
 	data, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slipway/termtext"
 	"strings"
 )
 
@@ -99,22 +100,9 @@ func LastLines(root *os.Root, offset int64, n int) []string {
 		lines = lines[len(lines)-n:]
 	}
 	for i := range lines {
-		lines[i] = Printable(lines[i])
+		lines[i] = termtext.Line(lines[i])
 	}
 	return lines
-}
-
-// Printable takes control characters out of text that others wrote: terminal escapes must not reach a terminal.
-func Printable(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c == '\t' {
-			return ' '
-		}
-		if c < 0x20 || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
-			return '\uFFFD'
-		}
-		return c
-	}, s)
 }
 
 // crashLines are the n lines that say why a server ended: those from Go's own report of a fault on, whose cause comes

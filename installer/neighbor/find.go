@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"slipway/installer/process"
+	"slipway/termtext"
 )
 
 // New is the System of this machine. home is slipway's home, program how to run slipway again.
@@ -301,7 +302,7 @@ func (s *System) decideChannel(ctx context.Context, server *Server) {
 }
 
 // errText is an error on one line, fit to print.
-func errText(err error) string { return strings.TrimSpace(printable(err.Error(), 400)) }
+func errText(err error) string { return strings.TrimSpace(termtext.Name(err.Error(), 400)) }
 
 // Quick is the same system for a first glance: a listener that does not answer is not waited for.
 func (s *System) Quick() *System {

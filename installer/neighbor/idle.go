@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"slipway/installer/process"
+	"slipway/termtext"
 )
 
 // CPU time per second of wall clock below which a server counts as doing nothing, and below which it stands still:
@@ -275,7 +276,7 @@ func unique(list []string) []string {
 	var out []string
 	for _, item := range list {
 		if !slices.Contains(out, item) {
-			out = append(out, printable(item, 200))
+			out = append(out, termtext.Name(item, 200))
 		}
 	}
 	return out

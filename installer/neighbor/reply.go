@@ -9,11 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slipway/termtext"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 )
 
 // reply is one answer of a foreign server. Everything in it is untrusted.
@@ -210,29 +209,11 @@ func (l *look) ask(method, path string, body []byte) reply {
 	return r
 }
 
-// plain makes foreign text fit to print: only printable characters, on one line, at most 80 of them.
-func plain(s string) string { return printable(s, 80) }
+// plain makes foreign text fit to print: only visible characters, on one line, at most 80 of them.
+func plain(s string) string { return termtext.Name(s, 80) }
 
 // quoted is plain in quotation marks: a name must not be taken for a part of the sentence around it.
 func quoted(s string) string { return strconv.Quote(plain(s)) }
-
-// printable is plain for text of which most is ours, such as an error with a path in it.
-func printable(s string, most int) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n == most {
-			b.WriteString("…")
-			break
-		}
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			r = '?'
-		}
-		b.WriteRune(r)
-		n++
-	}
-	return b.String()
-}
 
 func baseURL(address netip.Addr, port int) string {
 	return "http://" + net.JoinHostPort(address.String(), strconv.Itoa(port))

@@ -11,6 +11,7 @@ import (
 
 	"slipway/installer/neighbor/record"
 	"slipway/installer/process"
+	"slipway/termtext"
 )
 
 // Result is how a restore went.
@@ -59,7 +60,7 @@ func (s *System) Pending() ([]Outcome, error) {
 		case starting:
 			list = append(list, outcome(r, Waiting, "%s is being started again.", nameOf(r)))
 		case r.State == record.StateFailed:
-			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try once more.%s", nameOf(r), printable(r.Why, 400), s.foreseen(r)))
+			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try once more.%s", nameOf(r), termtext.Name(r.Why, 400), s.foreseen(r)))
 		case len(holders) > 0:
 			list = append(list, outcome(r, Held, "%s is stopped while slipway runs (pid %d).", nameOf(r), holders[0].PID))
 		default:
@@ -74,7 +75,7 @@ func (s *System) Pending() ([]Outcome, error) {
 
 func damagedOutcome(err error) Outcome {
 	if unsafe := new(record.UnsafeError); errors.As(err, &unsafe) {
-		return Outcome{Result: Failed, Sentence: printable(unsafe.Error(), 1000) + "."}
+		return Outcome{Result: Failed, Sentence: termtext.Name(unsafe.Error(), 1000) + "."}
 	}
 	return Outcome{Result: Failed, Sentence: fmt.Sprintf("%s. The file is left as it is; start that server by hand and delete the file.", errText(err))}
 }
@@ -200,7 +201,7 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 func (s *System) failed(r record.Record, why string) Outcome {
 	r.State, r.Why, r.At = record.StateFailed, why, time.Now()
 	s.folder().Update(r)
-	return outcome(r, Failed, "%s was not started again: %s. Its record is kept; `slipway restore` tries once more.", nameOf(r), printable(why, 400))
+	return outcome(r, Failed, "%s was not started again: %s. Its record is kept; `slipway restore` tries once more.", nameOf(r), termtext.Name(why, 400))
 }
 
 type situationState int

@@ -13,6 +13,7 @@ import (
 	"slipway/installer/neighbor"
 	"slipway/installer/plan"
 	"slipway/installer/process"
+	"slipway/termtext"
 )
 
 // NeighborsAnswer is the answer of Neighbors. Nothing was changed, and no program of a neighbour was run.
@@ -84,8 +85,8 @@ func (o *Operator) Neighbors(ctx context.Context) (NeighborsAnswer, error) {
 func neighborOf(server neighbor.Server) Neighbor {
 	v := Neighbor{
 		Kind: server.Kind, Title: server.Title, Address: server.Address.String(), Port: server.Port, PID: server.PID, UID: server.UID,
-		Program: launch.Printable(server.Exe), Arguments: server.Arguments,
-		StartedBy: server.Starter.Type, StarterName: launch.Printable(server.Starter.Name),
+		Program: termtext.Line(server.Exe), Arguments: server.Arguments,
+		StartedBy: server.Starter.Type, StarterName: termtext.Line(server.Starter.Name),
 		FootprintBytes: server.FootprintBytes, Protected: server.Protected, State: string(server.Idle.State),
 		Reasons: orEmpty(server.Idle.Reasons), Clients: orEmpty(server.Idle.Clients), Wedged: server.Idle.Wedged,
 		Channel: string(server.Channel), Refusal: server.Refusal, Losses: orEmpty(server.Losses), Missing: orEmpty(server.Missing),
@@ -138,7 +139,7 @@ func restoredOf(list []neighbor.Outcome) []Restored {
 	for _, o := range list {
 		r := Restored{ID: o.ID, Kind: o.Server, Title: o.Title, Port: o.Port, Models: []string{}, Result: string(o.Result), Sentence: o.Sentence, Log: o.Log}
 		for _, m := range o.Models {
-			r.Models = append(r.Models, launch.Printable(m.ID))
+			r.Models = append(r.Models, termtext.Line(m.ID))
 		}
 		all = append(all, r)
 	}
