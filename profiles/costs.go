@@ -52,7 +52,7 @@ func CostsOf(g Geometry, dflash2 *DraftGeometry, format KVFormat, draft DraftCho
 	switch {
 	case draft.Kind == MTP && g.MTPLayers > 0:
 		c.MTPBytes = roundUp(g.MTPBytes, pageBytes)
-		c.MTPKVBytesPerToken = g.MTPKVBytesPerToken()
+		c.MTPKVBytesPerToken = g.MTPKVBytesPerToken(format)
 	case draft.Kind == DFlash2 && dflash2 != nil:
 		c.DraftBytes = roundUp(dflash2.WeightsBytes, pageBytes)
 		c.StateBytes += dflash2.RingBytes()

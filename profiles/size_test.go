@@ -51,7 +51,7 @@ func TestBytesOfThe27B(t *testing.T) {
 		{"KV at 131,072 tokens, f16", 131072 * g.KVBytesPerToken(profiles.F16), 8 * gib},
 		{"KV at 262,144 tokens, f16", 262144 * g.KVBytesPerToken(profiles.F16), 16 * gib},
 		{"KV at 262,144 tokens, 8 bit", 262144 * g.KVBytesPerToken(profiles.Q8), 17 * gib / 2},
-		{"MTP KV per token", g.MTPKVBytesPerToken(), 4096},
+		{"MTP KV per token", g.MTPKVBytesPerToken(profiles.Q8), 4096},
 		{"GDN snapshot", g.StateBytes(), 156893184},
 		{"DFlash2 ring", d.RingBytes(), 40 * mib},
 		{"one restore point with the draft's ring", g.StateBytes() + d.RingBytes(), 189*mib + 640*1024},

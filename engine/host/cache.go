@@ -17,8 +17,8 @@ import (
 	"slipway/engine/pass"
 )
 
-// tapeTokens is what a cancelled reply can be brought back by: clients have seen up to some dozens of tokens less than what
-// was streamed when they leave.
+// tapeTokens is how many tokens of a reply can be taken back. Clients that leave have seen up to some dozens of tokens less
+// than were streamed, and a draft has its rejected tokens taken back.
 const tapeTokens = 64
 
 // Bytes kept of replies' exact ids, in memory and on disk: about a million tokens.

@@ -41,6 +41,7 @@ type Settings struct {
 	Device   string // "auto", "cpu", or the accelerator's name
 	KV       string // format of keys and values; empty: the device's own
 	Operands string // of prefill on a GPU: "f16", "bf16", or "auto", which is f16 where this model's activations fit
+	Draft    string // what proposes tokens: "mtp", the checkpoint's own head, or "none"; empty is none
 
 	WindowTokens  int
 	WindowDefault bool // WindowTokens is no wish: a smaller model gets its own window
@@ -149,7 +150,10 @@ func (s Settings) Check() error {
 	if err := s.checkOperands(); err != nil {
 		return err
 	}
-	return s.checkKV()
+	if err := s.checkKV(); err != nil {
+		return err
+	}
+	return s.checkDraft()
 }
 
 // explain adds the model to an error that is not a refusal with a sentence of its own.

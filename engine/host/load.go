@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 
 	"slipway/engine/device"
@@ -46,14 +47,20 @@ func (h *Host) load() (err error) {
 		return refuse("--kv %s: this model's attention heads have %d dimensions, and 8 bit takes multiples of %d; leave --kv out",
 			h.s.KV, config.HeadDim, device.KVGroup)
 	}
-	options := model.Options{WindowTokens: h.s.WindowTokens, MaxSequences: h.s.Parallel, KVFormat: h.kv}
+	options := model.Options{WindowTokens: h.s.WindowTokens, MaxSequences: h.s.Parallel, KVFormat: h.kv, Draft: drafts[h.s.Draft]}
 	if h.s.CacheMemoryBytes > 0 {
-		h.extraPages = extraPages(model.PageBytes(h.device, config, h.kv), h.s.CacheMemoryBytes)
-		options.ExtraPages, options.TapeTokens = h.extraPages, tapeTokens
+		h.extraPages = extraPages(model.PageBytes(h.device, config, h.kv, options.Draft), h.s.CacheMemoryBytes)
+		options.ExtraPages = h.extraPages
+	}
+	if h.s.CacheMemoryBytes > 0 || options.Draft != model.NoDraft {
+		options.TapeTokens = tapeTokens
 	}
 	n, err := h.loadWeights(options)
 	if beyondF16(err) && h.s.Operands != "f16" {
 		n, err = h.loadInBF16(options)
+	}
+	if errors.Is(err, model.ErrNoMTP) {
+		return refuse("--draft %s: %v", h.s.Draft, err)
 	}
 	if err != nil {
 		return h.explainRoom(err, options, config)

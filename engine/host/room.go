@@ -24,7 +24,7 @@ func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
 		return &ModelError{Sentence: fmt.Sprintf("the weights of %s do not fit: the GPU may use %s of this machine's memory, holds %s already, and %s needs %s more; take a smaller model, or --device cpu",
 			s.ModelDir, gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes))}
 	}
-	page := model.PageBytes(h.device, c, h.kv)
+	page := model.PageBytes(h.device, c, h.kv, o.Draft)
 	windowPages := int64((s.WindowTokens + device.PageTokens - 1) / device.PageTokens)
 	context, points := windowPages*int64(s.Parallel)*page, int64(o.ExtraPages)*page
 	var says strings.Builder
@@ -34,10 +34,8 @@ func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
 		fmt.Fprintf(&says, ", and %s, half of --cache-memory %d, for restore points", gb(points), s.CacheMemoryBytes)
 	}
 	over := short.Held + short.Bytes - short.WorkingSet + short.WorkingSet/roomMargin
-	trunk := *c
-	trunk.MTPLayers = 0
-	if pages := (context + points) / page; short.Bytes == pages*model.PageBytes(h.device, &trunk, h.kv) {
-		over += context + points - short.Bytes // the head's come behind them
+	if pages := (context + points) / page; short.Bytes == pages*model.PageBytes(h.device, c, h.kv, model.NoDraft) {
+		over += context + points - short.Bytes // the draft's pages come behind them
 	}
 	tokens := (context + points - over) / (page * int64(s.Parallel)) * device.PageTokens
 	var lower []string

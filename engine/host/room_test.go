@@ -25,7 +25,7 @@ func TestRoomThatIsNotSaid(t *testing.T) {
 	d := cpu.New(1)
 	defer d.Close()
 	l := &Host{opened: opened{device: d}, s: Settings{WindowTokens: 16384, Parallel: 2}}
-	page := model.PageBytes(d, config, 0) // the head's among them
+	page := model.PageBytes(d, config, 0, model.NoDraft)
 	cache := func(held, bytes, workingSet int64) error {
 		return fmt.Errorf("model: %w", &device.MemoryError{What: "the cache of 7 pages", Bytes: bytes * page, Held: held * page, WorkingSet: workingSet * page})
 	}

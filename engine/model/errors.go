@@ -13,8 +13,8 @@ var ErrNoPages = memory.ErrNoPages
 // ErrSequenceLost says that a pass failed on the device while it moved the sequence. Only Restore and Close work on it.
 var ErrSequenceLost = errors.New("the sequence's state was lost when a pass failed: restore or close it")
 
-// ErrNoMTP says that the checkpoint ships no MTP head.
-var ErrNoMTP = errors.New("this checkpoint has no MTP head")
+// ErrNoMTP says that a draft by the MTP head was chosen, and the checkpoint has none.
+var ErrNoMTP = errors.New("this checkpoint has no MTP head; choose another draft, or none")
 
 // WindowError says that tokens would go past the window. The sequence has not moved.
 type WindowError struct{ Len, Tokens, Window int }

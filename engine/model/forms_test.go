@@ -166,7 +166,7 @@ func TestEveryFormOfTheSameModelGivesTheSameBits(t *testing.T) {
 
 	prompt := longPrompt(t, 80)
 	run := func(t *testing.T, dir string) (logits [][]float32, mtp []float32) {
-		n := load(t, dir, Options{WindowTokens: 512, MaxSequences: 1})
+		n := load(t, dir, Options{WindowTokens: 512, MaxSequences: 1, Draft: DraftMTP})
 		s := newSequence(t, n)
 		hidden := make([]float32, len(prompt)*n.config.Hidden)
 		logits = forward(t, s, prompt, 512, pass.LogitsAll, hidden)

@@ -88,7 +88,12 @@ func (l *loader) network(n *Network) {
 		}
 		n.layers = append(n.layers, y)
 	}
-	if m := l.ckpt.MTP(); m != nil && l.err == nil {
+	if n.opt.Draft == DraftMTP && l.err == nil {
+		m := l.ckpt.MTP()
+		if m == nil {
+			l.err = ErrNoMTP
+			return
+		}
 		n.mtp = &mtpHead{
 			embedNorm:  l.vector(m.Norm("pre_fc_norm_embedding", c.Hidden)),
 			hiddenNorm: l.vector(m.Norm("pre_fc_norm_hidden", c.Hidden)),

@@ -24,7 +24,7 @@ func TestLoadNamesEachTensorThatDoesNotFit(t *testing.T) {
 		ckpt, err := weights.Open(dir)
 		if err == nil {
 			defer ckpt.Close()
-			_, err = Load(dev, ckpt, Options{WindowTokens: 256, MaxSequences: 1})
+			_, err = Load(dev, ckpt, Options{WindowTokens: 256, MaxSequences: 1, Draft: DraftMTP})
 		}
 		var m *weights.MisfitError
 		if !errors.As(err, &m) {

@@ -29,7 +29,7 @@ func (n *Network) MTP(ctx context.Context, segments []MTPSegment) ([][][]float32
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mtp == nil {
-		return nil, ErrNoMTP
+		panic("model: MTP of a network that was loaded without its head")
 	}
 	if len(segments) == 0 {
 		return nil, ctx.Err()

@@ -18,7 +18,16 @@ type Options struct {
 	KVFormat     device.KVFormat // of keys and values; the MTP head keeps its own in the device's format
 	TapeTokens   int             // latest decoded tokens that a sequence can take back, where the device keeps tapes; 0 means none
 	TapLayers    []int           // layers whose output rows are kept, for Tap
+	Draft        Draft           // what is loaded beside the network to propose tokens
 }
+
+// Draft is a way to propose tokens that the network then verifies.
+type Draft int
+
+const (
+	NoDraft  Draft = iota // nothing of a draft is loaded
+	DraftMTP              // the checkpoint's own MTP head: its weights, and keys and values for every page
+)
 
 // Network is a loaded model. Its methods may be called from several goroutines; passes run one after another.
 type Network struct {
@@ -56,9 +65,6 @@ func (n *Network) WindowTokens() int { return n.opt.WindowTokens }
 
 // ChunkTokens is the preferred number of tokens of a prefill pass.
 func (n *Network) ChunkTokens() int { return n.opt.ChunkTokens }
-
-// HasMTP tells whether the checkpoint shipped an MTP head.
-func (n *Network) HasMTP() bool { return n.mtp != nil }
 
 // Memory is what a network holds, in bytes. The pools are counted full; a device may give their memory only as it is used.
 type Memory struct{ Weights, KVPages, States, Work int64 }

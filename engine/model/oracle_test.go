@@ -138,7 +138,7 @@ func TestOracleAgreesInEveryPositionAndGreedyStep(t *testing.T) {
 		{"BF16 Hugging Face", pocketBF16, "oracle-bf16.json"},
 	} {
 		t.Run(form.name, func(t *testing.T) {
-			n := load(t, form.dir, Options{WindowTokens: 8192, MaxSequences: 1})
+			n := load(t, form.dir, Options{WindowTokens: 8192, MaxSequences: 1, Draft: DraftMTP})
 			prompts := readOracle(t, form.oracle)
 			for _, name := range names(prompts) {
 				t.Run(name, func(t *testing.T) { checkPrompt(t, n, prompts[name]) })

@@ -62,7 +62,7 @@ func stateFloats(g device.StateGeometry) int {
 	return g.ValueHeads*g.ValueDim*g.KeyDim + (g.ConvTaps-1)*g.ConvChannels
 }
 
-// RowBytes is the size of the final hidden row that points keep; 0 without an MTP head.
+// RowBytes is the size of the final hidden row that points keep for the MTP head; 0 where it does not draft.
 func (n *Network) RowBytes() int64 {
 	if n.mtp == nil {
 		return 0
@@ -70,10 +70,10 @@ func (n *Network) RowBytes() int64 {
 	return 4 * int64(n.config.Hidden)
 }
 
-// PageBytes is Network.PageBytes before there is a network: of a checkpoint of c, with its MTP head, on dev.
-func PageBytes(dev device.Device, c *Config, f device.KVFormat) int64 {
+// PageBytes is Network.PageBytes before there is a network: of a checkpoint of c, with a draft, on dev.
+func PageBytes(dev device.Device, c *Config, f device.KVFormat, draft Draft) int64 {
 	bytes := dev.KVBytes(c.trunkKV(1, f))
-	if c.MTPLayers > 0 {
+	if draft == DraftMTP {
 		bytes += dev.KVBytes(c.mtpKV(1))
 	}
 	return bytes

@@ -196,7 +196,7 @@ func TestRestoredSequenceAnswersBitForBit(t *testing.T) {
 }
 
 func TestMTPHeadIsRestoredWithItsSequence(t *testing.T) {
-	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 4})
+	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 4, Draft: DraftMTP})
 	prompt := longPrompt(t, 400)
 	h := n.config.Hidden
 	hidden := make([]float32, 300*h)

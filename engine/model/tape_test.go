@@ -99,8 +99,8 @@ func TestImportedPointGivesTheSameBits(t *testing.T) {
 }
 
 func testImport(t *testing.T, format device.KVFormat) {
-	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 12, KVFormat: format})
-	other := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 1, ExtraPages: 4, KVFormat: format})
+	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 12, KVFormat: format, Draft: DraftMTP})
+	other := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 1, ExtraPages: 4, KVFormat: format, Draft: DraftMTP})
 	prompt := longPrompt(t, 600)
 	whole := newSequence(t, n)
 	want := forward(t, whole, prompt, 512, pass.LogitsAll, nil)
@@ -158,7 +158,7 @@ func testImport(t *testing.T, format device.KVFormat) {
 
 // The MTP head's last slot pairs with the token that follows; a branch that goes on with another token must not find it.
 func TestPointSharesMTPSlotsButTheLast(t *testing.T) {
-	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 2, ExtraPages: 4})
+	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 2, ExtraPages: 4, Draft: DraftMTP})
 	prompt := longPrompt(t, 120)
 	h := n.config.Hidden
 	s := newSequence(t, n)
