@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"slipway/engine/memory/keep"
-	"slipway/engine/pass"
 	"slipway/engine/sample"
 )
 
@@ -59,8 +58,8 @@ type Engine struct {
 	turn    uint64
 	panics  int // passes in a row that panicked
 
-	jobs     []*job // of the decode step under way, with their segments
-	segments []pass.Segment
+	decoder decoder
+	jobs    []*job // of the decode step under way
 }
 
 // status is read without any lock.
@@ -93,6 +92,7 @@ func New(net Network, opt Options) (*Engine, error) {
 	for _, id := range opt.EndTokens {
 		e.ends[id] = true
 	}
+	e.decoder = &singleDecoder{e: e}
 	e.ledger = &Ledger{now: opt.Now}
 	e.status.running.Store(true)
 	return e, nil

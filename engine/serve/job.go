@@ -52,6 +52,24 @@ func newJob(ctx context.Context, req Request, room int, now time.Time) *job {
 // over asks the request's Watch, if it has one.
 func (j *job) over(text string, final bool) bool { return j.Watch != nil && j.Watch(text, final) }
 
+// count counts a token of the reply for penalties.
+func (j *job) count(id int32) {
+	if j.history != nil {
+		j.history.Add(id)
+	}
+}
+
+// rewind takes the last tokens back that the sequence processed.
+func (j *job) rewind(tokens int) (err error) {
+	defer recovered(&err)
+	if j.visit != nil {
+		j.visit.Rewind(tokens)
+	} else {
+		j.seq.Rewind(tokens)
+	}
+	return nil
+}
+
 // topWanted is how many of the largest logits decide its next token; 0 where all do, as with a mask or where probabilities are told.
 func (j *job) topWanted() int {
 	if j.Mask != nil || j.TopLogprobs >= 0 {

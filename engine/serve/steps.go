@@ -6,37 +6,46 @@ import (
 	"fmt"
 
 	"slipway/engine/pass"
-	"slipway/engine/sample"
 )
 
 // panicsToGiveUp in a row mean that the network itself is broken, not a request. Two can be one bad request and its retry.
 const panicsToGiveUp = 3
 
-// decodeStep advances every reply under way by one token, all in one pass.
+// decodeStep advances every reply that is past its prompt. Its error ends the engine.
 func (e *Engine) decodeStep(ctx context.Context) error {
-	jobs, segments := e.jobs[:0], e.segments[:0]
+	jobs := e.jobs[:0]
 	for _, j := range e.active {
 		if !j.prefilling() {
 			jobs = append(jobs, j)
-			segments = append(segments, pass.Segment{Seq: j.seq, Tokens: j.out[len(j.out)-1:], Logits: pass.LogitsLast, Top: j.topWanted()})
 		}
 	}
-	e.jobs, e.segments = jobs, segments
+	e.jobs = jobs
 	if len(jobs) == 0 {
 		return nil
 	}
-	rows, err := e.pass(ctx, jobs, segments)
-	if rows == nil {
-		return err
+	steps, err := e.decode(ctx, jobs)
+	if err != nil {
+		return e.failed(ctx, jobs, err)
 	}
+	e.panics = 0
 	for i, j := range jobs {
-		e.processed(j, segments[i].Tokens)
-		e.next(j, rows[i][0], i)
+		e.accept(j, steps[i])
 	}
 	return nil
 }
 
-// prefillChunk processes one chunk of the prompt that waited longest for one. With its last chunk comes the first token.
+// decode is the decoder's, with a panic as an error.
+func (e *Engine) decode(ctx context.Context, jobs []*job) (steps []step, err error) {
+	defer recovered(&err)
+	steps, err = e.decoder.decode(ctx, jobs)
+	if err == nil && len(steps) != len(jobs) {
+		panic("the decoder gave another number of steps than jobs")
+	}
+	return steps, err
+}
+
+// prefillChunk processes one chunk of the prompt that waited longest for one. With its last chunk comes the first token. Its
+// error ends the engine.
 func (e *Engine) prefillChunk(ctx context.Context) error {
 	var j *job
 	for _, other := range e.active {
@@ -57,39 +66,45 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 	whileWanted, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(j.reply.ctx, cancel)()
-	rows, err := e.pass(whileWanted, []*job{j}, []pass.Segment{{Seq: j.seq, Tokens: chunk, Logits: wanted, Top: top}})
-	if rows == nil {
-		return err
+	rows, err := e.forward(whileWanted, []pass.Segment{{Seq: j.seq, Tokens: chunk, Logits: wanted, Top: top}})
+	if err != nil {
+		return e.failed(whileWanted, []*job{j}, err)
 	}
+	e.panics = 0
 	j.done += len(chunk)
 	e.processed(j, chunk)
 	j.usage.ComputedTokens = min(j.done, len(j.Prompt)) - j.usage.CachedTokens
 	j.Entry.note(j, PhasePrefill)
-	if j.prefilling() {
-		return nil
+	if !j.prefilling() {
+		e.beginReply(j, rows[0][0])
 	}
-	j.first = e.opt.Now()
-	for _, id := range j.Opening {
-		if e.deliver(j, Token{ID: id, Forced: true}) {
-			return nil
-		}
-	}
-	e.next(j, rows[0][0], 0)
 	return nil
 }
 
-// pass runs the network. Where it fails, its requests have been ended and rows is nil; the error is not nil only when the
-// engine should end as well.
-func (e *Engine) pass(ctx context.Context, jobs []*job, segments []pass.Segment) (rows [][][]float32, fatal error) {
-	rows, err := e.forward(ctx, segments)
-	if err == nil {
-		e.panics = 0
-		return rows, nil
+// beginReply delivers what the request forces and chooses the first token after it, from the last row of its prompt.
+func (e *Engine) beginReply(j *job, logits []float32) {
+	j.first = e.opt.Now()
+	for _, id := range j.Opening {
+		j.count(id)
+		if e.deliver(j, Token{ID: id, Forced: true}) {
+			return
+		}
 	}
+	token, err := e.choose(j, j.out, logits, 0, 0)
+	if err != nil {
+		e.logPanic(err, j)
+		e.end(j, FinishError, err)
+		return
+	}
+	e.deliver(j, token)
+}
+
+// failed ends the requests of a pass that failed. Its error is not nil only when the engine should end as well.
+func (e *Engine) failed(ctx context.Context, jobs []*job, err error) (fatal error) {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		if j := jobs[0]; len(jobs) == 1 && j.reply.ctx.Err() != nil {
 			e.end(j, FinishCancelled, context.Cause(j.reply.ctx))
-			return nil, nil
+			return nil
 		}
 		err = ErrStopped
 	}
@@ -102,11 +117,12 @@ func (e *Engine) pass(ctx context.Context, jobs []*job, segments []pass.Segment)
 		e.end(j, FinishError, err)
 	}
 	if e.panics >= panicsToGiveUp {
-		return nil, fmt.Errorf("%d passes in a row failed: %w", e.panics, err)
+		return fmt.Errorf("%d passes in a row failed: %w", e.panics, err)
 	}
-	return nil, nil
+	return nil
 }
 
+// forward is a pass of the network, with a panic as an error.
 func (e *Engine) forward(ctx context.Context, segments []pass.Segment) (rows [][][]float32, err error) {
 	defer recovered(&err)
 	rows, err = e.net.Forward(ctx, segments)
@@ -119,98 +135,4 @@ func (e *Engine) forward(ctx context.Context, segments []pass.Segment) (rows [][
 		}
 	}
 	return rows, nil
-}
-
-// next chooses a reply's next token from logits [V] of the pass's segment and delivers it. A panic on the way ends this request alone.
-func (e *Engine) next(j *job, logits []float32, segment int) {
-	token, err := e.choose(j, logits, segment)
-	if err != nil {
-		e.logPanic(err, j)
-		e.end(j, FinishError, err)
-		return
-	}
-	e.deliver(j, token)
-}
-
-func (e *Engine) choose(j *job, logits []float32, segment int) (token Token, err error) {
-	defer recovered(&err)
-	d, chosen := sample.Distribution{}, false
-	if j.topWanted() > 0 {
-		d, chosen = e.sampler.DistributionOfTop(e.net.Best(segment, 0), j.Sampling)
-	}
-	if !chosen {
-		var mask sample.Mask
-		if j.Mask != nil {
-			mask = j.Mask(j.out)
-		}
-		if d, err = e.sampler.Distribution(logits, j.Sampling, j.history, mask); err != nil {
-			return Token{}, err
-		}
-	}
-	token.ID = d.IDs[0]
-	if len(d.IDs) > 1 {
-		token.ID = d.Pick(j.generator.Float64())
-	}
-	if j.TopLogprobs >= 0 {
-		token.Logprob, token.Top = e.sampler.Logprobs(logits, token.ID, j.TopLogprobs)
-	}
-	return token, nil
-}
-
-// deliver adds a token to the reply and ends it where it ends; it reports whether it did.
-func (e *Engine) deliver(j *job, token Token) (ended bool) {
-	j.out = append(j.out, token.ID)
-	j.usage.CompletionTokens++
-	if j.history != nil {
-		j.history.Add(token.ID)
-	}
-
-	reason, text, err := e.read(j, token.ID)
-	if err != nil {
-		e.logPanic(err, j)
-		e.end(j, FinishError, err)
-		return true
-	}
-	if reason == "" {
-		j.Entry.note(j, PhaseDecode)
-		j.reply.put(Event{Token: &token, Text: text})
-		return false
-	}
-	if !e.ends[token.ID] {
-		j.reply.put(Event{Token: &token, Text: text})
-		text = ""
-	}
-	j.tail = text + j.tail
-	e.end(j, reason, nil)
-	return true
-}
-
-// read gives the text that became certain with a token, and why the reply ends with it, if it does. What comes out only
-// because of the end is left in j.tail.
-func (e *Engine) read(j *job, id int32) (reason FinishReason, text string, err error) {
-	defer recovered(&err)
-	hit := false
-	if e.ends[id] {
-		reason = FinishStop
-	} else {
-		text, hit = j.stops.Push(j.Text.Push(id))
-		if hit || j.over(text, false) {
-			return FinishStop, text, nil
-		}
-		if len(j.out) >= j.limit {
-			reason = FinishLength
-		}
-	}
-	if reason != "" {
-		rest, hit := j.stops.Push(j.Text.Flush())
-		if hit {
-			j.tail = rest
-			return FinishStop, text, nil
-		}
-		j.tail = rest + j.stops.Flush()
-		if j.over(j.tail, true) {
-			reason = FinishStop
-		}
-	}
-	return reason, text, nil
 }

@@ -118,18 +118,29 @@ func (v *Visit) Next(chunk int) int {
 	return chunk
 }
 
-// Processed records that ids went through the network, and saves where that is a place to save at.
+// Processed records that the sequence has processed ids, and saves where that is a place to save at. Drafted tokens are
+// reported once they are accepted and the rejected ones are rewound, so that no point holds a rejected token.
 func (v *Visit) Processed(ids []int32) {
+	before := len(v.now)
 	v.now = append(v.now, ids...)
+	if v.seq.Len() != len(v.now) {
+		panic("keep: the sequence holds other tokens than those that were reported")
+	}
 	for len(v.stops) > 0 && v.stops[0].at <= len(v.now) {
 		if v.stops[0].at == len(v.now) {
 			v.save(v.stops[0].kind, false)
 		}
 		v.stops = v.stops[1:]
 	}
-	if p := v.k.period; p > 0 && len(v.now) > len(v.prompt) && len(v.now)%p == 0 {
+	if p := v.k.period; p > 0 && len(v.now) > len(v.prompt) && len(v.now)/p > before/p {
 		v.save(memory.KindPeriodic, false)
 	}
+}
+
+// Rewind takes the last tokens of the sequence back, tokens in [0, TapeLen], whether they were reported or not.
+func (v *Visit) Rewind(tokens int) {
+	v.seq.Rewind(tokens)
+	v.now = v.now[:min(len(v.now), v.seq.Len())]
 }
 
 // How a request ended.
