@@ -26,15 +26,17 @@ var (
 )
 
 // decodeParams are what attention_decode and attention_combine get for a segment.
-func (o *op) decodeParams(g *device.Segment) kernels.AttentionDecodeParams {
+func decodeParams(o *device.Attention, g *device.Segment) kernels.AttentionDecodeParams {
 	tokens := g.Start + g.N
 	split := max(minSplitTokens, divide(divide(tokens, maxSplits), device.PageTokens)*device.PageTokens)
-	return kernels.AttentionDecodeParams{AttentionParams: o.attentionParams(g), Splits: u32(divide(tokens, split)), SplitTokens: u32(split)}
+	return kernels.AttentionDecodeParams{AttentionParams: attentionParams(o, g), Splits: u32(divide(tokens, split)), SplitTokens: u32(split)}
 }
 
-func (o *op) attentionParams(g *device.Segment) kernels.AttentionParams {
-	return kernels.AttentionParams{Rows: u32(g.N), Row: u32(g.Row), Start: u32(g.Start), Heads: u32(o.dst.cols / o.headDim), KVHeads: u32(o.kv.g.Heads), Dim: u32(o.headDim),
-		Sink: u32(g.Policy.Sink), Window: u32(g.Policy.Window), DenseFrom: u32(g.Policy.DenseFrom), Scale: scaleOf(o.headDim)}
+func attentionParams(o *device.Attention, g *device.Segment) kernels.AttentionParams {
+	pool := o.KV.(*kv).g
+	return kernels.AttentionParams{Rows: u32(g.N), Row: u32(g.Row), Start: u32(g.Start),
+		Heads: u32(o.Dst.Cols() / pool.HeadDim), KVHeads: u32(pool.Heads), Dim: u32(pool.HeadDim),
+		Sink: u32(g.Policy.Sink), Window: u32(g.Policy.Window), DenseFrom: u32(g.Policy.DenseFrom), Scale: scaleOf(pool.HeadDim)}
 }
 
 // partialFloats is what attention_decode writes for a segment.
@@ -70,55 +72,60 @@ func (k *kv) combine() variant {
 }
 
 // decodes tells whether a segment's rows go by attention_decode.
-func (p *pass) decodes(o *op, g *device.Segment) bool {
-	return decodeNames[o.headDim] != "" && g.N <= decodeRows && p.dev.either(o.kv.combine(), variant{}).name != ""
+func (p *pass) decodes(o *device.Attention, g *device.Segment) bool {
+	pool := o.KV.(*kv)
+	return decodeNames[pool.g.HeadDim] != "" && g.N <= decodeRows && p.dev.either(pool.combine(), variant{}).name != ""
 }
 
 // encodeAttention runs the segments side by side; those that decode meet again in attention_combine.
-func (p *pass) encodeAttention(e *encoder, o *op) error {
+func (p *pass) encodeAttention(e *encoder, o *device.Attention) error {
 	if err := p.makePartial(o); err != nil {
 		return err
 	}
+	pool, dst, q, gate := o.KV.(*kv), own(o.Dst), own(o.Q), own(o.QGate)
+	heads := dst.cols / pool.g.HeadDim
 	at := 0
-	for i := range p.segments {
-		g := &p.segments[i]
+	for i := range p.Segments {
+		g := &p.Segments[i]
 		if !p.decodes(o, g) {
 			if err := p.encodeTiles(e, o, i); err != nil {
 				return err
 			}
 			continue
 		}
-		q := o.decodeParams(g)
-		v, heads := p.dev.decodeVariant(o.kv, o.dst.cols/o.headDim/o.kv.g.Heads)
-		err := e.run(v, unsafe.Pointer(&q), int(unsafe.Sizeof(q)), [3]int{int(q.Splits), int(q.Heads) / heads, g.N}, [3]int{128, 1, 1}, p.attentionBytes(o, g)*float64(g.N)/float64(heads), 0,
-			use{p.meta.partial, 4 * at, 1, write}, o.a.use(2, read), use{o.kv.keys[o.layer], 0, 3, read}, use{o.kv.values[o.layer], 0, 4, read}, p.integers(p.meta.pages[i], 5))
+		params := decodeParams(o, g)
+		v, together := p.dev.decodeVariant(pool, heads/pool.g.Heads)
+		err := e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)),
+			[3]int{int(params.Splits), heads / together, g.N}, [3]int{128, 1, 1}, attentionBytes(o, g)*float64(g.N)/float64(together), 0,
+			use{p.meta.partial, 4 * at, 1, write}, q.use(2, read), use{pool.keys[o.Layer], 0, 3, read},
+			use{pool.values[o.Layer], 0, 4, read}, p.integers(p.meta.pages[i], 5))
 		if err != nil {
 			return err
 		}
-		at += partialFloats(&q)
+		at += partialFloats(&params)
 	}
 	at = 0
 	e.phase()
-	for i := range p.segments {
-		g := &p.segments[i]
+	for i := range p.Segments {
+		g := &p.Segments[i]
 		if !p.decodes(o, g) {
 			continue
 		}
-		q := o.decodeParams(g)
-		err := e.run(o.kv.combine(), unsafe.Pointer(&q), int(unsafe.Sizeof(q)),
-			[3]int{int(q.Heads), g.N, 1}, [3]int{o.headDim, 1, 1}, float64(4*partialFloats(&q)), 0,
-			o.dst.use(1, write), use{p.meta.partial, 4 * at, 2, read}, o.b.use(3, read))
+		params := decodeParams(o, g)
+		err := e.run(pool.combine(), unsafe.Pointer(&params), int(unsafe.Sizeof(params)),
+			[3]int{heads, g.N, 1}, [3]int{pool.g.HeadDim, 1, 1}, float64(4*partialFloats(&params)), 0,
+			dst.use(1, write), use{p.meta.partial, 4 * at, 2, read}, gate.use(3, read))
 		if err != nil {
 			return err
 		}
-		at += partialFloats(&q)
+		at += partialFloats(&params)
 	}
 	return nil
 }
 
 // attentionBytes is the keys and values that a row of a segment may see, once a query head.
-func (p *pass) attentionBytes(o *op, g *device.Segment) float64 {
-	return 4 * float64(g.Start+g.N) * float64(o.dst.cols)
+func attentionBytes(o *device.Attention, g *device.Segment) float64 {
+	return 4 * float64(g.Start+g.N) * float64(o.Dst.Cols())
 }
 
 // tileRows is the rows of a tile of attention_flash.
@@ -126,9 +133,9 @@ const tileRows = 16
 
 // encodeTiles runs a segment by attention_flash, or plain, in pieces of rows that each fit into a command buffer: 512 rows over
 // 131,072 positions of the 27B are 1.6 TFLOP, which takes a small GPU half a second.
-func (p *pass) encodeTiles(e *encoder, o *op, segment int) error {
-	g := p.segments[segment]
-	rowFlops := p.attentionBytes(o, &g)
+func (p *pass) encodeTiles(e *encoder, o *device.Attention, segment int) error {
+	g := p.Segments[segment]
+	rowFlops := attentionBytes(o, &g)
 	most := max(tileRows, int(e.budget()*flopsPerByte/rowFlops)/tileRows*tileRows)
 	for at := 0; at < g.N; at += most {
 		if err := p.encodeTilesFrom(e, o, segment, at, min(most, g.N-at)); err != nil {
@@ -139,30 +146,32 @@ func (p *pass) encodeTiles(e *encoder, o *op, segment int) error {
 }
 
 // encodeTilesFrom runs rows [at, at+n) of a segment.
-func (p *pass) encodeTilesFrom(e *encoder, o *op, segment, at, n int) error {
-	g := p.segments[segment]
+func (p *pass) encodeTilesFrom(e *encoder, o *device.Attention, segment, at, n int) error {
+	g := p.Segments[segment]
 	g.Row, g.Start, g.N = g.Row+at, g.Start+at, n
-	params := o.attentionParams(&g)
-	constants := [6]uint32{o.kv.q8()}
+	pool := o.KV.(*kv)
+	params := attentionParams(o, &g)
+	constants := [6]uint32{pool.q8()}
 	v := variant{library: "attention_plain", name: "attention_plain", constants: constants, count: 1, threads: 128}
-	if name := flashNames[o.headDim]; name != "" {
+	if name := flashNames[pool.g.HeadDim]; name != "" {
 		v = p.dev.either(variant{library: "attention_flash", name: name, constants: constants, count: 1, threads: 128}, v)
 	}
 	grid, group := groups(int(params.Heads), g.N, plane), plane
 	if v.library == "attention_flash" {
 		grid, group = [3]int{divide(g.N, tileRows), int(params.Heads), 1}, [3]int{128, 1, 1}
 	}
-	flops := p.attentionBytes(o, &g) * float64(g.N)
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, p.attentionBytes(o, &g), flops,
-		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, read), use{o.kv.keys[o.layer], 0, 4, read}, use{o.kv.values[o.layer], 0, 5, read}, p.integers(p.meta.pages[segment], 6))
+	flops := attentionBytes(o, &g) * float64(g.N)
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, attentionBytes(o, &g), flops,
+		own(o.Dst).use(1, write), own(o.Q).use(2, read), own(o.QGate).use(3, read), use{pool.keys[o.Layer], 0, 4, read},
+		use{pool.values[o.Layer], 0, 5, read}, p.integers(p.meta.pages[segment], 6))
 }
 
 // makePartial makes room for an operation's partial sums.
-func (p *pass) makePartial(o *op) error {
+func (p *pass) makePartial(o *device.Attention) error {
 	total := 0
-	for i := range p.segments {
-		if g := &p.segments[i]; p.decodes(o, g) {
-			q := o.decodeParams(g)
+	for i := range p.Segments {
+		if g := &p.Segments[i]; p.decodes(o, g) {
+			q := decodeParams(o, g)
 			total += partialFloats(&q)
 		}
 	}

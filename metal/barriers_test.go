@@ -97,7 +97,7 @@ func layer(t *testing.T, w *selftest.World, format device.KVFormat, lengths ...i
 		p.Gather(selected, x, []int32{int32(n - 1)})
 		p.RMSNorm(selected, selected, norm, 1e-6, 1, 0)
 		p.Linear(selected, head, 1)
-		p.(device.SelectingPass).TopK(values, ids, logits, 1)
+		p.TopK(values, ids, logits, 1)
 	})
 	if err != nil { // a mutated pass may leave the range of f16: that shows too
 		return [][]float32{{float32(len(err.Error()))}}

@@ -73,7 +73,7 @@ func newStructure(t testing.TB, d device.Device, n int) *structure {
 		p.Gather(selected, x, last)
 		p.RMSNorm(selected, selected, norm, 1e-6, 1, 0)
 		p.Linear(selected, head, 1)
-		p.(device.SelectingPass).TopK(values, ids, logits, 1)
+		p.TopK(values, ids, logits, 1)
 	}}
 }
 

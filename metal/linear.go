@@ -22,35 +22,35 @@ const (
 
 // encodeLinear runs the products side by side: they share x and write to different buffers. Where linear_gemv takes them, those of one
 // form go in one dispatch. What would keep the GPU for longer than a command buffer may goes in pieces.
-func (p *pass) encodeLinear(e *encoder, o *op) error {
+func (p *pass) encodeLinear(e *encoder, o *device.Linear) error {
 	var done [64]bool
-	if len(o.products) > len(done) {
+	if len(o.Products) > len(done) {
 		panic("metal: more than 64 products of one input")
 	}
-	for i := range o.products {
+	for i := range o.Products {
 		if done[i] {
 			continue
 		}
-		m := o.products[i].W.(*matrix)
-		v := p.linearVariant(m, o.rows)
+		m := o.Products[i].W.(*matrix)
+		v := p.linearVariant(m, o.Rows)
 		if v.library != "linear_gemv" {
-			if err := p.encodeProduct(e, o, &o.products[i], v); err != nil {
+			if err := p.encodeProduct(e, o, &o.Products[i], v); err != nil {
 				return err
 			}
 			continue
 		}
-		if outs := m.fitting(o.rows, e.budget()); outs < m.out && o.rows == 1 {
-			if err := p.encodeRow(e, o, v, &o.products[i], outs); err != nil {
+		if outs := m.fitting(o.Rows, e.budget()); outs < m.out && o.Rows == 1 {
+			if err := p.encodeRow(e, o, v, &o.Products[i], outs); err != nil {
 				return err
 			}
 			continue
 		}
 		var together [gemvProducts]*device.Product
 		n, left := 0, e.budget()
-		for j := i; j < len(o.products) && n < gemvProducts; j++ {
-			other := o.products[j].W.(*matrix)
-			if cost := other.cost(o.rows, other.out); !done[j] && p.linearVariant(other, o.rows) == v && (n == 0 || cost <= left) {
-				together[n], done[j] = &o.products[j], true
+		for j := i; j < len(o.Products) && n < gemvProducts; j++ {
+			other := o.Products[j].W.(*matrix)
+			if cost := other.cost(o.Rows, other.out); !done[j] && p.linearVariant(other, o.Rows) == v && (n == 0 || cost <= left) {
+				together[n], done[j] = &o.Products[j], true
 				left -= cost
 				n++
 			}
@@ -64,15 +64,15 @@ func (p *pass) encodeLinear(e *encoder, o *op) error {
 
 // encodeProduct runs one product by linear_gemm or linear_plain, in pieces of rows that each fit into a command buffer, and where a tile
 // of rows does not, of outputs too.
-func (p *pass) encodeProduct(e *encoder, o *op, q *device.Product, v variant) error {
-	m, rows := q.W.(*matrix), o.rows
+func (p *pass) encodeProduct(e *encoder, o *device.Linear, q *device.Product, v variant) error {
+	m, rows := q.W.(*matrix), o.Rows
 	for rows > gemmTile && m.cost(rows, m.out) > e.budget() {
 		rows = divide(divide(rows, 2), gemmTile) * gemmTile
 	}
 	outs := m.fitting(rows, e.budget())
-	for row := 0; row < o.rows; row += rows {
+	for row := 0; row < o.Rows; row += rows {
 		for from := 0; from < m.out; from += outs {
-			if err := p.encodePiece(e, o, q, v, row, min(rows, o.rows-row), from, min(outs, m.out-from)); err != nil {
+			if err := p.encodePiece(e, o, q, v, row, min(rows, o.Rows-row), from, min(outs, m.out-from)); err != nil {
 				return err
 			}
 		}
@@ -81,7 +81,7 @@ func (p *pass) encodeProduct(e *encoder, o *op, q *device.Product, v variant) er
 }
 
 // encodePiece runs rows [row, row+rows) by outputs [from, from+outs) of a product.
-func (p *pass) encodePiece(e *encoder, o *op, q *device.Product, v variant, row, rows, from, outs int) error {
+func (p *pass) encodePiece(e *encoder, o *device.Linear, q *device.Product, v variant, row, rows, from, outs int) error {
 	whole, dst := q.W.(*matrix), q.Dst.(*buffer)
 	m := whole.rows(from, outs)
 	params := kernels.LinearParams{Rows: u32(rows), Out: u32(outs), In: u32(m.in), Stride: u32(whole.out)}
@@ -94,7 +94,7 @@ func (p *pass) encodePiece(e *encoder, o *op, q *device.Product, v variant, row,
 	}
 	to := dst.from(row, 1, write)
 	to.offset += 4 * from
-	uses := [6]use{to, o.a.from(row, 2, read), m.data.use(3), p.status(6), m.scales.use(4), m.biases.use(5)}
+	uses := [6]use{to, own(o.X).from(row, 2, read), m.data.use(3), p.status(6), m.scales.use(4), m.biases.use(5)}
 	n := len(uses)
 	if m.format != device.FormatAffine {
 		n -= 2
@@ -104,7 +104,7 @@ func (p *pass) encodePiece(e *encoder, o *op, q *device.Product, v variant, row,
 
 // encodeRow runs a product of one row by linear_gemv, outs outputs at a time. Of more rows it would have to read the weights that often,
 // or know of a stride; a matrix of 1 GB takes that long where memory is read at 5 GB/s, a tenth of the slowest M-series chip's.
-func (p *pass) encodeRow(e *encoder, o *op, v variant, q *device.Product, outs int) error {
+func (p *pass) encodeRow(e *encoder, o *device.Linear, v variant, q *device.Product, outs int) error {
 	m := q.W.(*matrix)
 	for from := 0; from < m.out; from += outs {
 		piece := *q
@@ -154,15 +154,15 @@ func (m *matrix) rows(from, n int) *matrix {
 
 // encodeTogether runs up to four products by linear_gemv, one after another along the grid; or gate and up, where v is gated. Their outputs
 // begin at a column.
-func (p *pass) encodeTogether(e *encoder, o *op, v variant, column int, products []*device.Product) error {
+func (p *pass) encodeTogether(e *encoder, o *device.Linear, v variant, column int, products []*device.Product) error {
 	const never = 1 << 31 // a tile beyond every grid
-	params := kernels.LinearGemvParams{In: u32(o.a.cols), Tile1: never, Tile2: never, Tile3: never}
+	params := kernels.LinearGemvParams{In: u32(own(o.X).cols), Tile1: never, Tile2: never, Tile3: never}
 	outs := [gemvProducts]*uint32{&params.Out0, &params.Out1, &params.Out2, &params.Out3}
 	begins := [gemvProducts]*uint32{nil, &params.Tile1, &params.Tile2, &params.Tile3}
 	var uses [1 + 4*gemvProducts]use
 	n, tiles := 1, 0
 	var cost float64
-	uses[0] = o.a.use(5, read)
+	uses[0] = own(o.X).use(5, read)
 	for q := range gemvProducts {
 		there := q < len(products)
 		of := products[0]
@@ -184,7 +184,7 @@ func (p *pass) encodeTogether(e *encoder, o *op, v variant, column int, products
 		if of.Add {
 			params.Add |= 1 << q
 		}
-		cost += m.cost(o.rows, m.out)
+		cost += m.cost(o.Rows, m.out)
 		own := divide(m.out, 8) // of a matrix
 		if v.constants[5] != 0 {
 			own = divide(m.out, 4)
@@ -203,16 +203,16 @@ func (p *pass) encodeTogether(e *encoder, o *op, v variant, column int, products
 }
 
 // gated returns the variant that runs a Linear of gate and up with the SwiGLU behind it, when that is what the two are.
-func (p *pass) gated(linear, after *op) (v variant, ok bool) {
-	if linear.kind != opLinear || after.kind != opSwiGLU || len(linear.products) != 2 || linear.rows != after.rows {
+func (p *pass) gated(linear *device.Linear, after *device.SwiGLU) (v variant, ok bool) {
+	if len(linear.Products) != 2 || linear.Rows != after.Rows {
 		return v, false
 	}
-	gate, up := &linear.products[0], &linear.products[1]
-	if gate.Add || up.Add || gate.Dst.(*buffer) != after.a || up.Dst.(*buffer) != after.b || after.dst != after.a || after.a == after.b {
+	gate, up := &linear.Products[0], &linear.Products[1]
+	if gate.Add || up.Add || gate.Dst != after.Gate || up.Dst != after.Up || after.Dst != after.Gate || after.Gate == after.Up {
 		return v, false
 	}
-	v = p.linearVariant(gate.W.(*matrix), linear.rows)
-	other := p.linearVariant(up.W.(*matrix), linear.rows)
+	v = p.linearVariant(gate.W.(*matrix), linear.Rows)
+	other := p.linearVariant(up.W.(*matrix), linear.Rows)
 	if v.library != "linear_gemv" || other != v {
 		return v, false
 	}
@@ -221,8 +221,8 @@ func (p *pass) gated(linear, after *op) (v variant, ok bool) {
 }
 
 // encodeGated runs gate, up and SwiGLU in one dispatch.
-func (p *pass) encodeGated(e *encoder, o *op, v variant) error {
-	products := [2]*device.Product{&o.products[0], &o.products[1]}
+func (p *pass) encodeGated(e *encoder, o *device.Linear, v variant) error {
+	products := [2]*device.Product{&o.Products[0], &o.Products[1]}
 	return p.encodeTogether(e, o, v, 0, products[:])
 }
 

@@ -50,7 +50,7 @@ var spoiling = []spoiled{
 	{"the largest", func(w *selftest.World, spoil bool) [][]float32 { // none of a row with what is no number
 		src, values, ids := w.Buffer(3, 300), w.Output(3, 4), w.Output(3, 4)
 		spoilRow(src, 1, spoil)
-		w.Run(selftest.Stateless(3), func(p device.Pass) { p.(device.SelectingPass).TopK(values, ids, src, 3) })
+		w.Run(selftest.Stateless(3), func(p device.Pass) { p.TopK(values, ids, src, 3) })
 		return append(selftest.Rows(values), selftest.Rows(ids)[0], selftest.Rows(ids)[2])
 	}, only(1), 0},
 	spoiltEmbedding("affine", device.MatrixData{Format: device.FormatAffine, Bits: 4, Group: 32, ScaleFormat: device.FormatF32}),

@@ -10,11 +10,11 @@ import (
 	"slipway/metal/kernels"
 )
 
-// encode writes every operation's dispatches.
+// encode writes the dispatches of every operation.
 func (p *pass) encode(e *encoder) error {
-	for i := 0; i < len(p.ops); {
+	for i := 0; i < len(p.Ops); {
 		e.phase()
-		n, err := p.encodeNext(e, p.ops[i:])
+		n, err := p.encodeNext(e, i)
 		if err != nil {
 			return err
 		}
@@ -23,45 +23,54 @@ func (p *pass) encode(e *encoder) error {
 	return nil
 }
 
-// encodeNext writes the first operation, with the second where one kernel does both, and returns how many it took.
-func (p *pass) encodeNext(e *encoder, ops []op) (int, error) {
-	if len(ops) > 1 {
-		if v, ok := p.gated(&ops[0], &ops[1]); ok {
-			return 2, p.encodeGated(e, &ops[0], v)
+// encodeNext writes the i-th operation, with the next one where one kernel does both, and returns how many it wrote.
+func (p *pass) encodeNext(e *encoder, i int) (int, error) {
+	o := p.Ops[i]
+	if i+1 == len(p.Ops) {
+		return 1, p.encodeOne(e, i)
+	}
+	switch next := p.Ops[i+1]; {
+	case o.Kind == device.KindLinear && next.Kind == device.KindSwiGLU:
+		linear := &p.Linears[o.Index]
+		if v, ok := p.gated(linear, &p.SwiGLUs[next.Index]); ok {
+			return 2, p.encodeGated(e, linear, v)
 		}
-		if conv, delta := &ops[0], &ops[1]; conv.kind == opConv && delta.kind == opDelta && conv.dst == delta.a && conv.layer == delta.layer {
+	case o.Kind == device.KindConv && next.Kind == device.KindDeltaRule:
+		conv, delta := &p.Convs[o.Index], &p.DeltaRules[next.Index]
+		if conv.Dst == delta.QKV && conv.Layer == delta.Layer {
 			return 2, p.encodeDelta(e, delta, conv)
 		}
 	}
-	return 1, p.encodeOne(e, &ops[0])
+	return 1, p.encodeOne(e, i)
 }
 
-func (p *pass) encodeOne(e *encoder, o *op) error {
-	switch o.kind {
-	case opEmbed:
-		return p.encodeEmbed(e, o)
-	case opNorm:
-		return p.encodeNorm(e, o)
-	case opLinear:
-		return p.encodeLinear(e, o)
-	case opSwiGLU:
-		return p.encodeSwiGLU(e, o)
-	case opGather:
-		return p.encodeGather(e, o)
-	case opConv:
-		return p.encodeDeltaInput(e, o, nil)
-	case opDelta:
-		return p.encodeDelta(e, o, nil)
-	case opGatedNorm:
-		return p.encodeGatedNorm(e, o)
-	case opRotation:
-		return p.encodeRotation(e, o)
-	case opAttentionInput:
-		return p.encodeAttentionInput(e, o)
-	case opAttention:
-		return p.encodeAttention(e, o)
-	case opTopK:
-		return p.encodeTopK(e, o)
+func (p *pass) encodeOne(e *encoder, i int) error {
+	o, at := p.Ops[i], p.meta.ops[i]
+	switch o.Kind {
+	case device.KindEmbed:
+		return p.encodeEmbed(e, &p.Embeds[o.Index], at)
+	case device.KindRMSNorm:
+		return p.encodeNorm(e, &p.RMSNorms[o.Index])
+	case device.KindLinear:
+		return p.encodeLinear(e, &p.Linears[o.Index])
+	case device.KindSwiGLU:
+		return p.encodeSwiGLU(e, &p.SwiGLUs[o.Index])
+	case device.KindGather:
+		return p.encodeGather(e, &p.Gathers[o.Index], at)
+	case device.KindConv:
+		return p.encodeDeltaInput(e, &p.Convs[o.Index], nil)
+	case device.KindDeltaRule:
+		return p.encodeDelta(e, &p.DeltaRules[o.Index], nil)
+	case device.KindGatedNorm:
+		return p.encodeGatedNorm(e, &p.GatedNorms[o.Index])
+	case device.KindRotation:
+		return p.encodeRotation(e, &p.Rotations[o.Index], at)
+	case device.KindAttentionInput:
+		return p.encodeAttentionInput(e, &p.AttentionInputs[o.Index])
+	case device.KindAttention:
+		return p.encodeAttention(e, &p.Attentions[o.Index])
+	case device.KindTopK:
+		return p.encodeTopK(e, &p.TopKs[o.Index])
 	}
 	panic("metal: an operation of no kind")
 }
@@ -109,78 +118,92 @@ var (
 	plane = [3]int{32, 4, 1} // and for two
 )
 
-func (p *pass) encodeEmbed(e *encoder, o *op) error {
-	m := o.table
-	params := kernels.EmbedParams{Rows: u32(o.rows), In: u32(m.in)}
+// encodeEmbed: the token ids lie at integer at of the pass.
+func (p *pass) encodeEmbed(e *encoder, o *device.Embed, at int) error {
+	m, dst, rows := o.Table.(*matrix), own(o.Dst), len(o.Tokens)
+	params := kernels.EmbedParams{Rows: u32(rows), In: u32(m.in)}
 	v := variant{library: "embed", name: "embed_dense", constants: m.weightConstants(), count: 3, threads: 128}
-	grid := groups(m.in, o.rows, plane)
-	bytes := float64(8 * o.rows * m.in)
-	if m.format != device.FormatAffine {
-		return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, plane, bytes, 0, o.dst.use(1, write), m.data.use(2), p.integers(o.at, 5))
+	uses := [5]use{dst.use(1, write), m.data.use(2), p.integers(at, 5), m.scales.use(3), m.biases.use(4)}
+	n := 3
+	if m.format == device.FormatAffine {
+		v.name, n = "embed_affine", len(uses)
 	}
-	v.name = "embed_affine"
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, plane, bytes, 0,
-		o.dst.use(1, write), m.data.use(2), m.scales.use(3), m.biases.use(4), p.integers(o.at, 5))
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(m.in, rows, plane), plane,
+		float64(8*rows*m.in), 0, uses[:n]...)
 }
 
-func (p *pass) encodeNorm(e *encoder, o *op) error {
-	params := kernels.RMSNormParams{Rows: u32(o.rows), Cols: u32(o.a.cols), Stride: u32(o.dst.cols), Column: u32(o.column), Eps: o.eps}
-	v := p.dev.either(variant{library: "rms_norm", name: "rms_norm", threads: 256}, variant{library: "rms_norm_plain", name: "rms_norm_plain", threads: 64})
-	grid, group := [3]int{o.rows, 1, 1}, [3]int{256, 1, 1}
+func (p *pass) encodeNorm(e *encoder, o *device.RMSNorm) error {
+	dst, x := own(o.Dst), own(o.X)
+	params := kernels.RMSNormParams{Rows: u32(o.Rows), Cols: u32(x.cols), Stride: u32(dst.cols), Column: u32(o.Column), Eps: o.Eps}
+	v := p.dev.either(variant{library: "rms_norm", name: "rms_norm", threads: 256},
+		variant{library: "rms_norm_plain", name: "rms_norm_plain", threads: 64})
+	grid, group := [3]int{o.Rows, 1, 1}, [3]int{256, 1, 1}
 	if v.threads == 64 {
-		grid, group = groups(o.rows, 1, flat), flat
+		grid, group = groups(o.Rows, 1, flat), flat
 	}
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(8*o.rows*o.a.cols), 0,
-		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, constant))
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(8*o.Rows*x.cols), 0,
+		dst.use(1, write), x.use(2, read), own(o.Weight).use(3, constant))
 }
 
-func (p *pass) encodeSwiGLU(e *encoder, o *op) error {
-	n := o.rows * o.dst.cols
+func (p *pass) encodeSwiGLU(e *encoder, o *device.SwiGLU) error {
+	dst := own(o.Dst)
+	n := o.Rows * dst.cols
 	params := kernels.SwiGLUParams{Count: u32(n)}
-	return e.run(variant{library: "swiglu", name: "swiglu", threads: 64}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(n, 1, flat), flat, float64(12*n), 0,
-		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, read))
+	v := variant{library: "swiglu", name: "swiglu", threads: 64}
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(n, 1, flat), flat, float64(12*n), 0,
+		dst.use(1, write), own(o.Gate).use(2, read), own(o.Up).use(3, read))
 }
 
-func (p *pass) encodeGather(e *encoder, o *op) error {
-	params := kernels.GatherParams{Rows: u32(o.rows), Cols: u32(o.dst.cols)}
-	return e.run(variant{library: "gather", name: "gather", threads: 128}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(o.dst.cols, o.rows, plane), plane,
-		float64(8*o.rows*o.dst.cols), 0, o.dst.use(1, write), o.a.use(2, read), p.integers(o.at, 3))
+// encodeGather: the indices lie at integer at of the pass.
+func (p *pass) encodeGather(e *encoder, o *device.Gather, at int) error {
+	dst, rows := own(o.Dst), len(o.Indices)
+	params := kernels.GatherParams{Rows: u32(rows), Cols: u32(dst.cols)}
+	v := variant{library: "gather", name: "gather", threads: 128}
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(dst.cols, rows, plane), plane,
+		float64(8*rows*dst.cols), 0, dst.use(1, write), own(o.Src).use(2, read), p.integers(at, 3))
 }
 
-func (p *pass) encodeRotation(e *encoder, o *op) error {
-	n := len(o.inverse)
-	params := kernels.RotationParams{Rows: u32(o.rows), Pairs: u32(n)}
-	return e.run(variant{library: "rotation", name: "rotation", threads: 128}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(n, o.rows, plane), plane,
-		float64(8*o.rows*n), 0, o.dst.use(1, write), p.integers(p.meta.positions, 2), p.integers(o.at, 3))
+// encodeRotation: the frequencies lie at integer at of the pass.
+func (p *pass) encodeRotation(e *encoder, o *device.Rotation, at int) error {
+	n := len(o.Inverse)
+	params := kernels.RotationParams{Rows: u32(p.Rows), Pairs: u32(n)}
+	v := variant{library: "rotation", name: "rotation", threads: 128}
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), groups(n, p.Rows, plane), plane,
+		float64(8*p.Rows*n), 0, own(o.Dst).use(1, write), p.integers(p.meta.positions, 2), p.integers(at, 3))
 }
 
-func (p *pass) encodeGatedNorm(e *encoder, o *op) error {
-	n := o.rows * (o.dst.cols / o.headDim)
-	params := kernels.GatedNormParams{Heads: u32(n), Dim: u32(o.headDim), Eps: o.eps}
-	v := p.dev.either(variant{library: "gated_norm", name: "gated_norm", threads: 128}, variant{library: "gated_norm_plain", name: "gated_norm_plain", threads: 64})
+func (p *pass) encodeGatedNorm(e *encoder, o *device.GatedNorm) error {
+	dst := own(o.Dst)
+	n := p.Rows * (dst.cols / o.HeadDim)
+	params := kernels.GatedNormParams{Heads: u32(n), Dim: u32(o.HeadDim), Eps: o.Eps}
+	v := p.dev.either(variant{library: "gated_norm", name: "gated_norm", threads: 128},
+		variant{library: "gated_norm_plain", name: "gated_norm_plain", threads: 64})
 	grid, group := [3]int{divide(n, 4), 1, 1}, [3]int{128, 1, 1}
 	if v.threads == 64 {
 		grid, group = groups(n, 1, flat), flat
 	}
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(12*n*o.headDim), 0,
-		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, read), o.c.use(4, constant))
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(12*n*o.HeadDim), 0,
+		dst.use(1, write), own(o.O).use(2, read), own(o.Z).use(3, read), own(o.Weight).use(4, constant))
 }
 
-func (p *pass) encodeAttentionInput(e *encoder, o *op) error {
-	d := o.headDim
-	heads := o.dst.cols / d
-	params := kernels.AttentionInputParams{Rows: u32(o.rows), Heads: u32(heads), KVHeads: u32(o.kv.g.Heads), Dim: u32(d), Pairs: u32(o.f.cols / 2), Eps: o.eps}
-	constants := [6]uint32{o.kv.q8()}
+func (p *pass) encodeAttentionInput(e *encoder, o *device.AttentionInput) error {
+	pool, q, rotation := o.KV.(*kv), own(o.Q), own(o.Rotation)
+	d := pool.g.HeadDim
+	heads := q.cols / d
+	params := kernels.AttentionInputParams{Rows: u32(p.Rows), Heads: u32(heads), KVHeads: u32(pool.g.Heads), Dim: u32(d),
+		Pairs: u32(rotation.cols / 2), Eps: o.Eps}
+	constants := [6]uint32{pool.q8()}
 	v := p.dev.either(variant{library: "attention_input", name: "attention_input", constants: constants, count: 1, threads: 32},
 		variant{library: "attention_input_plain", name: "attention_input_plain", constants: constants, count: 1, threads: 128})
-	all := heads + 2*o.kv.g.Heads
-	grid, group := [3]int{all, o.rows, 1}, [3]int{32, 1, 1}
+	all := heads + 2*pool.g.Heads
+	grid, group := [3]int{all, p.Rows, 1}, [3]int{32, 1, 1}
 	if v.threads == 128 {
-		grid, group = groups(all, o.rows, plane), plane
+		grid, group = groups(all, p.Rows, plane), plane
 	}
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(12*o.rows*all*d), 0,
-		o.dst.use(1, write), o.a.use(2, read), o.b.use(3, read), o.c.use(4, read), o.d.use(5, constant), o.e.use(6, constant), o.f.use(7, read),
-		p.integers(p.meta.slots, 8), use{o.kv.keys[o.layer], 0, 9, write}, use{o.kv.values[o.layer], 0, 10, write}, p.status(11))
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(12*p.Rows*all*d), 0,
+		q.use(1, write), own(o.QGate).use(2, read), own(o.K).use(3, read), own(o.V).use(4, read),
+		own(o.QNorm).use(5, constant), own(o.KNorm).use(6, constant), rotation.use(7, read), p.integers(p.meta.slots, 8),
+		use{pool.keys[o.Layer], 0, 9, write}, use{pool.values[o.Layer], 0, 10, write}, p.status(11))
 }
 
 func scaleOf(d int) float32 { return float32(1 / math.Sqrt(float64(d))) }

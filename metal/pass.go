@@ -11,176 +11,20 @@ import (
 	"slipway/metal/mtl"
 )
 
-// pass records operations and encodes them in Run. It implements device.Pass.
+// pass is a recorder whose operations are encoded in Run. It implements device.Pass.
 type pass struct {
-	dev      *Device
-	segments []device.Segment
-	rows     int
-	ops      []op
-	encoder  encoder
-	meta     meta
-	seconds  float64
+	device.Recorder
+	dev     *Device
+	encoder encoder
+	meta    meta
+	seconds float64
 }
 
+// NewPass implements device.Device.
 func (d *Device) NewPass() device.Pass { return &pass{dev: d} }
 
-// op is one recorded operation: what it is, and how to encode it.
-type op struct {
-	kind         opKind
-	rows, column int
-	layer        int
-	eps          float32
-	dst, a, b, c *buffer
-	d, e, f      *buffer
-	table        *matrix
-	products     []device.Product
-	ids          []int32
-	inverse      []float64
-	headDim, at  int // at: where its integers lie in the pass's meta
-	kv           *kv
-}
-
-type opKind int
-
-const (
-	opEmbed opKind = iota
-	opNorm
-	opLinear
-	opSwiGLU
-	opGather
-	opConv
-	opDelta
-	opGatedNorm
-	opRotation
-	opAttentionInput
-	opAttention
-	opTopK
-)
-
-func (p *pass) Begin(segments []device.Segment) {
-	p.segments, p.ops, p.rows = segments, p.ops[:0], 0
-	for i, s := range segments {
-		if s.Row != p.rows || s.N <= 0 || s.Start < 0 {
-			panic(fmt.Sprintf("metal: segment %d has rows [%d,%d) after %d", i, s.Row, s.Row+s.N, p.rows))
-		}
-		p.rows += s.N
-	}
-}
-
-// own turns a handle of the interface into ours and checks that it has at least rows rows.
-func own(b device.Buffer, rows int) *buffer {
-	o := b.(*buffer)
-	if o.rows < rows {
-		panic(fmt.Sprintf("metal: %d rows in a buffer of %d", rows, o.rows))
-	}
-	return o
-}
-
-func wantCols(what string, found, wanted int) {
-	if found != wanted {
-		panic(fmt.Sprintf("metal: %s has %d columns, wanted %d", what, found, wanted))
-	}
-}
-
-func (p *pass) add(o op) {
-	if o.rows > 0 {
-		p.ops = append(p.ops, o)
-	}
-}
-
-func (p *pass) Embed(dst device.Buffer, table device.Matrix, tokens []int32) {
-	o := op{kind: opEmbed, rows: len(tokens), dst: own(dst, len(tokens)), table: table.(*matrix), ids: tokens}
-	wantCols("embedding", o.dst.cols, o.table.in)
-	p.add(o)
-}
-
-func (p *pass) RMSNorm(dst, x, weight device.Buffer, eps float32, rows, column int) {
-	o := op{kind: opNorm, rows: rows, column: column, eps: eps, dst: own(dst, rows), a: own(x, rows), b: own(weight, 1)}
-	wantCols("norm weight", o.b.cols, o.a.cols)
-	if column < 0 || column+o.a.cols > o.dst.cols {
-		panic("metal: norm past its destination")
-	}
-	p.add(o)
-}
-
-func (p *pass) Linear(x device.Buffer, products []device.Product, rows int) {
-	o := op{kind: opLinear, rows: rows, a: own(x, rows), products: products}
-	for _, q := range products {
-		m := q.W.(*matrix)
-		wantCols("input", o.a.cols, m.in)
-		wantCols("product", own(q.Dst, rows).cols, m.out)
-	}
-	p.add(o)
-}
-
-func (p *pass) SwiGLU(dst, gate, up device.Buffer, rows int) {
-	o := op{kind: opSwiGLU, rows: rows, dst: own(dst, rows), a: own(gate, rows), b: own(up, rows)}
-	wantCols("gate", o.a.cols, o.dst.cols)
-	wantCols("up", o.b.cols, o.dst.cols)
-	p.add(o)
-}
-
-func (p *pass) Gather(dst, src device.Buffer, indices []int32) {
-	o := op{kind: opGather, rows: len(indices), dst: own(dst, len(indices)), a: own(src, 0), ids: indices}
-	wantCols("source", o.a.cols, o.dst.cols)
-	p.add(o)
-}
-
-// Conv fields: dst, a = X, b = weight, layer.
-func (p *pass) Conv(c device.Conv) {
-	o := op{kind: opConv, rows: p.rows, layer: c.Layer, dst: own(c.Dst, p.rows), a: own(c.X, p.rows), b: own(c.Weight, 1)}
-	wantCols("convolution", o.dst.cols, o.a.cols)
-	wantCols("taps", o.b.cols, convTaps*o.a.cols)
-	p.add(o)
-}
-
-// DeltaRule fields: dst, a = QKV, b = A, c = B, d = ALog, e = DTBias, layer.
-func (p *pass) DeltaRule(r device.DeltaRule) {
-	o := op{kind: opDelta, rows: p.rows, layer: r.Layer, dst: own(r.Dst, p.rows), a: own(r.QKV, p.rows), b: own(r.A, p.rows), c: own(r.B, p.rows), d: own(r.ALog, 1), e: own(r.DTBias, 1)}
-	g := p.segments[0].State.Geometry()
-	wantCols("QKV", o.a.cols, g.ConvChannels)
-	wantCols("delta rule output", o.dst.cols, g.ValueHeads*g.ValueDim)
-	wantCols("A", o.b.cols, g.ValueHeads)
-	wantCols("B", o.c.cols, g.ValueHeads)
-	p.add(o)
-}
-
-// GatedNorm fields: dst, a = O, b = Z, c = weight.
-func (p *pass) GatedNorm(g device.GatedNorm) {
-	o := op{kind: opGatedNorm, rows: p.rows, headDim: g.HeadDim, eps: g.Eps, dst: own(g.Dst, p.rows), a: own(g.O, p.rows), b: own(g.Z, p.rows), c: own(g.Weight, 1)}
-	wantCols("norm weight", o.c.cols, g.HeadDim)
-	wantCols("O", o.a.cols, o.dst.cols)
-	wantCols("Z", o.b.cols, o.dst.cols)
-	p.add(o)
-}
-
-func (p *pass) Rotation(dst device.Buffer, inverse []float64) {
-	o := op{kind: opRotation, rows: p.rows, dst: own(dst, p.rows), inverse: inverse}
-	wantCols("rotation", o.dst.cols, 2*len(inverse))
-	p.add(o)
-}
-
-// AttentionInput fields: dst = Q, a = QGate, b = K, c = V, d = QNorm, e = KNorm, f = rotation.
-func (p *pass) AttentionInput(in device.AttentionInput) {
-	o := op{kind: opAttentionInput, rows: p.rows, layer: in.Layer, eps: in.Eps, kv: in.KV.(*kv), dst: own(in.Q, p.rows), a: own(in.QGate, p.rows),
-		b: own(in.K, p.rows), c: own(in.V, p.rows), d: own(in.QNorm, 1), e: own(in.KNorm, 1), f: own(in.Rotation, p.rows)}
-	o.headDim = o.kv.g.HeadDim
-	wantCols("query and gate", o.a.cols, 2*o.dst.cols)
-	wantCols("keys", o.b.cols, o.kv.g.Heads*o.headDim)
-	wantCols("values", o.c.cols, o.b.cols)
-	wantCols("query norm", o.d.cols, o.headDim)
-	wantCols("key norm", o.e.cols, o.headDim)
-	p.add(o)
-}
-
-// Attention fields: dst, a = Q, b = QGate.
-func (p *pass) Attention(t device.Attention) {
-	o := op{kind: opAttention, rows: p.rows, layer: t.Layer, kv: t.KV.(*kv), dst: own(t.Dst, p.rows), a: own(t.Q, p.rows), b: own(t.QGate, p.rows)}
-	o.headDim = o.kv.g.HeadDim
-	wantCols("queries", o.a.cols, o.dst.cols)
-	wantCols("query and gate", o.b.cols, 2*o.dst.cols)
-	p.add(o)
-}
+// own turns a handle of the interface into ours.
+func own(b device.Buffer) *buffer { return b.(*buffer) }
 
 // Run encodes, commits and waits. The time that the GPU took is in GPUSeconds.
 func (p *pass) Run(ctx context.Context) error { return p.run(ctx, context.Background()) }
@@ -194,13 +38,11 @@ func (p *pass) run(before, during context.Context) error {
 		return err
 	}
 	p.seconds = 0
-	if len(p.ops) == 0 {
+	if len(p.Ops) == 0 {
 		return nil
 	}
-	for i := range p.ops {
-		if k := p.ops[i].kv; k != nil && k.lost != nil {
-			return k.lost
-		}
+	if err := p.lostPages(); err != nil {
+		return err
 	}
 	if err := p.layMeta(); err != nil {
 		return err
@@ -229,14 +71,26 @@ func (p *pass) run(before, during context.Context) error {
 	})
 }
 
+// lostPages is why a pool that the pass needs cannot be used, or nil.
+func (p *pass) lostPages() error {
+	for i := range p.AttentionInputs {
+		if err := p.AttentionInputs[i].KV.(*kv).lost; err != nil {
+			return err
+		}
+	}
+	for i := range p.Attentions {
+		if err := p.Attentions[i].KV.(*kv).lost; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // beginStates prepares the tapes of the segments that move a state.
 func (p *pass) beginStates() error {
-	moves := false
-	for i := range p.ops {
-		moves = moves || p.ops[i].kind == opDelta
-	}
-	for i := range p.segments {
-		s, ok := p.segments[i].State.(*state)
+	moves := len(p.DeltaRules) > 0
+	for i := range p.Segments {
+		s, ok := p.Segments[i].State.(*state)
 		if !ok {
 			continue
 		}
@@ -247,7 +101,7 @@ func (p *pass) beginStates() error {
 			s.passBy()
 			continue
 		}
-		if err := s.beginPass(p.segments[i].N); err != nil {
+		if err := s.beginPass(p.Segments[i].N); err != nil {
 			return err
 		}
 	}
@@ -263,6 +117,7 @@ type meta struct {
 	b                *mtl.Buffer
 	positions, slots int
 	pages            []int         // by segment
+	ops              []int         // by operation: where its integers begin
 	partial          *mtl.Buffer   // what an operation's first dispatch leaves its second
 	outgrown         []*mtl.Buffer // earlier ones, given back after the run
 }
@@ -275,13 +130,13 @@ func (p *pass) layMeta() error {
 	m := &p.meta
 	m.host = append(m.host[:0], 0, 0)
 	m.positions = len(m.host)
-	for _, s := range p.segments {
+	for _, s := range p.Segments {
 		for i := range s.N {
 			m.host = append(m.host, int32(s.Start+i))
 		}
 	}
 	m.slots = len(m.host)
-	for _, s := range p.segments {
+	for _, s := range p.Segments {
 		for i := range s.N {
 			slot := int32(-1) // a pass without attention has no pages
 			if at := s.Start + i; at/device.PageTokens < len(s.Pages) {
@@ -291,20 +146,26 @@ func (p *pass) layMeta() error {
 		}
 	}
 	m.pages = m.pages[:0]
-	for _, s := range p.segments {
+	for _, s := range p.Segments {
 		m.pages = append(m.pages, len(m.host))
 		m.host = append(m.host, s.Pages...)
 	}
-	for i := range p.ops {
-		o := &p.ops[i]
-		if o.kind == opRotation && len(m.host)%2 == 1 {
+	m.ops = m.ops[:0]
+	for _, o := range p.Ops {
+		if o.Kind == device.KindRotation && len(m.host)%2 == 1 {
 			m.host = append(m.host, 0)
 		}
-		o.at = len(m.host)
-		m.host = append(m.host, o.ids...)
-		for _, f := range o.inverse {
-			turn := turns(f)
-			m.host = append(m.host, int32(uint32(turn)), int32(uint32(turn>>32)))
+		m.ops = append(m.ops, len(m.host))
+		switch o.Kind {
+		case device.KindEmbed:
+			m.host = append(m.host, p.Embeds[o.Index].Tokens...)
+		case device.KindGather:
+			m.host = append(m.host, p.Gathers[o.Index].Indices...)
+		case device.KindRotation:
+			for _, f := range p.Rotations[o.Index].Inverse {
+				turn := turns(f)
+				m.host = append(m.host, int32(uint32(turn)), int32(uint32(turn>>32)))
+			}
 		}
 	}
 	if m.b == nil || m.b.Length < 4*len(m.host) {

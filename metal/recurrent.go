@@ -17,9 +17,9 @@ var (
 
 // encodeDeltaInput runs a convolution, the gates of a delta rule, or both, and puts on the tapes what the rule's replay needs. One of the two
 // may be nil.
-func (p *pass) encodeDeltaInput(e *encoder, conv, delta *op) error {
-	for i := range p.segments {
-		g := &p.segments[i]
+func (p *pass) encodeDeltaInput(e *encoder, conv *device.Conv, delta *device.DeltaRule) error {
+	for i := range p.Segments {
+		g := &p.Segments[i]
 		s := g.State.(*state)
 		recording := s.rec != nil && s.rec.at >= 0
 		params := kernels.DeltaInputParams{Rows: u32(g.N)}
@@ -30,31 +30,31 @@ func (p *pass) encodeDeltaInput(e *encoder, conv, delta *op) error {
 			n++
 		}
 		if conv != nil {
-			params.Channels, params.Convolve = u32(conv.a.cols), 1
-			bind(conv.dst.from(g.Row, 1, write))
-			bind(conv.a.from(g.Row, 2, read))
-			bind(conv.b.use(3, constant))
-			bind(use{s.b, 4 * s.tailAt(conv.layer), 4, write})
+			params.Channels, params.Convolve = u32(own(conv.X).cols), 1
+			bind(own(conv.Dst).from(g.Row, 1, write))
+			bind(own(conv.X).from(g.Row, 2, read))
+			bind(own(conv.Weight).use(3, constant))
+			bind(use{s.b, 4 * s.tailAt(conv.Layer), 4, write})
 			if recording {
 				params.KeepInput = 1
-				bind(use{s.rec.tape.b, 4 * s.rec.tape.inputsAt(conv.layer, s.rec.at), 9, write})
+				bind(use{s.rec.tape.b, 4 * s.rec.tape.inputsAt(conv.Layer, s.rec.at), 9, write})
 			}
 		}
 		if delta != nil {
 			params.Heads = u32(s.g.ValueHeads)
-			bind(delta.b.from(g.Row, 5, write))
-			bind(delta.c.from(g.Row, 6, write))
-			bind(delta.d.use(7, constant))
-			bind(delta.e.use(8, constant))
+			bind(own(delta.A).from(g.Row, 5, write))
+			bind(own(delta.B).from(g.Row, 6, write))
+			bind(own(delta.ALog).use(7, constant))
+			bind(own(delta.DTBias).use(8, constant))
 			if recording {
 				t, at := s.rec.tape, s.rec.at
 				params.KeepRest = 1
-				bind(use{t.b, 4 * t.outputsAt(delta.layer, at), 10, write})
-				bind(use{t.b, 4 * t.alphaAt(delta.layer, at), 11, write})
-				bind(use{t.b, 4 * t.betaAt(delta.layer, at), 12, write})
+				bind(use{t.b, 4 * t.outputsAt(delta.Layer, at), 10, write})
+				bind(use{t.b, 4 * t.alphaAt(delta.Layer, at), 11, write})
+				bind(use{t.b, 4 * t.betaAt(delta.Layer, at), 12, write})
 				if conv == nil {
 					params.Channels = u32(s.g.ConvChannels)
-					bind(delta.a.from(g.Row, 1, write))
+					bind(own(delta.QKV).from(g.Row, 1, write))
 				}
 			}
 		}
@@ -69,15 +69,16 @@ func (p *pass) encodeDeltaInput(e *encoder, conv, delta *op) error {
 }
 
 // encodeDelta runs a delta rule, and the convolution before it when conv is not nil.
-func (p *pass) encodeDelta(e *encoder, o, conv *op) error {
+func (p *pass) encodeDelta(e *encoder, o *device.DeltaRule, conv *device.Conv) error {
 	if err := p.encodeDeltaInput(e, conv, o); err != nil {
 		return err
 	}
 	e.phase()
-	for i := range p.segments {
-		g := &p.segments[i]
+	for i := range p.Segments {
+		g := &p.Segments[i]
 		s := g.State.(*state)
-		err := s.advance(e, o.layer, g.N, o.dst.from(g.Row, 1, write), o.a.from(g.Row, 2, read), o.b.from(g.Row, 3, read), o.c.from(g.Row, 4, read))
+		err := s.advance(e, o.Layer, g.N, own(o.Dst).from(g.Row, 1, write), own(o.QKV).from(g.Row, 2, read),
+			own(o.A).from(g.Row, 3, read), own(o.B).from(g.Row, 4, read))
 		if err != nil {
 			return err
 		}

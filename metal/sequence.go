@@ -19,12 +19,9 @@ type state struct {
 	broken error      // of a replay: the state is not what it should be
 }
 
-// convTaps is the only kernel size of the family.
-const convTaps = 4
-
 func (d *Device) State(g device.StateGeometry) (device.State, error) {
-	if g.ConvTaps != convTaps {
-		return nil, fmt.Errorf("a convolution of %d taps: the kernel has %d", g.ConvTaps, convTaps)
+	if g.ConvTaps != device.ConvTaps {
+		return nil, fmt.Errorf("a convolution of %d taps: the kernel has %d", g.ConvTaps, device.ConvTaps)
 	}
 	s := &state{dev: d, g: g}
 	b, err := d.allocate("a recurrent state", int(s.Bytes()))

@@ -21,7 +21,7 @@ import (
 func chosen(w *selftest.World, rows, cols, k int, change func(x []float32)) (x, values, ids [][]float32) {
 	src, v, id := w.Buffer(rows, cols), w.Output(rows, k), w.Output(rows, k)
 	change(src.Floats())
-	w.Run(selftest.Stateless(rows), func(p device.Pass) { p.(device.SelectingPass).TopK(v, id, src, rows) })
+	w.Run(selftest.Stateless(rows), func(p device.Pass) { p.TopK(v, id, src, rows) })
 	return selftest.Rows(src), selftest.Rows(v), selftest.Rows(id)
 }
 

@@ -172,18 +172,14 @@ type Pass interface {
 	AttentionInput(AttentionInput)
 	Attention(Attention)
 
+	// TopK writes the k largest values of each row of src, rows [0, rows), into values [rows, k], largest first and of equal
+	// ones the leftmost first, and their columns, as numbers, into ids [rows, k]. k = 1 is argmax. A row with a NaN anywhere
+	// has no largest: all its values are NaN and all its ids -1. src has at most 1<<24 columns.
+	TopK(values, ids, src Buffer, rows int)
+
 	// Run executes what was recorded. A context that is already cancelled stops it before anything has happened (its error is
 	// returned); a pass that has begun runs to its end. After any other error the states of all segments are lost.
 	Run(ctx context.Context) error
-}
-
-// SelectingPass is a Pass that can also choose, so that the host need not read whole rows of logits.
-type SelectingPass interface {
-	Pass
-	// TopK writes the k largest values of each row of src, rows [0, rows), into values [rows, k], largest first and of equal ones the
-	// leftmost first, and their columns, as numbers, into ids [rows, k]. k = 1 is argmax. A row with a NaN anywhere has no
-	// largest: all its values are NaN and all its ids -1.
-	TopK(values, ids, src Buffer, rows int)
 }
 
 // Product is one product of Linear: Dst[i] = W·x[i], or Dst[i] += W·x[i] with Add (the residual stream).

@@ -5,19 +5,16 @@ import (
 	"slipway/engine/pass"
 )
 
-// best is where a device that can choose leaves the largest logits of a pass.
+// best is where the device leaves the largest logits of a pass.
 type best struct {
 	k       int // of the pass under way; 0: nothing is chosen
 	buffers map[int][2]device.Buffer
 	first   []int // row of the logits with which each segment begins, and their number behind the last
 }
 
-// wanted sets k to the largest wish, where the device can choose.
+// wanted sets k to the most that a segment asks for.
 func (b *best) wanted(n *Network, segments []pass.Segment) {
 	b.k = 0
-	if _, ok := n.pass.(device.SelectingPass); !ok {
-		return
-	}
 	for i := range segments {
 		if segments[i].Logits != pass.LogitsNone {
 			b.k = max(b.k, min(segments[i].Top, n.config.VocabSize))
@@ -60,7 +57,7 @@ func (b *best) grow(n *Network, rows int) error {
 func (b *best) record(n *Network, rows int) {
 	if b.k > 0 && rows > 0 {
 		into := b.buffers[b.k]
-		n.pass.(device.SelectingPass).TopK(into[0], into[1], n.work.logits, rows)
+		n.pass.TopK(into[0], into[1], n.work.logits, rows)
 	}
 }
 

@@ -136,7 +136,7 @@ func selecting(n, cols, k int) Operation {
 		if n > 2 {
 			x[cols+cols/2] = float32(math.NaN())
 		}
-		w.Run(Stateless(n), func(p device.Pass) { p.(device.SelectingPass).TopK(values, ids, src, n) })
+		w.Run(Stateless(n), func(p device.Pass) { p.TopK(values, ids, src, n) })
 		return append(Rows(values), Rows(ids)...)
 	}}
 }

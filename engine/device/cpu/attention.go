@@ -7,20 +7,14 @@ import (
 	"slipway/engine/device/cpu/kernels"
 )
 
-// Rotation: dst = a row of cosines and sines a position, computed in float64.
-func (p *pass) Rotation(dst device.Buffer, inverse []float64) {
-	o := op{kind: opRotation, rows: p.rows, dst: own(dst, p.rows), inverse: inverse}
-	wantCols("rotation", o.dst.cols, 2*len(inverse))
-	p.add(o, len(inverse)*64)
-}
-
-func (p *pass) rotation(o *op, lo, hi int) {
-	n := len(o.inverse)
+// rotation computes the cosines and sines of rows [lo, hi) in float64.
+func (p *pass) rotation(o *device.Rotation, lo, hi int) {
+	n := len(o.Inverse)
 	for row := lo; row < hi; row++ {
-		seg := &p.segments[p.segmentAt(row)]
+		seg := &p.Segments[p.segmentAt(row)]
 		position := float64(seg.Start + row - seg.Row)
-		dst := o.dst.row(row)
-		for i, f := range o.inverse {
+		dst := own(o.Dst).row(row)
+		for i, f := range o.Inverse {
 			sin, cos := math.Sincos(position * f)
 			dst[i], dst[n+i] = float32(cos), float32(sin)
 		}
@@ -39,41 +33,32 @@ func rotate(x, table []float32) {
 	}
 }
 
-// AttentionInput fields: dst = Q, a = QGate, b = K, c = V, d = QNorm, e = KNorm, f = rotation. K is overwritten.
-func (p *pass) AttentionInput(in device.AttentionInput) {
-	o := op{kind: opAttentionInput, rows: p.rows, layer: in.Layer, eps: in.Eps, kv: in.KV.(*kv), dst: own(in.Q, p.rows), a: own(in.QGate, p.rows),
-		b: own(in.K, p.rows), c: own(in.V, p.rows), d: own(in.QNorm, 1), e: own(in.KNorm, 1), f: own(in.Rotation, p.rows)}
-	o.headDim = o.kv.g.HeadDim
-	wantCols("query and gate", o.a.cols, 2*o.dst.cols)
-	wantCols("keys", o.b.cols, o.kv.g.Heads*o.headDim)
-	wantCols("values", o.c.cols, o.b.cols)
-	wantCols("query norm", o.d.cols, o.headDim)
-	wantCols("key norm", o.e.cols, o.headDim)
-	p.add(o, 4*o.dst.cols)
-}
-
-func (p *pass) attentionInput(o *op, lo, hi int) {
-	d := o.headDim
+// attentionInput norms, rotates and stores rows [lo, hi). K is overwritten.
+func (p *pass) attentionInput(o *device.AttentionInput, lo, hi int) {
+	pool := o.KV.(*kv)
+	d := pool.g.HeadDim
+	queries, queryGates, keys, values := own(o.Q), own(o.QGate), own(o.K), own(o.V)
+	queryNorm, keyNorm, angles := own(o.QNorm), own(o.KNorm), own(o.Rotation)
 	for row := lo; row < hi; row++ {
-		seg := &p.segments[p.segmentAt(row)]
+		seg := &p.Segments[p.segmentAt(row)]
 		position := seg.Start + row - seg.Row
 		page, offset := seg.Pages[position/device.PageTokens], position%device.PageTokens
-		table := o.f.row(row)
-		q, qGate := o.dst.row(row), o.a.row(row)
+		table := angles.row(row)
+		q, qGate := queries.row(row), queryGates.row(row)
 		for h := range len(q) / d {
 			head := q[h*d : (h+1)*d]
-			kernels.RMSNorm(head, qGate[2*h*d:(2*h+1)*d], o.d.f, o.eps)
+			kernels.RMSNorm(head, qGate[2*h*d:(2*h+1)*d], queryNorm.f, o.Eps)
 			rotate(head, table)
 		}
-		k, v := o.b.row(row), o.c.row(row)
-		for h := range o.kv.g.Heads {
+		k, v := keys.row(row), values.row(row)
+		for h := range pool.g.Heads {
 			head := k[h*d : (h+1)*d]
-			kernels.RMSNorm(head, head, o.e.f, o.eps)
+			kernels.RMSNorm(head, head, keyNorm.f, o.Eps)
 			rotate(head, table)
-			block := o.kv.block(o.layer, page, h)
+			block := pool.block(o.Layer, page, h)
 			value := block.Values[offset*d : (offset+1)*d]
 			copy(value, v[h*d:(h+1)*d])
-			if o.kv.g.Format == device.KVQ8 {
+			if pool.g.Format == device.KVQ8 {
 				roundTrip(head)
 				roundTrip(value)
 			}
@@ -86,52 +71,49 @@ func (p *pass) attentionInput(o *op, lo, hi int) {
 // from the cache for all but the first.
 const queryRows = 32
 
-// Attention fields: dst = Dst, a = Q, b = QGate. Tasks: query heads × tiles of at most queryRows rows, no tile across two
-// segments; the last tiles, which see most, are taken first.
-func (p *pass) Attention(t device.Attention) {
-	o := op{kind: opAttention, rows: p.rows, layer: t.Layer, kv: t.KV.(*kv), dst: own(t.Dst, p.rows), a: own(t.Q, p.rows), b: own(t.QGate, p.rows)}
-	o.headDim = o.kv.g.HeadDim
-	wantCols("queries", o.a.cols, o.dst.cols)
-	wantCols("query and gate", o.b.cols, 2*o.dst.cols)
+// attentionStep has a task for each query head and tile of at most queryRows rows. No tile crosses two segments. The last
+// tiles see most and are taken first.
+func (p *pass) attentionStep(index int) step {
+	o := &p.Attentions[index]
 	tiles := 0
-	for i := range p.segments {
-		tiles += (p.segments[i].N + queryRows - 1) / queryRows
+	for i := range p.Segments {
+		tiles += (p.Segments[i].N + queryRows - 1) / queryRows
 	}
-	o.column = tiles
-	o.tasks = int32(tiles * (o.dst.cols / o.headDim))
-	p.addTasks(o)
+	heads := o.Dst.Cols() / o.KV.Geometry().HeadDim
+	return step{kind: stepAttention, index: index, grid: tiles, tasks: int32(tiles * heads)}
 }
 
-func (p *pass) attention(o *op, task int, s *scratch) {
-	heads := o.dst.cols / o.headDim
-	tile, head := o.column-1-task/heads, task%heads
+func (p *pass) attention(o *device.Attention, tiles, task int, s *scratch) {
+	heads := o.Dst.Cols() / o.KV.Geometry().HeadDim
+	tile, head := tiles-1-task/heads, task%heads
 	i := 0
 	for n := 0; ; i++ {
-		n = (p.segments[i].N + queryRows - 1) / queryRows
+		n = (p.Segments[i].N + queryRows - 1) / queryRows
 		if tile < n {
 			break
 		}
 		tile -= n
 	}
-	seg := &p.segments[i]
+	seg := &p.Segments[i]
 	first := tile * queryRows
 	p.attendTile(o, seg, head, first, min(first+queryRows, seg.N), s)
 }
 
 // attendTile computes rows [lo, hi) of a segment for one query head. Blocks are pages, at absolute positions and in order.
-func (p *pass) attendTile(o *op, seg *device.Segment, head, lo, hi int, s *scratch) {
-	d, stride := o.headDim, o.a.cols
+func (p *pass) attendTile(o *device.Attention, seg *device.Segment, head, lo, hi int, s *scratch) {
+	pool, dst, queries, queryGates := o.KV.(*kv), own(o.Dst), own(o.Q), own(o.QGate)
+	d, stride := pool.g.HeadDim, queries.cols
 	rows := hi - lo
 	at := (seg.Row+lo)*stride + head*d
-	q := o.a.f[at:]
+	q := queries.f[at:]
 	acc := s.floats(rows * d)
 	softmax, counts := s.rows(rows)
 	scale := float32(1 / math.Sqrt(float64(d)))
-	kvHead := head / (o.dst.cols / d / o.kv.g.Heads)
+	kvHead := head / (dst.cols / d / pool.g.Heads)
 	kernels.ResetAttention(acc, d, d, softmax)
 	last := seg.Start + hi - 1 // position of the last row, which sees most
 	for begin := 0; begin <= last; begin += device.PageTokens {
-		block := o.kv.block(o.layer, seg.Pages[begin/device.PageTokens], kvHead)
+		block := pool.block(o.Layer, seg.Pages[begin/device.PageTokens], kvHead)
 		if masked(seg, lo) {
 			p.attendMasked(seg, begin, lo, hi, func(r, from, n int) {
 				counts[0] = n
@@ -145,10 +127,10 @@ func (p *pass) attendTile(o *op, seg *device.Segment, head, lo, hi int, s *scrat
 		}
 		kernels.AttendBlock(acc, d, softmax, q, stride, d, block, counts, scale)
 	}
-	kernels.FinishAttention(o.dst.f[at:], stride, acc, d, d, softmax)
+	kernels.FinishAttention(dst.f[at:], stride, acc, d, d, softmax)
 	for r := range rows {
-		out := o.dst.row(seg.Row + lo + r)[head*d : (head+1)*d]
-		gate := o.b.row(seg.Row + lo + r)[(2*head+1)*d : (2*head+2)*d]
+		out := dst.row(seg.Row + lo + r)[head*d : (head+1)*d]
+		gate := queryGates.row(seg.Row + lo + r)[(2*head+1)*d : (2*head+2)*d]
 		kernels.SigmoidMul(out, out, gate)
 	}
 }

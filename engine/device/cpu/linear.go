@@ -16,54 +16,47 @@ const linearTaskRows = 128
 // addTileFloats bounds the tile in which a product is made before it is added to the residual stream: 64 KiB.
 const addTileFloats = 16 << 10
 
-// Linear cuts the panels (16 outputs) of all products into tasks. Every output is one chain over the inputs, so that the
-// cut shows nowhere.
-func (p *pass) Linear(x device.Buffer, products []device.Product, rows int) {
-	if rows == 0 {
-		return
+// linearStep cuts the panels (16 outputs) of all products into tasks. Every output is one chain over the inputs, so that the
+// result does not depend on the cut.
+func linearStep(o *device.Linear, index int) step {
+	s := step{kind: stepLinear, index: index, rows: o.Rows, rowsPerTask: o.Rows, perTask: 4}
+	for i := range o.Products {
+		s.panels += panels(o.Products[i].W.Out())
 	}
-	o := op{kind: opLinear, rows: rows, a: own(x, rows), products: products}
-	for _, q := range products {
-		m := q.W.(matrix)
-		wantCols("input", o.a.cols, m.In())
-		wantCols("product", own(q.Dst, rows).cols, m.Out())
-		o.panels += panels(m.Out())
+	if o.Rows == 1 {
+		s.perTask = max(4, linearTaskWeights/(kernels.OutUnit*o.X.Cols())/4*4)
 	}
-	o.rowsPerTask, o.perTask = rows, 4
-	if rows == 1 {
-		o.perTask = max(4, linearTaskWeights/(kernels.OutUnit*o.a.cols)/4*4)
+	if o.Rows > linearTaskRows {
+		s.rowsPerTask = linearTaskRows
 	}
-	if rows > linearTaskRows {
-		o.rowsPerTask = linearTaskRows
-	}
-	o.column = (rows + o.rowsPerTask - 1) / o.rowsPerTask
-	o.tasks = int32((o.panels + o.perTask - 1) / o.perTask * o.column)
-	p.addTasks(o)
+	s.grid = (o.Rows + s.rowsPerTask - 1) / s.rowsPerTask
+	s.tasks = int32((s.panels + s.perTask - 1) / s.perTask * s.grid)
+	return s
 }
 
 func panels(out int) int { return (out + kernels.OutUnit - 1) / kernels.OutUnit }
 
-func (o *op) linear(task int, s *scratch) {
-	first := task % o.column * o.rowsPerTask
-	rows := min(o.rowsPerTask, o.rows-first)
-	lo := task / o.column * o.perTask
-	hi := min(lo+o.perTask, o.panels)
-	for i := range o.products {
-		q := &o.products[i]
-		m := q.W.(matrix)
-		n := panels(m.Out())
+func linear(o *device.Linear, st *step, task int, s *scratch) {
+	first := task % st.grid * st.rowsPerTask
+	rows := min(st.rowsPerTask, st.rows-first)
+	lo := task / st.grid * st.perTask
+	hi := min(lo+st.perTask, st.panels)
+	for i := range o.Products {
+		q := &o.Products[i]
+		out := q.W.Out()
+		n := panels(out)
 		if lo < n && hi > 0 {
-			o.product(q, first, rows, max(lo, 0)*kernels.OutUnit, min(hi*kernels.OutUnit, m.Out()), s)
+			product(own(o.X), q, first, rows, max(lo, 0)*kernels.OutUnit, min(hi*kernels.OutUnit, out), s)
 		}
 		lo, hi = lo-n, hi-n
 	}
 }
 
-// product computes outputs [outLo, outHi) of rows [first, first+rows).
-func (o *op) product(q *device.Product, first, rows, outLo, outHi int, s *scratch) {
-	m, dst, in := q.W.(matrix), q.Dst.(*buffer), o.a.cols
+// product computes outputs [outLo, outHi) of rows [first, first+rows) of x.
+func product(x *buffer, q *device.Product, first, rows, outLo, outHi int, s *scratch) {
+	m, dst, in := q.W.(matrix), own(q.Dst), x.cols
 	if !q.Add {
-		m.Mul(dst.f[first*dst.cols:], dst.cols, o.a.f[first*in:], in, rows, outLo, outHi)
+		m.Mul(dst.f[first*dst.cols:], dst.cols, x.f[first*in:], in, rows, outLo, outHi)
 		return
 	}
 	width := outHi - outLo
@@ -72,7 +65,7 @@ func (o *op) product(q *device.Product, first, rows, outLo, outHi int, s *scratc
 		n := min(step, end-first)
 		// Mul writes output o at y[o]: the tile is laid so that outLo falls on its first column.
 		tile := s.floats(n*width + outLo)
-		m.Mul(tile, width, o.a.f[first*in:], in, n, outLo, outHi)
+		m.Mul(tile, width, x.f[first*in:], in, n, outLo, outHi)
 		for r := range n {
 			kernels.Add(dst.row(first + r)[outLo:outHi], tile[outLo+r*width:][:width])
 		}

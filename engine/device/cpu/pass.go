@@ -9,17 +9,16 @@ import (
 	"slipway/engine/device/cpu/kernels"
 )
 
-// pass is a list of operations, each cut into independent tasks. It implements device.Pass.
+// pass is a recorder whose operations are run as steps, each cut into independent tasks. It implements device.Pass.
 type pass struct {
+	device.Recorder
 	pool     *pool
-	segments []device.Segment
-	rows     int
-	ops      []op
+	steps    []step
 	progress []progress
 	scratch  []scratch // one a thread
 }
 
-// progress counts the tasks of one operation. Padded to two cache lines, which processors fetch together.
+// progress counts the tasks of one step. Padded to two cache lines, which processors fetch together.
 type progress struct {
 	next, finished atomic.Int32
 	_              [120]byte
@@ -29,69 +28,92 @@ func (d *Device) NewPass() device.Pass {
 	return &pass{pool: d.pool, scratch: make([]scratch, d.Threads())}
 }
 
-// op is one recorded operation. Which fields mean what is said where its kind is recorded.
-type op struct {
-	kind            opKind
-	tasks           int32
-	rows, column    int
-	rowsPerTask     int
-	layer, headDim  int
-	eps             float32
-	dst, a, b, c, d *buffer
-	e, f            *buffer
-	table           matrix
-	ids             []int32
-	products        []device.Product
-	panels, perTask int // of a linear operation
-	inverse         []float64
-	kv              *kv
+// step is an operation, or a part of one that must end before the next begins.
+type step struct {
+	kind        stepKind
+	index       int // in the recorder's list of the kind
+	tasks       int32
+	rows        int
+	rowsPerTask int
+	grid        int // of a linear step: pieces of rows; of attention: tiles a head
+	panels      int // of a linear step: of all products
+	perTask     int // of a linear step: panels a task
 }
 
-type opKind int
+type stepKind int
 
 const (
-	opEmbed opKind = iota
-	opNorm
-	opLinear
-	opSwiGLU
-	opGather
-	opConv
-	opConvTail
-	opDeltaPrepare
-	opDelta
-	opGatedNorm
-	opRotation
-	opAttentionInput
-	opAttention
-	opTopK
+	stepEmbed stepKind = iota
+	stepNorm
+	stepLinear
+	stepSwiGLU
+	stepGather
+	stepConv
+	stepConvTail
+	stepDeltaPrepare
+	stepDelta
+	stepGatedNorm
+	stepRotation
+	stepAttentionInput
+	stepAttention
+	stepTopK
 )
 
 // taskFloats is how many floats a task of an element-wise operation should touch: about 2 µs of work, ten times what taking
 // a task from another core costs.
 const taskFloats = 8192
 
-func (p *pass) Begin(segments []device.Segment) {
-	p.segments = segments
-	p.ops = p.ops[:0]
-	p.rows = 0
-	for i, s := range segments {
-		if s.Row != p.rows || s.N <= 0 || s.Start < 0 {
-			panic(fmt.Sprintf("cpu: segment %d has rows [%d,%d) after %d", i, s.Row, s.Row+s.N, p.rows))
+// byRows cuts a step so that a task touches about taskFloats.
+func byRows(kind stepKind, index, rows, floatsPerRow int) step {
+	s := step{kind: kind, index: index, rows: rows}
+	s.rowsPerTask = max(1, min(rows, taskFloats/max(1, floatsPerRow)))
+	s.tasks = int32((rows + s.rowsPerTask - 1) / s.rowsPerTask)
+	return s
+}
+
+// plan turns the operations into steps.
+func (p *pass) plan() {
+	p.steps = p.steps[:0]
+	for _, o := range p.Ops {
+		i := o.Index
+		switch o.Kind {
+		case device.KindEmbed:
+			e := &p.Embeds[i]
+			p.steps = append(p.steps, byRows(stepEmbed, i, len(e.Tokens), 4*e.Dst.Cols()))
+		case device.KindRMSNorm:
+			n := &p.RMSNorms[i]
+			p.steps = append(p.steps, byRows(stepNorm, i, n.Rows, n.X.Cols()))
+		case device.KindLinear:
+			p.steps = append(p.steps, linearStep(&p.Linears[i], i))
+		case device.KindSwiGLU:
+			g := &p.SwiGLUs[i]
+			p.steps = append(p.steps, byRows(stepSwiGLU, i, g.Rows, 2*g.Dst.Cols()))
+		case device.KindGather:
+			g := &p.Gathers[i]
+			p.steps = append(p.steps, byRows(stepGather, i, len(g.Indices), g.Dst.Cols()))
+		case device.KindConv:
+			// The tails change after every row has read the old ones.
+			p.steps = append(p.steps, byRows(stepConv, i, p.Rows, device.ConvTaps*p.Convs[i].X.Cols()),
+				step{kind: stepConvTail, index: i, tasks: int32(len(p.Segments))})
+		case device.KindDeltaRule:
+			// Norms and gates by rows, then the recurrence by segment and value head.
+			heads := p.Segments[0].State.Geometry().ValueHeads
+			p.steps = append(p.steps, byRows(stepDeltaPrepare, i, p.Rows, p.DeltaRules[i].QKV.Cols()),
+				step{kind: stepDelta, index: i, tasks: int32(len(p.Segments) * heads)})
+		case device.KindGatedNorm:
+			p.steps = append(p.steps, byRows(stepGatedNorm, i, p.Rows, 3*p.GatedNorms[i].Dst.Cols()))
+		case device.KindRotation:
+			p.steps = append(p.steps, byRows(stepRotation, i, p.Rows, 64*len(p.Rotations[i].Inverse)))
+		case device.KindAttentionInput:
+			p.steps = append(p.steps, byRows(stepAttentionInput, i, p.Rows, 4*p.AttentionInputs[i].Q.Cols()))
+		case device.KindAttention:
+			p.steps = append(p.steps, p.attentionStep(i))
+		case device.KindTopK:
+			t := &p.TopKs[i]
+			p.steps = append(p.steps, byRows(stepTopK, i, t.Rows, t.Src.Cols()))
+		default:
+			panic(fmt.Sprintf("cpu: an operation of kind %d", o.Kind))
 		}
-		p.rows += s.N
-	}
-}
-
-// add appends an operation over rows that are cut so that a task touches about taskFloats.
-func (p *pass) add(o op, floatsPerRow int) {
-	o.rowsPerTask = max(1, min(o.rows, taskFloats/max(1, floatsPerRow)))
-	o.tasks = int32((o.rows + o.rowsPerTask - 1) / o.rowsPerTask)
-	p.addTasks(o)
-}
-
-func (p *pass) addTasks(o op) {
-	if o.tasks > 0 {
-		p.ops = append(p.ops, o)
 	}
 }
 
@@ -99,15 +121,16 @@ func (p *pass) Run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for i := range p.segments {
-		if s, ok := p.segments[i].State.(*state); ok {
-			s.beginPass(p.segments[i].N)
+	for i := range p.Segments {
+		if s, ok := p.Segments[i].State.(*state); ok {
+			s.beginPass(p.Segments[i].N)
 		}
 	}
-	for len(p.progress) < len(p.ops) {
+	p.plan()
+	for len(p.progress) < len(p.steps) {
 		p.progress = append(p.progress, progress{})
 	}
-	for i := range p.ops {
+	for i := range p.steps {
 		p.progress[i].next.Store(0)
 		p.progress[i].finished.Store(0)
 	}
@@ -115,11 +138,11 @@ func (p *pass) Run(ctx context.Context) error {
 	return nil
 }
 
-// work is one thread's share of the pass: operation by operation, whatever tasks are left, then wait for the others'.
+// work is one thread's share of the pass: step by step, it takes the tasks that are left, then waits for the other threads.
 func (p *pass) work(thread int) {
 	s := &p.scratch[thread]
-	for i := range p.ops {
-		o, g := &p.ops[i], &p.progress[i]
+	for i := range p.steps {
+		o, g := &p.steps[i], &p.progress[i]
 		for {
 			t := g.next.Add(1) - 1
 			if t >= o.tasks {
@@ -134,38 +157,38 @@ func (p *pass) work(thread int) {
 	}
 }
 
-func (p *pass) runTask(o *op, task int, s *scratch) {
+func (p *pass) runTask(o *step, task int, s *scratch) {
 	lo := task * o.rowsPerTask
 	hi := min(lo+o.rowsPerTask, o.rows)
 	switch o.kind {
-	case opEmbed:
-		o.embed(lo, hi)
-	case opNorm:
-		o.norm(lo, hi)
-	case opLinear:
-		o.linear(task, s)
-	case opSwiGLU:
-		o.swiglu(lo, hi)
-	case opGather:
-		o.gather(lo, hi)
-	case opConv:
-		p.conv(o, lo, hi)
-	case opConvTail:
-		p.convTail(o, task)
-	case opDeltaPrepare:
-		o.deltaPrepare(lo, hi)
-	case opDelta:
-		p.delta(o, task)
-	case opGatedNorm:
-		o.gatedNorm(lo, hi)
-	case opRotation:
-		p.rotation(o, lo, hi)
-	case opAttentionInput:
-		p.attentionInput(o, lo, hi)
-	case opAttention:
-		p.attention(o, task, s)
-	case opTopK:
-		o.topK(lo, hi)
+	case stepEmbed:
+		embed(&p.Embeds[o.index], lo, hi)
+	case stepNorm:
+		rmsNorm(&p.RMSNorms[o.index], lo, hi)
+	case stepLinear:
+		linear(&p.Linears[o.index], o, task, s)
+	case stepSwiGLU:
+		swiglu(&p.SwiGLUs[o.index], lo, hi)
+	case stepGather:
+		gather(&p.Gathers[o.index], lo, hi)
+	case stepConv:
+		p.conv(&p.Convs[o.index], lo, hi)
+	case stepConvTail:
+		p.convTail(&p.Convs[o.index], task)
+	case stepDeltaPrepare:
+		p.deltaPrepare(&p.DeltaRules[o.index], lo, hi)
+	case stepDelta:
+		p.delta(&p.DeltaRules[o.index], task)
+	case stepGatedNorm:
+		gatedNorm(&p.GatedNorms[o.index], lo, hi)
+	case stepRotation:
+		p.rotation(&p.Rotations[o.index], lo, hi)
+	case stepAttentionInput:
+		p.attentionInput(&p.AttentionInputs[o.index], lo, hi)
+	case stepAttention:
+		p.attention(&p.Attentions[o.index], o.grid, task, s)
+	case stepTopK:
+		topK(&p.TopKs[o.index], lo, hi)
 	}
 }
 
@@ -183,25 +206,13 @@ func (s *scratch) floats(n int) []float32 {
 	return s.tile[:n]
 }
 
-// own turns a handle of the interface into ours and checks that it has at least rows rows.
-func own(b device.Buffer, rows int) *buffer {
-	o := b.(*buffer)
-	if o.rows < rows {
-		panic(fmt.Sprintf("cpu: %d rows in a buffer of %d", rows, o.rows))
-	}
-	return o
-}
-
-func wantCols(what string, found, wanted int) {
-	if found != wanted {
-		panic(fmt.Sprintf("cpu: %s has %d columns, wanted %d", what, found, wanted))
-	}
-}
+// own turns a handle of the interface into ours.
+func own(b device.Buffer) *buffer { return b.(*buffer) }
 
 // segmentAt returns the index of the segment that holds row.
 func (p *pass) segmentAt(row int) int {
 	i := 0
-	for row >= p.segments[i].Row+p.segments[i].N {
+	for row >= p.Segments[i].Row+p.Segments[i].N {
 		i++
 	}
 	return i

@@ -7,90 +7,67 @@ import (
 	"slipway/engine/device/cpu/kernels"
 )
 
-// The gated delta net: convolution and delta rule over the segments' states.
+// The gated delta net: convolution and delta rule over the states of the segments.
 
-// conv fields: dst, a = X, b = weight as planes [taps, channels], layer.
-func (p *pass) Conv(c device.Conv) {
-	o := op{kind: opConv, rows: p.rows, layer: c.Layer, dst: own(c.Dst, p.rows), a: own(c.X, p.rows), b: own(c.Weight, 1)}
-	wantCols("convolution", o.dst.cols, o.a.cols)
-	wantCols("taps", o.b.cols, convTaps*o.a.cols)
-	p.add(o, o.a.cols*convTaps)
-	o.kind, o.rows, o.rowsPerTask, o.tasks = opConvTail, len(p.segments), 1, int32(len(p.segments))
-	p.addTasks(o) // after every row has read the old tail
-}
-
-// convTaps is the only kernel size of the family.
-const convTaps = 4
-
-func (p *pass) conv(o *op, lo, hi int) {
+// conv computes rows [lo, hi).
+func (p *pass) conv(o *device.Conv, lo, hi int) {
+	dst, x, weight := own(o.Dst), own(o.X), own(o.Weight)
 	for row := lo; row < hi; {
-		seg := &p.segments[p.segmentAt(row)]
-		tail := seg.State.(*state).tail(o.layer)
-		n := o.a.cols
+		seg := &p.Segments[p.segmentAt(row)]
+		tail := seg.State.(*state).tail(o.Layer)
+		n := x.cols
 		// at gives the row before the convolution at offset i of the segment, i >= -3.
 		at := func(i int) []float32 {
 			if i < 0 {
-				return tail[(convTaps-1+i)*n:][:n]
+				return tail[(device.ConvTaps-1+i)*n:][:n]
 			}
-			return o.a.row(seg.Row + i)
+			return x.row(seg.Row + i)
 		}
 		end := min(hi, seg.Row+seg.N)
 		for ; row < end; row++ {
 			i := row - seg.Row
-			kernels.ConvSilu(o.dst.row(row), o.b.f, at(i-3), at(i-2), at(i-1), at(i))
+			kernels.ConvSilu(dst.row(row), weight.f, at(i-3), at(i-2), at(i-1), at(i))
 		}
 	}
 }
 
 // convTail keeps the last rows of the segment, and of the old tail where the segment is shorter.
-func (p *pass) convTail(o *op, segment int) {
-	seg := &p.segments[segment]
-	n := o.a.cols
-	tail := seg.State.(*state).tail(o.layer)
-	kept := max(0, convTaps-1-seg.N)
-	copy(tail, tail[(convTaps-1-kept)*n:])
-	for i := kept; i < convTaps-1; i++ {
-		copy(tail[i*n:(i+1)*n], o.a.row(seg.Row+seg.N-(convTaps-1)+i))
+func (p *pass) convTail(o *device.Conv, segment int) {
+	seg := &p.Segments[segment]
+	x := own(o.X)
+	n := x.cols
+	tail := seg.State.(*state).tail(o.Layer)
+	kept := max(0, device.ConvTaps-1-seg.N)
+	copy(tail, tail[(device.ConvTaps-1-kept)*n:])
+	for i := kept; i < device.ConvTaps-1; i++ {
+		copy(tail[i*n:(i+1)*n], x.row(seg.Row+seg.N-(device.ConvTaps-1)+i))
 	}
 	for i := range seg.N {
-		e, recording := seg.State.(*state).recorded(o.layer, i)
+		e, recording := seg.State.(*state).recorded(o.Layer, i)
 		if !recording {
 			break
 		}
-		copy(e.u, o.a.row(seg.Row+i))
+		copy(e.u, x.row(seg.Row+i))
 	}
 }
 
-// DeltaRule is recorded as two operations: norms and gates per row, then the recurrence per segment and value head.
-// QKV, A and B are overwritten with the normed q and k, α and β.
-// Fields: a = QKV, b = A, c = B, d = ALog, e = DTBias, headDim = Dk, column = Hk.
-func (p *pass) DeltaRule(r device.DeltaRule) {
-	o := op{kind: opDeltaPrepare, rows: p.rows, layer: r.Layer, dst: own(r.Dst, p.rows), a: own(r.QKV, p.rows), b: own(r.A, p.rows), c: own(r.B, p.rows), d: own(r.ALog, 1), e: own(r.DTBias, 1)}
-	g := p.segments[0].State.Geometry()
-	wantCols("QKV", o.a.cols, g.ConvChannels)
-	wantCols("delta rule output", o.dst.cols, g.ValueHeads*g.ValueDim)
-	wantCols("A", o.b.cols, g.ValueHeads)
-	wantCols("B", o.c.cols, g.ValueHeads)
-	o.headDim, o.column = g.KeyDim, g.KeyHeads
-	p.add(o, o.a.cols)
-	o.kind, o.tasks = opDelta, int32(len(p.segments)*g.ValueHeads)
-	p.addTasks(o)
-}
-
-func (o *op) deltaPrepare(lo, hi int) {
-	dk, hk := o.headDim, o.column
+// deltaPrepare overwrites QKV, A and B of rows [lo, hi) with the normed q and k, α and β.
+func (p *pass) deltaPrepare(o *device.DeltaRule, lo, hi int) {
+	g := p.Segments[0].State.Geometry()
+	dk, hk := g.KeyDim, g.KeyHeads
 	scale := float32(1 / math.Sqrt(float64(dk)))
+	qkv, alpha, beta, aLog, dtBias := own(o.QKV), own(o.A), own(o.B), own(o.ALog), own(o.DTBias)
 	for i := lo; i < hi; i++ {
-		row := o.a.row(i)
+		row := qkv.row(i)
 		for h := range hk {
 			q, k := row[h*dk:][:dk], row[(hk+h)*dk:][:dk]
 			kernels.L2Norm(q, q, 1e-6, scale)
 			kernels.L2Norm(k, k, 1e-6, 1)
 		}
-		a, b := o.b.row(i), o.c.row(i)
+		a, b := alpha.row(i), beta.row(i)
 		kernels.Sigmoid(b, b)
 		for h := range a {
-			a[h] = decay(a[h], o.d.f[h], o.e.f[h])
+			a[h] = decay(a[h], aLog.f[h], dtBias.f[h])
 		}
 	}
 }
@@ -105,23 +82,26 @@ func decay(a, aLog, dtBias float32) float32 {
 	return float32(math.Exp(-math.Exp(float64(aLog)) * soft))
 }
 
-func (p *pass) delta(o *op, task int) {
-	seg := &p.segments[task%len(p.segments)]
+// delta runs the recurrence of one segment and value head.
+func (p *pass) delta(o *device.DeltaRule, task int) {
+	seg := &p.Segments[task%len(p.Segments)]
 	s := seg.State.(*state)
 	g := &s.g
-	h := task / len(p.segments)
+	h := task / len(p.Segments)
 	key := h / (g.ValueHeads / g.KeyHeads)
-	matrix := s.head(o.layer, h)
+	matrix := s.head(o.Layer, h)
+	dst, qkv, alphas, betas := own(o.Dst), own(o.QKV), own(o.A), own(o.B)
 	qAt, kAt, vAt := key*g.KeyDim, (g.KeyHeads+key)*g.KeyDim, 2*g.KeyHeads*g.KeyDim+h*g.ValueDim
 	for i := seg.Row; i < seg.Row+seg.N; i++ {
-		row := o.a.row(i)
-		if e, recording := s.recorded(o.layer, i-seg.Row); recording {
-			e.alpha[h], e.beta[h] = o.b.row(i)[h], o.c.row(i)[h]
+		row, alpha, beta := qkv.row(i), alphas.row(i)[h], betas.row(i)[h]
+		if e, recording := s.recorded(o.Layer, i-seg.Row); recording {
+			e.alpha[h], e.beta[h] = alpha, beta
 			copy(e.v[h*g.ValueDim:(h+1)*g.ValueDim], row[vAt:])
 			if h%(g.ValueHeads/g.KeyHeads) == 0 {
 				copy(e.k[key*g.KeyDim:(key+1)*g.KeyDim], row[kAt:])
 			}
 		}
-		kernels.DeltaStep(matrix, o.b.row(i)[h], o.c.row(i)[h], row[qAt:qAt+g.KeyDim], row[kAt:kAt+g.KeyDim], row[vAt:vAt+g.ValueDim], o.dst.row(i)[h*g.ValueDim:][:g.ValueDim])
+		q, k, v := row[qAt:qAt+g.KeyDim], row[kAt:kAt+g.KeyDim], row[vAt:vAt+g.ValueDim]
+		kernels.DeltaStep(matrix, alpha, beta, q, k, v, dst.row(i)[h*g.ValueDim:][:g.ValueDim])
 	}
 }

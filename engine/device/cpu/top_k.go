@@ -6,21 +6,14 @@ import (
 	"slipway/engine/device"
 )
 
-// TopK implements device.SelectingPass: one look at every value, which is held against the worst of the best so far, up to the first NaN.
-func (p *pass) TopK(values, ids, src device.Buffer, rows int) {
-	o := op{kind: opTopK, rows: rows, dst: own(values, rows), a: own(ids, rows), b: own(src, rows)}
-	wantCols("ids", o.a.cols, o.dst.cols)
-	if o.dst.cols > o.b.cols || o.b.cols > 1<<24 {
-		panic("cpu: more of the largest than columns, or columns that f32 does not number")
-	}
-	p.add(o, o.b.cols)
-}
-
-func (o *op) topK(lo, hi int) {
+// topK finds the largest of rows [lo, hi) in one look at every value, which is compared with the worst of the best so far,
+// up to the first NaN.
+func topK(o *device.TopK, lo, hi int) {
+	allValues, allIDs, src := own(o.Values), own(o.IDs), own(o.Src)
 	for r := lo; r < hi; r++ {
-		values, ids := o.dst.row(r), o.a.row(r)
+		values, ids := allValues.row(r), allIDs.row(r)
 		found, last := 0, len(values)-1
-		for i, v := range o.b.row(r) {
+		for i, v := range src.row(r) {
 			if v != v {
 				found = 0
 				break

@@ -23,7 +23,7 @@ func TestLargestValuesInAnotherOrder(t *testing.T) {
 				src.f[i] = float32(math.Inf(1 - 2*r.IntN(2)))
 			}
 		}
-		p := d.NewPass().(device.SelectingPass)
+		p := d.NewPass()
 		p.Begin([]device.Segment{{N: c.rows}})
 		p.TopK(values, ids, src, c.rows)
 		if err := p.Run(context.Background()); err != nil {
@@ -54,7 +54,7 @@ func TestNaNThatTheLargestHide(t *testing.T) {
 	nan := float32(math.NaN())
 	src, values, ids := newBuffer(4, 3), newBuffer(4, 2), newBuffer(4, 2)
 	copy(src.f, []float32{nan, 1, 2, 3, 2, nan, 3, nan, float32(math.Inf(1)), 1, 2, 3})
-	p := d.NewPass().(device.SelectingPass)
+	p := d.NewPass()
 	p.Begin([]device.Segment{{N: 4}})
 	p.TopK(values, ids, src, 4)
 	if err := p.Run(context.Background()); err != nil {
@@ -79,7 +79,7 @@ func BenchmarkTopK(b *testing.B) {
 	}
 	for _, k := range []int{1, 20} {
 		b.Run(fmt.Sprint(k), func(b *testing.B) {
-			values, ids, p := newBuffer(1, k), newBuffer(1, k), d.NewPass().(device.SelectingPass)
+			values, ids, p := newBuffer(1, k), newBuffer(1, k), d.NewPass()
 			for b.Loop() {
 				p.Begin([]device.Segment{{N: 1}})
 				p.TopK(values, ids, src, 1)
