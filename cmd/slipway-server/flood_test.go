@@ -42,7 +42,7 @@ func (f *flood) problem(format string, args ...any) {
 }
 
 // Thirty clients at once, of whom many leave in the middle: nothing is counted twice or lost, and nothing stays behind.
-func TestFloodOfClientsLeavesSomethingBehind(t *testing.T) {
+func TestFloodOfClientsLeavesNothingBehind(t *testing.T) {
 	requests := 250
 	if os.Getenv("SLIPWAY_SOAK") != "" {
 		requests = 1000

@@ -12,7 +12,7 @@ import (
 )
 
 // 8-bit keys and values from HTTP to the kernels: chosen, said, half the memory, kept on disk bit for bit, and never mixed with 16 bit.
-func TestServerOnMetalIn8Bit(t *testing.T) {
+func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	serve := func(kv string) *process {
 		t.Helper()

@@ -8,7 +8,7 @@ import (
 )
 
 // A server that runs for months with nobody watching must not fill the disk with its log.
-func TestLogOfADetachedServerIsCut(t *testing.T) {
+func TestLogOfADetachedServerStaysBounded(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "server.log")
 	writer, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {

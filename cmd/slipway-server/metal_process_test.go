@@ -50,7 +50,7 @@ func fakeCommand(t *testing.T, env string, args ...string) *exec.Cmd {
 	return c
 }
 
-func TestProbeThatHidesTheGPU(t *testing.T) {
+func TestProbeShowsTheGPU(t *testing.T) {
 	code, out, errOut := finish(t, fakeCommand(t, "", "probe"))
 	var p wire.Probe
 	if err := json.Unmarshal([]byte(out), &p); err != nil || code != 0 || errOut != "" {
@@ -65,7 +65,7 @@ func TestProbeThatHidesTheGPU(t *testing.T) {
 	}
 }
 
-func TestSelfTestThatTrustsABrokenKernel(t *testing.T) {
+func TestSelfTestFindsABrokenKernel(t *testing.T) {
 	for _, c := range []struct {
 		name, broken string
 		code         int
@@ -96,7 +96,7 @@ func TestSelfTestThatTrustsABrokenKernel(t *testing.T) {
 	}
 }
 
-func TestSelfTestWithoutMetal(t *testing.T) {
+func TestSelfTestIsRefusedWithoutMetal(t *testing.T) {
 	if accelerator.Missing() == nil {
 		t.Skip("this machine has Metal, so nothing is missing here")
 	}
@@ -108,7 +108,7 @@ func TestSelfTestWithoutMetal(t *testing.T) {
 
 // The product's host code and kernels, from HTTP to dispatches: an answer, a kernel that does not compile named and gone around,
 // points dropped where memory is short, and no prompt begun where it runs out.
-func TestServerOnMetal(t *testing.T) {
+func TestServerOnMetalAnswers(t *testing.T) {
 	pressure := filepath.Join(t.TempDir(), "pressure")
 	say := func(what string) {
 		if err := os.WriteFile(pressure+".new", []byte(what), 0o600); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // A person without the key, with a wrong one and with the right one.
-func TestMonitorTakesNoKeyOrShowsSomethingWithoutIt(t *testing.T) {
+func TestMonitorShowsNothingWithoutItsKey(t *testing.T) {
 	const key = "0123456789abcdef0123"
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {

@@ -85,7 +85,7 @@ func requestsOf(t *testing.T, p *process) []seen {
 }
 
 // A request goes through its phases in front of a person who sees its numbers, cancels it, and reloads the model.
-func TestMonitorShowsSomethingElseThanTheServerDoes(t *testing.T) {
+func TestMonitorShowsWhatTheServerDoes(t *testing.T) {
 	p, at := monitored(t, "--parallel", "1", "--window", "32768", "--cache-disk", t.TempDir())
 	b := browse(t)
 	b.looks(1280, 900, "light")
@@ -320,7 +320,7 @@ func (b *browser) keyboard() {
 }
 
 // What a page of another site can try, by HTTP alone.
-func TestMonitorAnswersWhomTheAPIRefuses(t *testing.T) {
+func TestMonitorRefusesWhomTheAPIRefuses(t *testing.T) {
 	const key = "0123456789abcdef0123"
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
@@ -392,7 +392,7 @@ func TestMonitorAnswersWhomTheAPIRefuses(t *testing.T) {
 	}
 }
 
-func TestMonitorsPortIsTakenOrTheAPIs(t *testing.T) {
+func TestMonitorNeedsAFreePortOfItsOwn(t *testing.T) {
 	_, at := monitored(t)
 	port := at[strings.LastIndex(at, ":")+1:]
 	if code, _, errOut := finished(t, "serve", "--model", pocketDir, "--port", "0", "--monitor-port", port); code != exitAddress || !strings.Contains(errOut, "for the monitor, cannot be had") {
@@ -406,7 +406,7 @@ func TestMonitorsPortIsTakenOrTheAPIs(t *testing.T) {
 }
 
 // A damaged file of the installer's is no reason to show nothing, nor to say it twice.
-func TestLaunchFileIsDamaged(t *testing.T) {
+func TestDamagedLaunchFileIsLoggedOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "launch.json")
 	p := serving(t, "--launch-file", file)
 	for _, content := range []string{"", "{", `{"schema_version":2}`, `{"schema_version":1,"limit":"a\u001b[31m"}`, "{" + strings.Repeat(" ", 70_000) + "}"} {

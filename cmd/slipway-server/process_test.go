@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestHelloIsNotAnswered(t *testing.T) {
+func TestHelloIsAnswered(t *testing.T) {
 	p := serving(t, "--launch-id", "test-1", "--revision", strings.Repeat("0a", 20))
 	if content, finish, whole := streamed(t, p.post(t, hello).Body); content != "Hello! How can I help you?" || finish != "stop" || !whole {
 		t.Errorf("%q, %q, whole %v", content, finish, whole)
@@ -42,7 +42,7 @@ func TestHelloIsNotAnswered(t *testing.T) {
 	}
 }
 
-func TestSignalLosesAReplyOrHangs(t *testing.T) {
+func TestSignalEndsTheServerInTimeWithEveryReplyEnded(t *testing.T) {
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run("idle, "+sig.String(), func(t *testing.T) {
 			p := serving(t)

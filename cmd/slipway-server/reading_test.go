@@ -41,7 +41,7 @@ func unpadded(t *testing.T) string {
 	return dir
 }
 
-func TestUnpaddedWeightsThatAnswerOtherwise(t *testing.T) {
+func TestUnpaddedWeightsAnswerAlike(t *testing.T) {
 	said := map[string]string{}
 	for name, dir := range map[string]string{"padded": pocketDir, "unpadded": unpadded(t)} {
 		p := begin(t, fakeCommand(t, "", "serve", "--model", dir, "--port", "0", "--device", "metal", "--window", "1024"))

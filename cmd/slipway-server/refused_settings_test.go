@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-func TestSettingThatCannotBeHonouredIsTaken(t *testing.T) {
+func TestSettingThatCannotBeHonouredIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
@@ -111,7 +111,7 @@ func TestTakenPortEndsWithItsOwnCode(t *testing.T) {
 	}
 }
 
-func TestModelThatCannotBeLoaded(t *testing.T) {
+func TestModelThatCannotBeLoadedIsNamedWithTheFault(t *testing.T) {
 	files := []string{"config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja", "model.safetensors"}
 	tests := []struct {
 		name, file string
@@ -171,7 +171,7 @@ func TestModelThatCannotBeLoaded(t *testing.T) {
 	}
 }
 
-func TestDefaultWindowIsMoreThanTheModelHas(t *testing.T) {
+func TestDefaultWindowIsBoundedByTheModels(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja", "model.safetensors"} {
 		content, err := os.ReadFile(filepath.Join(pocketDir, name))
@@ -194,7 +194,7 @@ func TestDefaultWindowIsMoreThanTheModelHas(t *testing.T) {
 	}
 }
 
-func TestProbeOffersWhatServeRefuses(t *testing.T) {
+func TestServeHonoursWhatProbeOffers(t *testing.T) {
 	code, out, errOut := finished(t, "probe")
 	var p map[string]any
 	d := json.NewDecoder(strings.NewReader(out))

@@ -7,7 +7,7 @@ import (
 )
 
 // What is advised must work.
-func TestSettingsBeyondTheGPUThatSayNoNextStep(t *testing.T) {
+func TestSettingsBeyondTheGPUNameOnesThatWork(t *testing.T) {
 	args := func(cache string) []string {
 		return []string{"serve", "--model", pocketDir, "--port", "0", "--device", "metal", "--window", "32768", "--parallel", "16", "--cache-memory", cache}
 	}

@@ -77,7 +77,7 @@ func newEvents(r io.Reader) func() (string, bool) {
 	}
 }
 
-func TestCancelledReplyGoesOnWithAndWithoutItsPart(t *testing.T) {
+func TestCancelledReplyIsResumedWithAndWithoutItsPart(t *testing.T) {
 	for _, streamed := range []int{1, 17, 90} { // 90 is past the tape
 		t.Run(fmt.Sprintf("after %d pieces", streamed), func(t *testing.T) {
 			k := startKept(t, nil)

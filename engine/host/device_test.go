@@ -35,7 +35,7 @@ func fakeGPU(opt *metal.Options, byDefault bool) gpu.Accelerator {
 }
 
 // auto gives a small model to the CPU where Metal is refused; a large one is told what that would mean.
-func TestRefusedMetalThatLeavesTheUserAlone(t *testing.T) {
+func TestRefusedMetalFallsBackToTheCPUOrSaysWhatItWouldMean(t *testing.T) {
 	opt := with(t, "delta_input", "kernel void", "kernel int")
 	onGPU := fakeGPU(&opt, true)
 	pages, err := syscall.Mmap(-1, 0, 5<<30, syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON) // no memory: it is never touched

@@ -8,7 +8,7 @@ import (
 	"slipway/engine/device"
 )
 
-func TestFormWithoutAKernelThatSaysNoNextStep(t *testing.T) {
+func TestFormWithoutAKernelNamesTheNextStep(t *testing.T) {
 	err := explainPass(&device.FormError{File: "linear_plain", Forms: "weights in 2, 3, 5 or 6 bit, or in rows of odd lengths", Matrix: true, Err: errors.New("no kernel")})
 	var form *device.FormError
 	if !errors.As(err, &form) || !strings.Contains(err.Error(), "this model has weights in 2, 3, 5 or 6 bit, or in rows of odd lengths: they go by linear_plain alone, which cannot be used here (no kernel); ") || !strings.Contains(err.Error(), "--device cpu") {

@@ -8,7 +8,7 @@ import (
 	"slipway/wire"
 )
 
-func TestGPUTimeOfAFailedPassThatIsLost(t *testing.T) {
+func TestGPUTimeOfAFailedPassCounts(t *testing.T) {
 	clock := 10.0
 	g := gpuTime{now: func() float64 { return clock }}
 	one, many, failed := pass.Segment{Tokens: make([]int32, 1)}, pass.Segment{Tokens: make([]int32, 7)}, errors.New("the GPU failed")
@@ -27,7 +27,7 @@ func TestGPUTimeOfAFailedPassThatIsLost(t *testing.T) {
 	}
 }
 
-func TestCPUThatTellsGPUTime(t *testing.T) {
+func TestCPUHasNoGPUTime(t *testing.T) {
 	var g gpuTime
 	if err := g.pass(nil, func() error { return nil }); err != nil || g.total() != (wire.GPU{}) {
 		t.Errorf("%v, %+v", err, g.total())

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestIdleServerGivesItsWeightsBackAndGoesOnFromDisk(t *testing.T) {
+func TestIdleServerUnloadsItsWeightsAndResumesFromDisk(t *testing.T) {
 	k := startKept(t, func(s *Settings) {
 		s.IdleUnload = 100 * time.Millisecond
 		s.CacheDisk = filepath.Join(t.TempDir(), "cache")

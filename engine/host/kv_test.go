@@ -22,7 +22,7 @@ import (
 )
 
 // The plan counts a token of context as the device keeps it: one page of every bundled model in every format.
-func TestKVThatTakesAnotherSizeThanThePlanCounts(t *testing.T) {
+func TestKVTakesTheSizeThatThePlanCounts(t *testing.T) {
 	for _, m := range manifests.All() {
 		g := m.Geometry
 		for name, dev := range map[string]device.Device{"cpu": cpu.New(1), "metal": &metal.Device{}} {
@@ -37,7 +37,7 @@ func TestKVThatTakesAnotherSizeThanThePlanCounts(t *testing.T) {
 }
 
 // auto that had to go to the CPU keeps what the CPU has, and says so; what auto will be is held against the format before that.
-func TestFormatThatTheDeviceOfAutoDoesNotKeep(t *testing.T) {
+func TestFormatThatTheDeviceLacksIsReplacedWithANote(t *testing.T) {
 	o := opened{device: cpu.New(1)}
 	if got := o.chooseKV("q8"); got != device.KVNative || len(o.notes) != 1 || !strings.Contains(o.notes[0], "in f32 and not in q8") {
 		t.Errorf("format %d, notes %q", got, o.notes)
@@ -86,7 +86,7 @@ func pocketOnMetal(t *testing.T, options ...model.Options) (networks []*model.Ne
 }
 
 // What 8 bit changes of Pocket's answers on Metal: last logits and greedy text beside 16 bit.
-func TestPocketIn8BitBeside16(t *testing.T) {
+func TestPocketIn8BitAnswersNearly16Bit(t *testing.T) {
 	text, err := os.ReadFile("../../engine/model/testdata/oracle/oracle-q4.json")
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func sameChoice(t *testing.T, n *model.Network, row []float32, k int) {
 }
 
 // A restore point of 8 bit leaves one network and enters another, as by the disk: the same bytes, and the same logits behind it.
-func TestPointIn8BitComesBackOtherwise(t *testing.T) {
+func TestPointIn8BitSurvivesExportAndImport(t *testing.T) {
 	opt := model.Options{WindowTokens: 512, MaxSequences: 1, ExtraPages: 2, KVFormat: device.KVQ8}
 	networks := pocketOnMetal(t, opt, opt)
 	one := func(s *model.Sequence, tokens []int32) []float32 {

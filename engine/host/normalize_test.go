@@ -13,7 +13,7 @@ import (
 	"slipway/engine/memory/keep"
 )
 
-func TestFreshIdInTheSystemPromptIsExplained(t *testing.T) {
+func TestFreshIDInTheSystemPromptIsExplained(t *testing.T) {
 	k := startKept(t, nil)
 	rules := k.document(13, 300)
 	var last keep.Report
@@ -27,7 +27,7 @@ func TestFreshIdInTheSystemPromptIsExplained(t *testing.T) {
 	}
 }
 
-func TestNormalizeRuleMakesAFreshIdHitAndTheResponseSaysSo(t *testing.T) {
+func TestNormalizeRuleMakesAFreshIDHitAndTheResponseSaysSo(t *testing.T) {
 	rules, err := turn.ReadRules([]byte(`[{"pattern": "Request id: [0-9a-f]{8}", "replacement": "Request id: 0"}]`))
 	if err != nil {
 		t.Fatal(err)

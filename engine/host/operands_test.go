@@ -59,7 +59,7 @@ func wideModel(t *testing.T) string {
 }
 
 // A model that f16 cannot hold is served in bf16: named, under another key, and never where f16 was insisted on.
-func TestActivationsBeyondF16ThatAreAnsweredWrongly(t *testing.T) {
+func TestActivationsBeyondF16AreServedInBF16(t *testing.T) {
 	opt := with(t, "", "", "")
 	onGPU := fakeGPU(&opt, false)
 	wide := wideModel(t)

@@ -11,7 +11,7 @@ import (
 )
 
 // Random talks against a server that keeps and one that does not: the greedy answers are equal.
-func TestRandomTalksGetTheAnswersOfAFreshServer(t *testing.T) {
+func TestRandomConversationsGetTheAnswersOfAFreshServer(t *testing.T) {
 	k := startKept(t, func(s *Settings) { s.WindowTokens, s.CacheMemoryBytes = 1024, 24<<20 })
 	fresh := startKept(t, func(s *Settings) { s.WindowTokens, s.CacheMemoryBytes = 1024, 0 })
 	r := rand.New(rand.NewPCG(5, 5))

@@ -8,7 +8,7 @@ import (
 )
 
 // Of weights some of which are copied and some read ahead, a start tells both as one.
-func TestStartThatIsSilentWhileWeightsAreCopied(t *testing.T) {
+func TestStartLogsProgressWhileWeightsAreCopied(t *testing.T) {
 	var said bytes.Buffer
 	r := &reading{log: slog.New(slog.NewTextHandler(&said, nil)), total: 10 << 30}
 	for range 6 << 30 / (8 << 20) {

@@ -88,7 +88,7 @@ func TestPeriodicPointsSurviveRestart(t *testing.T) {
 }
 
 // The reply before the last message was not decoded here: its end is a place to go on from all the same.
-func TestLastMessageEditedBehindAReplyFromElsewhere(t *testing.T) {
+func TestLastMessageEditedAfterAReplyFromElsewhereResumesAtTheReply(t *testing.T) {
 	k := startKept(t, nil)
 	history := []message{system("You are kind."), user("What is new?"), {"role": "assistant", "content": k.document(14, 300)}}
 	k.ask(append(slices.Clone(history), user("And the lamp?")), message{"max_tokens": 4})

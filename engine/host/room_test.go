@@ -13,7 +13,7 @@ import (
 	"slipway/engine/model"
 )
 
-func TestRoomThatIsNotSaid(t *testing.T) {
+func TestTooLargeSettingsNameOnesThatFit(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(pocketDir, "config.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func TestToolLoopWithRewrittenArguments(t *testing.T) {
 }
 
 // A client that keeps no thinking calls tools in a loop. The id that it sends back leads to what was streamed.
-func TestThinkingThatAClientLeftOutOfAToolLoopIsFoundByTheCallsId(t *testing.T) {
+func TestThinkingThatAClientLeftOutOfAToolLoopIsFoundByTheCallsID(t *testing.T) {
 	k := startKept(t, nil)
 	k.script = func(i int) []int32 {
 		thought := k.letterByLetter(fmt.Sprintf("The lamp %d is what I must look up, and I say so at some length here.\n", i))

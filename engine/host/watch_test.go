@@ -41,7 +41,7 @@ func (k *kept) requests() []watchedRequest {
 	return w.Requests
 }
 
-func TestWatcherIsToldWhyAPromptMissedWithTheTextOnLoopbackAlone(t *testing.T) {
+func TestMonitorSaysWhyAPromptMissedWithItsTextOnlyOnLoopback(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
 		k := startKept(t, func(s *Settings) { s.Address = netip.MustParseAddrPort(address).Addr() })
 		rules := k.document(13, 300)
@@ -66,7 +66,7 @@ func TestWatcherIsToldWhyAPromptMissedWithTheTextOnLoopbackAlone(t *testing.T) {
 	}
 }
 
-func TestWatcherIsToldTheProfile(t *testing.T) {
+func TestMonitorNamesTheProfile(t *testing.T) {
 	k := startKept(t, func(s *Settings) { s.Profile = "balanced" })
 	response, err := http.Get(k.URL + "/slipway/requests")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestWatcherIsToldTheProfile(t *testing.T) {
 	}
 }
 
-func TestReloadKeepsAnOldPoint(t *testing.T) {
+func TestReloadDropsEveryPoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	k := startKept(t, func(s *Settings) { s.CacheDisk = dir })
 	talk := []message{user(k.document(31, 600) + "\nWhat is it about?")}

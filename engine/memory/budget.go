@@ -67,7 +67,7 @@ func (u *usage) short(cost Cost) (own, pages bool) {
 	return total || u.own+cost.Bytes > u.budget.OwnBytes, total || len(u.pages)+fresh > u.budget.Pages
 }
 
-// fresh is how many pages of cost nobody holds yet.
+// fresh is how many pages of cost are not held yet.
 func (u *usage) fresh(cost Cost) (n int) {
 	for _, p := range cost.Pages {
 		if u.pages[p] == 0 {
@@ -77,7 +77,7 @@ func (u *usage) fresh(cost Cost) (n int) {
 	return n
 }
 
-// frees is the bytes, of its own or of pages or both, that come free when a holding of this cost goes: shared pages stay.
+// frees is the bytes, own or of pages or both, that releasing this cost frees: shared pages stay.
 func (u *usage) frees(cost Cost, own, pages bool) (bytes int64) {
 	if own {
 		bytes += cost.Bytes

@@ -2,12 +2,12 @@ package memory
 
 import "cmp"
 
-// Room makes room for cost in a tier and returns the points that have to leave it, in order; the caller gives their states or
-// files back before it adds the new one, and also where ok is false: then there is no room. Where even without every point
-// that may leave it would not fit, nothing leaves.
+// Room makes room for cost in a tier and returns the points that were evicted from it, in order. The caller frees their states
+// or files before it adds the new one, also where ok is false: then there is no room. If evicting every point that may be
+// evicted would not suffice, nothing is evicted.
 //
-// What goes first is what would save the least recomputation per byte: see [Index.worth]. The only point of a conversation
-// that was come back to goes after all others, however old; it is that of its newest turn. The claim bounds what may go.
+// The point that saves the least recomputation per byte goes first: see [Index.worth]. The only point of a resumed
+// conversation, or that of its newest turn, goes after all others, however old. The claim bounds what may be evicted.
 func (x *Index) Room(t Tier, cost Cost, claim Claim) (gone []Gone, ok bool) {
 	u := &x.usage[t]
 	if u.fits(cost) {
@@ -44,21 +44,21 @@ func (x *Index) Room(t Tier, cost Cost, claim Claim) (gone []Gone, ok bool) {
 	return gone, true
 }
 
-// Claim is what a new point may take the room of.
+// Claim says which points a new one may evict.
 type Claim int
 
 const (
-	ClaimNew       Claim = iota // anything but the last point of the conversation come back to latest: nobody may ask for it again
-	ClaimReturning              // anything: its conversation was come back to
-	ClaimSpare                  // other periodic points, and what is of another key
+	ClaimNew     Claim = iota // any but the only point of the most recently resumed conversation: it may never be used
+	ClaimResumed              // any: its conversation was resumed
+	ClaimSpare                // periodic points, and those of another key
 )
 
-// spares tells whether a claim leaves p alone.
+// spares tells whether a claim may not evict p.
 func (x *Index) spares(p *Point, claim Claim) bool {
 	return claim == ClaimSpare && p.Kind != KindPeriodic && p.key == x.key
 }
 
-// latestLast is the last point of the conversation that was come back to most recently, of those in a tier, or nil.
+// latestLast is the only point of the most recently resumed conversation in a tier, or nil.
 func (x *Index) latestLast(t Tier) (latest *Point) {
 	for p := range x.points {
 		if p.In(t) && x.rank(p, t) == rankLast && (latest == nil || cmp.Or(cmp.Compare(p.used, latest.used), cmp.Compare(p.serial, latest.serial)) > 0) {
@@ -78,7 +78,7 @@ func (x *Index) pinnedBelow(t Tier) bool {
 	return false
 }
 
-// leastWorth is the point that leaves a tier next. There is one.
+// leastWorth is the point that is evicted from a tier next. There is one.
 func (x *Index) leastWorth(t Tier, cost Cost) *Point {
 	own, pages := x.usage[t].short(cost)
 	var least *Point
@@ -99,10 +99,10 @@ func (x *Index) leastWorth(t Tier, cost Cost) *Point {
 	return least
 }
 
-// rank orders what worth does not decide: points of another key, others, the last of a conversation. The last is the newest
-// turn's, while it is there: by worth alone an older one would stay, to which the newest adds little, and the turns between
-// would be computed again. Not the reply's end behind it, which does not serve where the reply comes back changed. It never
-// goes before the other points of its conversation, so that it competes with others' last points only once it is alone.
+// rank is compared before worth: points of another key go first, then others, then the last of a conversation. The last is
+// that of the newest turn, while it is there: by worth alone an older one would stay, as the newest adds little to it, and the
+// turns between would be computed again. It is not the end of the reply after it, which is useless if the client sends the
+// reply back changed. It never goes before the other points of its conversation.
 func (x *Index) rank(p *Point, t Tier) int {
 	switch {
 	case p.key != x.key:
@@ -115,34 +115,34 @@ func (x *Index) rank(p *Point, t Tier) int {
 
 const rankLast = 2
 
-// newestTurn tells whether p is where a conversation that was come back to goes on, whatever its reply comes back as. In memory, a
-// copy on disk serves as well.
+// newestTurn tells whether p is the newest turn of a resumed conversation, from which it continues even if the client sends
+// the reply back changed. For a point in memory, a copy on disk serves as well.
 func (x *Index) newestTurn(p *Point, t Tier) bool {
-	return p.conversation.returned && p.Kind == KindTurn && (t == OnDisk || !p.In(OnDisk)) && !p.conversation.passed(p)
+	return p.conversation.resumed && p.Kind == KindTurn && (t == OnDisk || !p.In(OnDisk)) && !p.conversation.passed(p)
 }
 
-// last tells whether p is the only point of a conversation that was come back to. In memory, a copy on disk is another; on disk,
-// which has to outlive the process, only another file is.
+// last tells whether p is the only point of a resumed conversation. For a point in memory, a copy on disk counts as another;
+// on disk, which has to outlive the process, only another file does.
 func (x *Index) last(p *Point, t Tier) bool {
 	c := p.conversation
 	others := c.held[OnDisk]
 	if t == InMemory {
 		others += c.held[InMemory]
 	}
-	return c.returned && others == 1
+	return c.resumed && others == 1
 }
 
-// Likelihoods that a point is asked for again, relative to each other, before its use is looked at. A reply's end is where a
-// conversation goes on; the turn before it serves a reply that comes back changed, and regeneration; a system block serves
-// every conversation; periodic points serve edits of what was already said.
+// likelihood is how likely a point is to be used again, relative to others, before its use is considered. A conversation
+// continues from a reply's end; the turn before it serves replies that were changed, and regeneration; a system block serves
+// every conversation; periodic points serve edits of earlier text.
 var likelihood = map[Kind]float64{KindSystem: 1, KindReply: 1, KindCancelled: 0.8, KindTurn: 0.5, KindPeriodic: 0.1}
 
 // copyShare is what a lost copy costs as a share of losing the point, where another tier still holds it: reading a point
 // from disk takes about as long as computing a tenth of what it usually saves.
 const copyShare = 0.1
 
-// passedShare is how likely a point is to be asked for once its conversation has a later turn, relative to before: edits and
-// branches reach back, the rest goes on from the end. However often it was restored: it was for turns that are over.
+// passedShare is how likely a point is to be used once its conversation has a later turn, relative to before: only edits and
+// branches reach back. How often it was restored does not count, as that was for earlier turns.
 const passedShare = 0.2
 
 func (c *Conversation) passed(p *Point) bool {
@@ -154,10 +154,10 @@ func (c *Conversation) passed(p *Point) bool {
 	return false
 }
 
-// worth is the recomputation that a point saves in its tier, in tokens per byte that it would free of what is short (own
-// bytes, pages, or both): the tokens back to the nearest other point that would serve, times how likely it is to be asked
-// for: its kind, whether its conversation has moved on, how often a shared one was restored, and how many requests ago it
-// was last used or saved.
+// worth is the recomputation that a point saves in its tier, in tokens per byte that evicting it would free of what is short
+// (own bytes, pages, or both): the tokens back to the nearest other point that would serve, times how likely it is to be
+// used: its kind, whether its conversation has a later turn, how often a shared one was restored, and how many requests ago
+// it was last used or saved.
 func (x *Index) worth(p *Point, t Tier, own, pages bool) float64 {
 	tokens := float64(p.Reach() - x.below(p))
 	chance := likelihood[p.Kind] / float64(1+x.tick-p.used)
@@ -173,7 +173,7 @@ func (x *Index) worth(p *Point, t Tier, own, pages bool) float64 {
 	return chance * tokens / float64(max(1, x.usage[t].frees(*p.held[t], own, pages)))
 }
 
-// below is the length of the longest other point on p's path: what would serve in p's place.
+// below is the length of the longest other point on p's path, which would serve instead of p.
 func (x *Index) below(p *Point) int {
 	best := 0
 	for n := p.node; n != nil; n = n.parent {

@@ -6,8 +6,8 @@ type Cause string
 const (
 	CauseNone      Cause = ""          // nothing was, or too little to matter
 	CauseOtherKey  Cause = "other key" // a point would have served, had its key been equal
-	CauseEvicted   Cause = "evicted"   // a point stood there and had to go
-	CauseThinned   Cause = "thinned"   // a point stood there and was dropped, as points get sparse behind the end and near each other
+	CauseEvicted   Cause = "evicted"   // a point was there and was evicted
+	CauseThinned   Cause = "thinned"   // a point was there and was dropped, as points get sparse with distance and near each other
 	CauseNoRoom    Cause = "no room"   // none was saved there: what the budget held was worth more, or in use
 	CauseDamaged   Cause = "damaged"   // its file was torn or flipped
 	CauseNoPoint   Cause = "no point"  // no point was saved nearer to where the prefixes part
@@ -22,10 +22,10 @@ type Explanation struct {
 	New    int // never seen, or beyond what may be taken from a point
 	Cause  Cause
 	Keys   []string // for CauseOtherKey: what differs
-	Parted *Parting // where the prompt left what was known; nil where it merely went on
+	Parted *Parting // where the prompt differs from what was known; nil where it only continues it
 }
 
-// Parting is the place where a prompt leaves the known text: both sides, with a little of what they share.
+// Parting is the place where a prompt differs from the known text: both sides, with a little of what they share.
 type Parting struct {
 	At     int     // first id that differs
 	Before []int32 // ids that both share before it
@@ -90,7 +90,7 @@ func (x *Index) Explain(key Key, prompt []int32, used, most int) Explanation {
 	return e
 }
 
-// Lose notes that a point behind prefix was wanted and could not be kept, or was found damaged.
+// Lose notes that a point after prefix was wanted and could not be kept, or was found damaged.
 func (x *Index) Lose(key Key, prefix []int32, why Lost) {
 	n, added := x.root(key).grow(prefix)
 	x.tokens += added

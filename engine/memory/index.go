@@ -11,9 +11,8 @@ const (
 	KindPeriodic  Kind = "periodic"  // every so many tokens inside long prompts and replies
 )
 
-// Point is the record of a restore point. Its state lies with whoever saved it. The state is exactly what the first Len ids
-// of its prefix leave; where the point carries a tape, the tail's ids can be replayed on it, so that it also serves any
-// length up to Reach.
+// Point is the record of a restore point; the caller owns its state. The state is that after the first Len ids of its prefix.
+// With a tape, the tail's ids can be replayed on it, so that it also serves any length up to Reach.
 type Point struct {
 	Len      int
 	Tail     []int32 // ids after Len that the tape covers; empty without a tape
@@ -38,7 +37,7 @@ func (p *Point) In(t Tier) bool { return p.held[t] != nil }
 // Key is what the point was computed under.
 func (p *Point) Key() Key { return p.key }
 
-// Prefix spells the ids that the point stands behind, [Len], a copy.
+// Prefix gives the ids that the point was saved after, [Len], a copy.
 func (p *Point) Prefix() []int32 { return p.node.ids() }
 
 // Conversation is the one that the point belongs to.
@@ -47,12 +46,12 @@ func (p *Point) Conversation() *Conversation { return p.conversation }
 // Conversation groups points that follow each other: a request continues the conversation of the point that it was restored
 // from, unless that is the end of a system block, which belongs to all.
 type Conversation struct {
-	returned bool // one of its points was used, or would have been had it been there
-	held     [tiers]int
-	points   map[*Point]bool
+	resumed bool // a request continued it, whether or not a point of it was still there
+	held    [tiers]int
+	points  map[*Point]bool
 }
 
-// Index is the book of restore points. It decides; it holds no state. Not safe for concurrent use.
+// Index knows all restore points and decides which are used, kept and evicted. It holds no states. Not safe for concurrent use.
 type Index struct {
 	roots  map[Key]*node
 	key    Key // what is computed now; points of another key leave first
@@ -62,11 +61,11 @@ type Index struct {
 	serial uint64
 
 	tokens        int // ids in all labels
-	historyTokens int // bound on ids that no point stands behind
+	historyTokens int // bound on ids that belong to no point
 }
 
-// NewIndex makes an empty book. key is what states are computed under now. historyTokens bounds how many ids are remembered, 4 bytes each, to say why a prompt missed;
-// what points stand behind is always remembered.
+// NewIndex makes an empty index. key is what states are computed under now. historyTokens bounds how many ids are remembered,
+// 4 bytes each, to explain why a prompt missed; the ids of points are always remembered.
 func NewIndex(key Key, memory, disk Budget, historyTokens int) *Index {
 	x := &Index{key: key, roots: map[Key]*node{}, points: map[*Point]bool{}, historyTokens: historyTokens}
 	for t, b := range []Budget{memory, disk} {
@@ -88,9 +87,9 @@ type Match struct {
 	Common int    // longest prefix that was processed before, under this key
 }
 
-// Find looks for the point that saves the most of prompt, of which at most most tokens may be taken from a point. Where two
-// save the same, the one in memory serves. On disk a point with a tape lies as it was at its reach, and serves that length
-// alone. Without disk only points in memory are looked at. Every id is compared.
+// Find looks for the point that saves the most of prompt, of which at most most tokens may be taken from a point. Of two that
+// save the same it takes the one in memory. A file holds a point with a tape as it was at its reach, and serves that length
+// alone. Without disk only points in memory are considered. Every id is compared.
 func (x *Index) Find(key Key, prompt []int32, most int, disk bool) Match {
 	root := x.roots[key]
 	if root == nil {
@@ -123,7 +122,7 @@ func (x *Index) Find(key Key, prompt []int32, most int, disk bool) Match {
 	return m
 }
 
-// Open begins a request: what comes next is one request younger. from is the point that it was restored from, or nil.
+// Open begins a request and advances the clock that ages points. from is the point that it was restored from, or nil.
 func (x *Index) Open(from *Point) *Conversation {
 	x.tick++
 	if from == nil {
@@ -134,23 +133,23 @@ func (x *Index) Open(from *Point) *Conversation {
 	if from.Kind == KindSystem {
 		return &Conversation{}
 	}
-	from.conversation.returned = true
+	from.conversation.resumed = true
 	return from.conversation
 }
 
-// Returned tells whether the conversation was come back to: only what was is kept before others.
-func (c *Conversation) Returned() bool { return c.returned }
+// Resumed tells whether a request has continued the conversation. Resumed conversations are kept before others.
+func (c *Conversation) Resumed() bool { return c.resumed }
 
 // Claim is what a point of the conversation may take the room of.
 func (c *Conversation) Claim() Claim {
-	if c.returned {
-		return ClaimReturning
+	if c.resumed {
+		return ClaimResumed
 	}
 	return ClaimNew
 }
 
-// Return notes that the conversation was come back to, although no point of it was there, or in an earlier run.
-func (c *Conversation) Return() { c.returned = true }
+// Resume notes that a request continued the conversation, although no point of it was there, or in an earlier run.
+func (c *Conversation) Resume() { c.resumed = true }
 
 // Learn remembers that ids were processed, or asked for, under key.
 func (x *Index) Learn(key Key, ids []int32) {
@@ -171,8 +170,8 @@ func (x *Index) root(key Key) *node {
 	return x.roots[key]
 }
 
-// Add records a point behind prefix that tier t holds from now on. The caller made room with [Index.Room]; a point that does
-// not fit is a bug. A point at the same prefix, of the same or a shorter tail, makes a second one pointless: see [Index.Has].
+// Add records a point after prefix that tier t holds from now on. The caller made room with [Index.Room]; a point that does
+// not fit is a bug. A second point at the same prefix, of the same or a shorter tail, is useless: see [Index.Has].
 func (x *Index) Add(key Key, prefix, tail []int32, kind Kind, c *Conversation, t Tier, cost Cost) *Point {
 	n, added := x.root(key).grow(prefix)
 	x.tokens += added
@@ -189,7 +188,7 @@ func (x *Index) Add(key Key, prefix, tail []int32, kind Kind, c *Conversation, t
 	return p
 }
 
-// Has gives the point that stands behind exactly prefix and reaches at least as far as tail, or nil.
+// Has gives the point that was saved after exactly prefix and reaches at least as far as tail, or nil.
 func (x *Index) Has(key Key, prefix, tail []int32) *Point {
 	root := x.roots[key]
 	if root == nil {
@@ -275,7 +274,7 @@ func (x *Index) Below(key Key, ids []int32) *Point {
 	return x.deepest(key, ids, func(*Point) bool { return true })
 }
 
-// Nearest gives the longest point in memory on the path of ids: what it stands behind has the same pages.
+// Nearest gives the longest point in memory on the path of ids, which shares its pages with them.
 func (x *Index) Nearest(key Key, ids []int32) *Point {
 	return x.deepest(key, ids, func(p *Point) bool { return p.In(InMemory) })
 }
@@ -307,7 +306,7 @@ func (x *Index) Points(visit func(*Point)) {
 	}
 }
 
-// pointTokens is how many ids points stand behind, shared ones once.
+// pointTokens is how many ids belong to points, shared ones counted once.
 func (x *Index) pointTokens() int {
 	marked := map[*node]bool{}
 	total := 0
@@ -320,7 +319,7 @@ func (x *Index) pointTokens() int {
 	return total
 }
 
-// forget drops the ids that were not seen for longest and that no point stands behind, until an eighth of the bound is free.
+// forget drops the least recently seen ids that belong to no point, until an eighth of the bound is free.
 func (x *Index) forget() {
 	for x.tokens > x.pointTokens()+x.historyTokens*7/8 {
 		var oldest *node

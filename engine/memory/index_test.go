@@ -180,7 +180,7 @@ func TestTapeServesEveryLengthThatItCovers(t *testing.T) {
 	}
 }
 
-func TestKeyThatDiffersInOnePartIsNotUsedAndIsSaid(t *testing.T) {
+func TestKeyThatDiffersInOnePartIsNotUsedAndIsNamed(t *testing.T) {
 	prompt := ids(0, 100)
 	for name, change := range map[string]func(*Key){
 		"revision":       func(k *Key) { k.Revision = "s" },
@@ -224,7 +224,7 @@ func TestForeignDraftSectionLeavesThePointGood(t *testing.T) {
 }
 
 // A budget of three points, and 500 one-off prompts between the turns of a conversation that was restored once.
-func TestFloodOfOneOffPromptsDoesNotWashAConversationAway(t *testing.T) {
+func TestFloodOfOneOffPromptsEvictsNoConversation(t *testing.T) {
 	three := Budget{OwnBytes: 300, Pages: 1000, TotalBytes: math.MaxInt64, PageBytes: 0}
 	x := NewIndex(exact, three, Budget{}, 100_000)
 	add := func(c *Conversation, prefix []int32, kind Kind) {
@@ -255,7 +255,7 @@ func TestFloodOfOneOffPromptsDoesNotWashAConversationAway(t *testing.T) {
 	}
 }
 
-func TestConversationNeverRestoredGoesBeforeOneThatWas(t *testing.T) {
+func TestConversationNeverRestoredIsEvictedBeforeOneThatWas(t *testing.T) {
 	x := NewIndex(exact, Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
 	old := x.Add(exact, ids(0, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	x.Open(old)
@@ -269,7 +269,7 @@ func TestConversationNeverRestoredGoesBeforeOneThatWas(t *testing.T) {
 	}
 }
 
-func TestOneOffTakesNothingFromTheConversationComeBackToLast(t *testing.T) {
+func TestOneOffEvictsNothingOfTheConversationResumedLast(t *testing.T) {
 	x := NewIndex(exact, Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
 	older := x.Add(exact, ids(0, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	latest := x.Add(exact, ids(50, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
@@ -281,7 +281,7 @@ func TestOneOffTakesNothingFromTheConversationComeBackToLast(t *testing.T) {
 	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}, ClaimNew); !ok || len(gone) != 1 || gone[0].Point != older {
 		t.Fatal("a one-off finds no room beside the conversation come back to last")
 	}
-	if gone, ok := x.Room(InMemory, Cost{Bytes: 200}, ClaimReturning); !ok || len(gone) != 1 || gone[0].Point != latest {
+	if gone, ok := x.Room(InMemory, Cost{Bytes: 200}, ClaimResumed); !ok || len(gone) != 1 || gone[0].Point != latest {
 		t.Fatal("a conversation that was come back to finds no room")
 	}
 }
@@ -301,7 +301,7 @@ func TestLastPointStaysWhileRedundantOnesAreOnlyPinned(t *testing.T) {
 	}
 }
 
-func TestRoomThatPinsForbidTakesNothing(t *testing.T) {
+func TestRoomThatPinsForbidEvictsNothing(t *testing.T) {
 	x := NewIndex(exact, Budget{OwnBytes: 200, Pages: 10, TotalBytes: math.MaxInt64}, Budget{}, 1000)
 	a := x.Add(exact, ids(0, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
 	x.Add(exact, ids(50, 10), nil, KindTurn, x.Open(nil), InMemory, Cost{Bytes: 100})
@@ -334,7 +334,7 @@ func TestPeriodicPointsGetSparseBehindAndNeverPassOnePeriodNearTheEnd(t *testing
 	}
 }
 
-func TestShortReplysEndGoesWhenTheTurnBelowIsNearAndALaterPointCarriesOn(t *testing.T) {
+func TestShortReplysEndIsDroppedNearAnEarlierTurnWithALaterPoint(t *testing.T) {
 	x := NewIndex(exact, unbounded(), unbounded(), 1000)
 	whole := ids(0, 300)
 	c := x.Open(nil)

@@ -65,8 +65,8 @@ type Section struct {
 type SectionState int
 
 const (
-	SectionMissing SectionState = iota // the point serves; the draft starts over with what it has
-	SectionForeign                     // there is one, under another key: as missing, but said
+	SectionMissing SectionState = iota // the point serves; the draft starts with what it has
+	SectionForeign                     // there is one, under another key, which cannot be used
 	SectionGood
 )
 
@@ -86,5 +86,5 @@ func FindSection(sections []Section, wanted Section) SectionState {
 
 // MTPShared is how many slots of the MTP head's KV a prefix of tokens shares with every continuation. Slot S pairs the hidden
 // row of S with token S+1, so the last slot depends on what follows: a point keeps the hidden row of its last position, and
-// the slot is completed with the token that really comes.
+// the slot is completed with the token that follows.
 func MTPShared(tokens int) int { return max(0, tokens-1) }

@@ -5,10 +5,10 @@ import "errors"
 // ErrNoPages says that every page is in use.
 var ErrNoPages = errors.New("no free page of attention memory: end a sequence or drop a restore point")
 
-// Pages is the book of a pool of pages. A page is shared by reference between sequences and restore points that have the same
-// prefix. Its fill is the high-water mark of what anyone wrote into it: whoever stands exactly there may append in place,
-// because no one else's positions lie beyond; whoever stands before it must copy first, unless he is alone. So a restore
-// point costs no copy of a page while its sequence goes on, and one when a second sequence branches off it.
+// Pages counts the references to a pool of pages. Sequences and restore points with the same prefix share pages. The fill of a
+// page is its high-water mark: a sequence that ends exactly there may append in place, because no positions of others lie
+// beyond; one that ends before it must copy the page first, unless it holds the only reference. So a restore point costs no
+// copy of a page while its sequence continues, and one copy when a second sequence branches off.
 //
 // Not safe for concurrent use: the network's lock guards it.
 type Pages struct {
@@ -17,7 +17,7 @@ type Pages struct {
 	free []int32 // stack
 }
 
-// NewPages makes a book of n free pages.
+// NewPages makes a pool of n free pages.
 func NewPages(n int) *Pages {
 	p := &Pages{refs: make([]int32, n), fill: make([]int32, n), free: make([]int32, n)}
 	for i := range p.free {
@@ -35,7 +35,7 @@ func (p *Pages) FreePages() []int32 { return p.free }
 // Len is the number of pages.
 func (p *Pages) Len() int { return len(p.refs) }
 
-// Take hands out an empty page with one reference.
+// Take gives an empty page with one reference.
 func (p *Pages) Take() (int32, error) {
 	if len(p.free) == 0 {
 		return 0, ErrNoPages
@@ -56,7 +56,7 @@ func (p *Pages) Share(pages []int32) {
 	}
 }
 
-// Drop takes one reference from each page; pages that nobody refers to are free again.
+// Drop takes one reference from each page; unreferenced pages are free again.
 func (p *Pages) Drop(pages []int32) {
 	for _, page := range pages {
 		if p.refs[page] <= 0 {
@@ -74,6 +74,5 @@ func (p *Pages) MayWrite(page int32, offset int) bool {
 	return p.refs[page] == 1 || int(p.fill[page]) <= offset
 }
 
-// Wrote records that positions up to end were written by someone who may: either nobody had written beyond, or he is alone
-// and what lay beyond is gone.
+// Wrote records that positions up to end were written, as MayWrite allowed. What lay beyond them is lost.
 func (p *Pages) Wrote(page int32, end int) { p.fill[page] = int32(end) }

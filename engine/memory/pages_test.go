@@ -34,7 +34,7 @@ func TestSharedPageIsFreeOnlyWhenTheLastLeaves(t *testing.T) {
 	}
 }
 
-func TestOnlyWhoStandsAtTheHighWaterMarkAppendsInPlace(t *testing.T) {
+func TestOnlyASequenceAtTheHighWaterMarkAppendsInPlace(t *testing.T) {
 	p := NewPages(4)
 	page := take(t, p)
 	p.Wrote(page, 100)

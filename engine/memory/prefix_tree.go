@@ -6,19 +6,19 @@ type node struct {
 	label    []int32
 	depth    int // ids from the root to the end of label
 	children map[int32]*node
-	points   []*Point // those that stand behind exactly this prefix
+	points   []*Point // those that were saved after exactly this prefix
 	seen     uint64   // tick of the last request that processed or asked for it
-	lost     Lost     // why a point that stood here is no more
+	lost     Lost     // why the point that was here is gone
 }
 
-// Lost says why a point that stood at a prefix is gone. Zero: none is.
+// Lost says why the point of a prefix is gone. Zero: none is.
 type Lost string
 
 const (
 	LostNoRoom     Lost = "no room"    // none was saved: what the budget held was worth more, or in use
 	LostEvicted    Lost = "evicted"    // the budget was needed for something worth more
-	LostThinned    Lost = "thinned"    // periodic points get sparse behind
-	LostSuperseded Lost = "superseded" // a nearer point took its place
+	LostThinned    Lost = "thinned"    // periodic points get sparse with distance
+	LostSuperseded Lost = "superseded" // a nearer point replaced it
 	LostCancelled  Lost = "cancelled"  // its request ended early and there was no room for what it had reached
 	LostDamaged    Lost = "damaged"    // its file was torn or flipped
 )
@@ -58,7 +58,7 @@ func (root *node) walk(ids []int32, each func(*node)) (at *node, inside, depth i
 	}
 }
 
-// grow makes the node that stands behind exactly ids, splitting a label where needed. It returns how many ids are new.
+// grow makes the node of exactly ids, splitting a label where needed. It returns how many ids are new.
 func (root *node) grow(ids []int32) (n *node, added int) {
 	at, inside, depth := root.walk(ids, nil)
 	if inside < len(at.label) {

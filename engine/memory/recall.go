@@ -9,7 +9,7 @@ import (
 type Turns struct {
 	Header []int32                    // opens an assistant's turn: "<|im_start|>assistant\n"
 	End    int32                      // ends it: "<|im_end|>"
-	Bytes  func(id int32) []byte      // what an id stands for
+	Bytes  func(id int32) []byte      // the text of an id
 	Encode func(plain string) []int32 // no special token in it
 	// Same tells whether a returned turn says what a streamed one said: equal text but for white space around it, thinking
 	// left out where the template would have kept it, tool arguments that are equal as JSON.
@@ -27,7 +27,7 @@ func (t Turns) Headers(ids []int32) []int {
 	return at
 }
 
-// EndOf gives where the turn ends whose header begins at; its end token stands there. 0: nowhere.
+// EndOf gives the position of the end token of the turn whose header begins at at. 0: it has none.
 func (t Turns) EndOf(ids []int32, at int) int {
 	begin := at + len(t.Header)
 	if n := indexOf(ids[begin:], t.End); n >= 0 {
@@ -36,9 +36,9 @@ func (t Turns) EndOf(ids []int32, at int) int {
 	return 0
 }
 
-// Recall puts the ids that were streamed in the place of those that a returned history was cut into, turn by turn. A reply is
-// only used behind exactly the prefix that it was streamed behind. Where the turn says the same, all of its ids are used;
-// else those whose text the turn begins with, and what follows stays as it was cut. turns counts those that were recalled.
+// Recall replaces the ids that a returned history was tokenised into by those that were streamed, turn by turn. A reply is
+// only used after exactly the prefix that it was streamed after. If the turn says the same, all of its ids are used; else
+// those whose text the turn begins with, and the rest stays as it was tokenised. turns counts the replaced turns.
 func (t Turns) Recall(ids []int32, replies *Replies) (out []int32, turns int) {
 	headers := t.Headers(ids)
 	if len(headers) == 0 {
@@ -117,7 +117,7 @@ func (t Turns) covered(ids []int32, text string) (n, bytes int) {
 }
 
 // from gives ids for turn's text from a byte on, which begins a character: its own ids, but for one that the byte cuts, whose
-// rest is cut anew together with the ids that hold the end of its last character.
+// rest is tokenised again together with the ids that hold the end of its last character.
 func (t Turns) from(turn []int32, from int) []int32 {
 	at, k := 0, 0
 	for ; k < len(turn) && at+len(t.Bytes(turn[k])) <= from; k++ {

@@ -62,7 +62,7 @@ func TestReturnedTextFindsTheIdsThatWereStreamed(t *testing.T) {
 	}
 }
 
-func TestLaterTurnsAreLookedUpBehindTheRecalledOnes(t *testing.T) {
+func TestLaterTurnsAreLookedUpAfterTheRecalledOnes(t *testing.T) {
 	turns, replies := testTurns(), NewReplies(1<<20)
 	first := []int32{'s', 1000, 'a', 'b', 1001, 'u', 1000}
 	replies.Remember(Reply{HashPrefix(first[:2]), []int32{'a', 'b'}})

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// PrefixHash names the ids that stand before a reply.
+// PrefixHash names the ids before a reply.
 type PrefixHash [sha256.Size]byte
 
 // HashPrefix hashes ids. It only finds remembered replies; states are never chosen by a hash.
@@ -26,8 +26,7 @@ func HashPrefix(ids []int32) PrefixHash {
 	return PrefixHash(h.Sum(nil))
 }
 
-// Reply is what was streamed behind a prefix: the exact ids of an assistant's turn, from behind its header, without the end
-// token.
+// Reply is what was streamed after a prefix: the exact ids of an assistant's turn, without its header and its end token.
 type Reply struct {
 	Prefix PrefixHash
 	IDs    []int32
@@ -51,7 +50,7 @@ func NewReplies(limit int64) *Replies {
 
 func (r *Reply) bytes() int64 { return replyOverhead + 4*int64(len(r.IDs)) }
 
-// Remember keeps a reply; the oldest go where the bound is passed. It reports whether the reply was new.
+// Remember keeps a reply and drops the oldest beyond the bound. It reports whether the reply was new.
 func (r *Replies) Remember(reply Reply) bool {
 	if reply.bytes() > r.limit {
 		return false
@@ -99,7 +98,7 @@ func (r *Replies) drop(e *list.Element) {
 	}
 }
 
-// Behind gives the replies that were streamed behind a prefix. They must not be changed.
+// Behind gives the replies that were streamed after a prefix. They must not be changed.
 func (r *Replies) Behind(prefix PrefixHash) []*Reply {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +109,7 @@ func (r *Replies) Behind(prefix PrefixHash) []*Reply {
 	return out
 }
 
-// Beginning gives the replies behind prefixes whose hash begins with these bytes, the latest first. They must not be changed.
+// Beginning gives the replies after prefixes whose hash begins with these bytes, the latest first. They must not be changed.
 func (r *Replies) Beginning(hash []byte) (out []*Reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 
 // Change is the piece of text that differs between a prompt and what was known, widened to whole words.
 type Change struct {
-	Place    string // what stands before it, the last placeChars of it
+	Place    string // the text before it, the last placeChars of it
 	Old, New string
-	Rejoins  bool // the same text follows on both sides: a value was exchanged, not another text begun
+	Rejoins  bool // the same text follows on both sides: a value was exchanged, not the whole text
 }
 
 // Widths of a change, in bytes. A place of 24 names the key or the sentence that holds the value; a value of 48 holds a UUID
@@ -111,7 +111,7 @@ func (c Change) Shape() string {
 	return ""
 }
 
-// Volatile recognises text that is other on every request, from the changes of successive requests. The zero value is ready.
+// Volatile recognises text that differs in every request, from the changes of successive requests. The zero value is ready.
 type Volatile struct{ places []place }
 
 type place struct {
@@ -158,7 +158,7 @@ func (v *Volatile) Observe(c Change) (found bool) {
 	return len(p.values) >= volatileAfter
 }
 
-// Advice says what to do about a place that changes on every request.
+// Advice says what to do about text that differs in every request.
 func (c Change) Advice() string {
 	what := c.Shape()
 	if what == "" {

@@ -43,7 +43,7 @@ func TestChangeShowsTextThatDiffersWhereTokensPartInWhatIsAlike(t *testing.T) {
 	}
 }
 
-func TestFreshIdOnEveryTurnIsRecognisedAndAnEditIsNot(t *testing.T) {
+func TestFreshIDOnEveryTurnIsRecognisedAndAnEditIsNot(t *testing.T) {
 	var v Volatile
 	for _, question := range []string{"1 apple?", "2 pears, or more?", "3 is odd, yes", "4 is what"} {
 		if v.Observe(ChangeAt("<|im_start|>user\n", "0 is nothing", question)) {

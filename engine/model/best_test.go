@@ -9,7 +9,7 @@ import (
 )
 
 // What the device chooses is what stands in the rows, whoever of a pass asked for how much.
-func TestBestIsNotOfTheRowThatItIsAskedFor(t *testing.T) {
+func TestBestIsOfTheRowThatItIsAskedFor(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 3})
 	prompt := longPrompt(t, 60)
 	var segments []pass.Segment

@@ -10,7 +10,7 @@ import (
 )
 
 // Every rewind, from every length of the tape, whether the base has moved or not, leaves the logits that a fresh sequence has.
-func TestRewindLeavesTheBitsThatWereThere(t *testing.T) {
+func TestRewindRestoresTheEarlierBits(t *testing.T) {
 	for _, form := range []struct{ name, dir string }{{"4-bit", pocketQ4}, {"BF16", pocketBF16}} {
 		t.Run(form.name, func(t *testing.T) {
 			n := load(t, form.dir, Options{WindowTokens: 1024, MaxSequences: 2, TapeTokens: 64})

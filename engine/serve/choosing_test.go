@@ -11,7 +11,7 @@ import (
 )
 
 // A device that chooses changes no reply, and is not asked where more than the largest logits decide.
-func TestReplyDependsOnWhoChooses(t *testing.T) {
+func TestReplyDoesNotDependOnWhereTheTokenIsChosen(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*serve.Request)
@@ -67,7 +67,7 @@ func TestReplyDependsOnWhoChooses(t *testing.T) {
 }
 
 // One logit far from the likeliest is no number: the reply ends with the same error whoever chooses.
-func TestNaNAmongLogitsThatTheChoiceHides(t *testing.T) {
+func TestNaNAmongLogitsIsAnErrorWhereverTheTokenIsChosen(t *testing.T) {
 	for _, choose := range []bool{false, true} {
 		for _, topK := range []int{1, 20} {
 			h := start(t, &servetest.Network{Choose: choose, NaN: func([]int32) int32 { return vocab - 1 }}, serve.Options{})

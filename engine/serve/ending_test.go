@@ -15,7 +15,7 @@ import (
 	"slipway/engine/serve/servetest"
 )
 
-func TestCancelCostsMoreThanOnePass(t *testing.T) {
+func TestCancelCostsAtMostOnePass(t *testing.T) {
 	tests := []struct {
 		name         string
 		cancelAtPass int64
@@ -62,7 +62,7 @@ func TestCancelCostsMoreThanOnePass(t *testing.T) {
 	}
 }
 
-func TestCancelDuringAnothersTokenCostsAChunk(t *testing.T) {
+func TestCancelDuringAnothersTokenCostsNoChunk(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var chunks, late atomic.Int64
@@ -99,7 +99,7 @@ func TestCancelDuringAnothersTokenCostsAChunk(t *testing.T) {
 	}
 }
 
-func TestReplyEndsWhereItShould(t *testing.T) {
+func TestReplyEndsAtTheFirstReasonToEnd(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func(*serve.Request)
@@ -161,7 +161,7 @@ func TestReplyEndsWhereItShould(t *testing.T) {
 	}
 }
 
-func TestPanicEndsMoreThanItsRequest(t *testing.T) {
+func TestPanicEndsOnlyItsRequest(t *testing.T) {
 	net := &servetest.Network{}
 	var broken atomic.Bool
 	net.Pass = func(segments []pass.Segment) error {
@@ -228,7 +228,7 @@ func TestNetworkErrorReachesItsRequest(t *testing.T) {
 	}
 }
 
-func TestDrainCutsOrAccepts(t *testing.T) {
+func TestDrainFinishesRepliesAndRefusesNewRequests(t *testing.T) {
 	net := &servetest.Network{}
 	entered, release := hold(net)
 	h := start(t, net, serve.Options{Parallel: 1, Queue: 4})
@@ -253,7 +253,7 @@ func TestDrainCutsOrAccepts(t *testing.T) {
 	}
 }
 
-func TestStopLeavesARequestUntold(t *testing.T) {
+func TestStopEndsEveryRequest(t *testing.T) {
 	net := &servetest.Network{}
 	entered, release := hold(net)
 	h := start(t, net, serve.Options{Parallel: 1, Queue: 4})

@@ -16,7 +16,7 @@ import (
 	"slipway/engine/serve/servetest"
 )
 
-func TestShortRequestWaitsForALongPrefill(t *testing.T) {
+func TestShortRequestStartsWithinTwoChunksOfALongPrefill(t *testing.T) {
 	const chunk, long = 512, 3000
 	var h *harness
 	var chunks, seen atomic.Int64 // chunks of the long prompt begun; those begun when the short one's pass came
@@ -54,7 +54,7 @@ func TestShortRequestWaitsForALongPrefill(t *testing.T) {
 	}
 }
 
-func TestLongPrefillStopsAReplyThatStreams(t *testing.T) {
+func TestReplyStreamsOnDuringALongPrefill(t *testing.T) {
 	var order strings.Builder
 	begun := make(chan struct{})
 	var once sync.Once
@@ -85,7 +85,7 @@ func TestLongPrefillStopsAReplyThatStreams(t *testing.T) {
 	}
 }
 
-func TestTwoRepliesTakeTwoPassesAToken(t *testing.T) {
+func TestTwoRepliesShareThePassesOfTheirTokens(t *testing.T) {
 	var together atomic.Int64
 	var h *harness
 	net := &servetest.Network{}
@@ -110,7 +110,7 @@ func TestTwoRepliesTakeTwoPassesAToken(t *testing.T) {
 	}
 }
 
-func TestSeedDoesNotRepeat(t *testing.T) {
+func TestSeedRepeatsAReply(t *testing.T) {
 	h := start(t, &servetest.Network{}, serve.Options{Queue: 4})
 	say := func(seed uint64) string {
 		r := request("x", 5, 60)
@@ -126,7 +126,7 @@ func TestSeedDoesNotRepeat(t *testing.T) {
 	}
 }
 
-func TestPhasesDoNotAddUp(t *testing.T) {
+func TestPhasesAddUp(t *testing.T) {
 	var now atomic.Int64
 	net := &servetest.Network{Pass: func([]pass.Segment) error { now.Add(int64(time.Second)); return nil }}
 	h := start(t, net, serve.Options{Queue: 4, Now: func() time.Time { return time.Unix(0, now.Load()) }})
@@ -139,7 +139,7 @@ func TestPhasesDoNotAddUp(t *testing.T) {
 	}
 }
 
-func TestManyClientsLeakOrDrift(t *testing.T) {
+func TestManyClientsLeakNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	net := &servetest.Network{Chunk: 16}
 	h := start(t, net, serve.Options{Queue: 30})
@@ -196,7 +196,7 @@ func TestManyClientsLeakOrDrift(t *testing.T) {
 	}
 }
 
-func TestTokenizerOfAnotherModelIsTaken(t *testing.T) {
+func TestTokenizerOfAnotherModelIsRefused(t *testing.T) {
 	net := &servetest.Network{Vocab: 10, Window: 100, Chunk: 10}
 	if _, err := serve.New(net, serve.Options{Parallel: 1, VocabTokens: 11}); err == nil || !strings.Contains(err.Error(), "11") {
 		t.Errorf("got %v", err)

@@ -6,7 +6,7 @@ import (
 )
 
 // A chart must not show the tokens of a request twice, nor all of them when it ends, nor what happened hours ago.
-func TestHistoryCountsATokenTwiceOrTooLate(t *testing.T) {
+func TestHistoryCountsEachTokenOnceInItsStep(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0).Truncate(HistoryStep)
 	var h history
 	first, second := Usage{CachedTokens: 100}, Usage{CachedTokens: 100, ComputedTokens: 50}

@@ -10,7 +10,7 @@ import (
 	"slipway/engine/serve/servetest"
 )
 
-func TestPromptThatIsBegunWithoutMemory(t *testing.T) {
+func TestPromptIsRefusedWhereMemoryRunsOut(t *testing.T) {
 	net := &servetest.Network{}
 	entered, release := hold(net)
 	var level atomic.Int64
@@ -42,7 +42,7 @@ func TestPromptThatIsBegunWithoutMemory(t *testing.T) {
 	}
 }
 
-func TestMachineThatSleepsInAPrefillOrNeverAgain(t *testing.T) {
+func TestMachineIsKeptAwakeOnlyDuringRequests(t *testing.T) {
 	net := &servetest.Network{}
 	entered, leave := hold(net)
 	var awake, calls atomic.Int64
@@ -74,7 +74,7 @@ func TestMachineThatSleepsInAPrefillOrNeverAgain(t *testing.T) {
 }
 
 // A prefill that nobody waits for any more is ended within its chunk, where the network can do so.
-func TestCancelledPrefillThatRunsItsChunkToTheEnd(t *testing.T) {
+func TestCancelledPrefillIsStoppedWithinItsChunk(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	net := &servetest.Network{}
@@ -98,7 +98,7 @@ func TestCancelledPrefillThatRunsItsChunkToTheEnd(t *testing.T) {
 }
 
 // Dropped points free pages of the pool; only the network can give their memory to the machine, and only between passes.
-func TestShortMemoryThatStaysInThePool(t *testing.T) {
+func TestShortMemoryIsReturnedToTheSystem(t *testing.T) {
 	returned := make(chan struct{}, 8)
 	net := &servetest.Network{Return: func() error { returned <- struct{}{}; return errors.New("not now") }}
 	h := start(t, net, serve.Options{Parallel: 1})

@@ -13,7 +13,7 @@ import (
 	"slipway/engine/serve/servetest"
 )
 
-func TestQueueGrowsBeyondItsBound(t *testing.T) {
+func TestQueueStaysWithinItsBound(t *testing.T) {
 	net := &servetest.Network{}
 	entered, release := hold(net)
 	h := start(t, net, serve.Options{Parallel: 1, Queue: 2})
@@ -47,7 +47,7 @@ func TestQueueGrowsBeyondItsBound(t *testing.T) {
 }
 
 // A place comes free when a running request ends; how long the running ones have taken already tells more than the mean.
-func TestRetryAfterForgetsWhatRuns(t *testing.T) {
+func TestRetryAfterCountsWhatRuns(t *testing.T) {
 	tests := []struct {
 		name    string
 		earlier time.Duration // that a request before took; 0: there was none

@@ -49,7 +49,7 @@ func startSleeper(t *testing.T, net *servetest.Network) (*serve.Engine, *sleeper
 	return e, s, cancel
 }
 
-func TestReloadUnderARunningRequest(t *testing.T) {
+func TestReloadWaitsForRunningRequestsOrIsRefused(t *testing.T) {
 	let := make(chan struct{}, 100)
 	e, s, _ := startSleeper(t, &servetest.Network{Pass: func([]pass.Segment) error { <-let; return nil }})
 	submit := func() *serve.Reply {
@@ -115,7 +115,7 @@ func TestReloadThatFailsIsTriedAgainWithTheNextRequest(t *testing.T) {
 	}
 }
 
-func TestReloadIsLeftWaitingWhenTheEngineStops(t *testing.T) {
+func TestShutdownWinsOverAPendingReload(t *testing.T) {
 	e, _, stop := startSleeper(t, &servetest.Network{Pass: func([]pass.Segment) error { time.Sleep(time.Millisecond); return nil }})
 	if _, err := e.Submit(t.Context(), request("", 4, 9000)); err != nil {
 		t.Fatal(err)

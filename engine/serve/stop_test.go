@@ -7,7 +7,7 @@ import (
 )
 
 // However a text is cut into pushes, what comes out is what stands before the earliest stop text.
-func TestStopFinderDependsOnTheCuts(t *testing.T) {
+func TestStopFinderDoesNotDependOnHowTextIsSplit(t *testing.T) {
 	tests := []struct {
 		name  string
 		stops []string

@@ -28,7 +28,7 @@ func with(t *testing.T, file, from, to string) metal.Options {
 	}}
 }
 
-func TestMetalThatIsUsedAlthoughItIsWrong(t *testing.T) {
+func TestMetalIsUsedOnlyWhereItsKernelsAreRight(t *testing.T) {
 	for _, c := range []struct{ name, file, from, to, note, refusal string }{
 		{"right", "", "", "", "", ""},
 		{"a fast kernel that does not compile", "linear_gemm", "kernel void", "kernel int", "linear_gemm cannot be used here", ""},

@@ -74,7 +74,7 @@ func saveState(t *testing.T, s *Store, ids []int32, state pass.State) {
 }
 
 // The last slot of a prefix pairs with the token that follows, which is another one in each continuation.
-func TestDraftGoesOnFromAFileAsIfItHadSeenEverything(t *testing.T) {
+func TestDraftContinuesFromAFileAsIfItHadSeenEverything(t *testing.T) {
 	for _, n := range []int{1, 2, testPage, testPage + 1, 40} {
 		s := open(t, filepath.Join(t.TempDir(), "c"), draftOptions(1000))
 		ids := someIDs(5, n)
@@ -119,7 +119,7 @@ func TestLongPrefixKeepsTheLastSlotsAlone(t *testing.T) {
 	}
 }
 
-func TestForeignOrMissingDraftStopsAPoint(t *testing.T) {
+func TestForeignOrMissingDraftLeavesThePointUsable(t *testing.T) {
 	ids := someIDs(8, 40)
 	for _, c := range []struct {
 		name  string

@@ -50,7 +50,7 @@ type pointHeader struct {
 	Version    int         `json:"version"`
 	Key        memory.Key  `json:"key"`
 	Kind       memory.Kind `json:"kind"`
-	Returned   bool        `json:"returned,omitempty"` // the conversation was come back to
+	Resumed    bool        `json:"returned,omitempty"` // the conversation was resumed
 	Tokens     int         `json:"tokens"`
 	PageTokens int         `json:"page_tokens"`
 	Sections   []section   `json:"sections"`

@@ -59,7 +59,7 @@ func writeUntilKilled(dir string) {
 	}
 }
 
-func TestKilledAtAnyMomentNothingHalfMadeIsFoundAndTheCapHolds(t *testing.T) {
+func TestKillAtAnyMomentLeavesOnlyWholeFilesWithinTheCap(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
 	opt := options()
 	found := 0

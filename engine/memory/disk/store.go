@@ -37,7 +37,7 @@ type Found struct {
 	IDs  []int32
 	Cost memory.Cost
 
-	Returned bool // its conversation was come back to
+	Resumed bool // its conversation was resumed
 }
 
 // Stats are totals since the store was opened.
@@ -53,9 +53,9 @@ type Store struct {
 	opt  Options
 	lock *os.File
 
-	ids   map[name]memory.PageID // pages known to the book
+	ids   map[name]memory.PageID // pages known to the index
 	names map[memory.PageID]name
-	files map[name]bool // points known to the book
+	files map[name]bool // points known to the index
 	found []Found
 
 	state, page []byte // buffers of Load
@@ -73,7 +73,7 @@ type Store struct {
 	stats Stats
 }
 
-// marker makes the folder known as ours, and to backup programs as a cache.
+// marker marks the folder as ours, and as a cache for backup programs.
 const (
 	marker     = "CACHEDIR.TAG"
 	markerText = "Signature: 8a477f597d28d172789f06886806bc55\n# Restore points of slipway. They can be deleted at any time while no server runs.\n"
@@ -88,8 +88,8 @@ const reserve = 64 << 10
 // mostHead is more than a point's header takes.
 const mostHead = 1 << 10
 
-// Open takes a folder into use, making it where it is missing: what no point refers to and what is torn goes, and the points
-// that are left are read up to their ids.
+// Open takes a folder into use and makes it if it is missing. Unreferenced pages and torn files are deleted; the other points
+// are read up to their ids.
 func Open(dir string, opt Options) (*Store, error) {
 	s := &Store{dir: dir, opt: opt, ids: map[name]memory.PageID{}, names: map[memory.PageID]name{}, files: map[name]bool{}, have: map[name]bool{},
 		jobs: make(chan func(), 1024), stopped: make(chan struct{})}
@@ -260,10 +260,10 @@ func (s *Store) readPoint(n name) (f Found, pages []name, err error) {
 	for _, page := range pages {
 		cost.Pages = append(cost.Pages, s.pageID(page))
 	}
-	return Found{header.Key, header.Kind, ids, cost, header.Returned}, pages, nil
+	return Found{header.Key, header.Kind, ids, cost, header.Resumed}, pages, nil
 }
 
-// pageID numbers a page for the book.
+// pageID numbers a page for the index.
 func (s *Store) pageID(n name) memory.PageID {
 	id, ok := s.ids[n]
 	if !ok {
@@ -276,7 +276,7 @@ func (s *Store) pageID(n name) memory.PageID {
 // Found gives the points that earlier runs left.
 func (s *Store) Found() []Found { return s.found }
 
-// Budget is what the book may hold.
+// Budget is what the index may hold.
 func (s *Store) Budget() memory.Budget {
 	return memory.Budget{OwnBytes: math.MaxInt64, Pages: math.MaxInt, TotalBytes: s.opt.CapBytes - reserve - s.opt.ReplyBytes, PageBytes: s.pageFileBytes()}
 }

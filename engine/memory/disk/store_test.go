@@ -12,7 +12,7 @@ import (
 	"slipway/engine/memory"
 )
 
-func TestPointsComeBackAfterARestart(t *testing.T) {
+func TestPointsAreFoundAfterARestart(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "new", "cache"), options())
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestDailyBoundHoldsOverRestartsAndEndsWithTheDay(t *testing.T) {
 	}
 }
 
-func TestPointsAtIntervalsLeaveHalfOfTheDayToOthers(t *testing.T) {
+func TestPeriodicPointsLeaveHalfOfTheDailyBoundToOthers(t *testing.T) {
 	opt := options()
 	opt.DailyBytes = 20_000
 	s := open(t, filepath.Join(t.TempDir(), "c"), opt)
@@ -182,7 +182,7 @@ func TestPipeInTheFolderIsRefused(t *testing.T) {
 	}
 }
 
-func TestRemovedPointsTakeTheirOwnPagesAlone(t *testing.T) {
+func TestRemovedPointsDeleteOnlyTheirOwnPages(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "c"), options())
 	long := someIDs(1, 3*testPage)
 	short := long[:testPage]

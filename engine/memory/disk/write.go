@@ -13,8 +13,8 @@ import (
 	"slipway/engine/pass"
 )
 
-// ErrDailyBound says that as much was written today as may be.
-var ErrDailyBound = errors.New("as much was written to the disk cache today as may be in a day")
+// ErrDailyBound says that the bound on bytes written in a day is reached.
+var ErrDailyBound = errors.New("the disk cache has reached its bound on bytes written in a day")
 
 // temporary begins the names of files that are being written.
 const temporary = "writing-"
@@ -35,7 +35,7 @@ func (s *Store) Cost(key memory.Key, kind memory.Kind, ids []int32) (cost memory
 // pointBytes is what a point's file takes at the most, its pages aside.
 func (s *Store) pointBytes(key memory.Key, kind memory.Kind, ids []int32) int64 {
 	sections := s.pointSections(key, ids)
-	// The checksums, the first slot and whether the conversation was come back to are not known yet; their length is, at the most.
+	// The checksums, the first slot and whether the conversation was resumed are not known yet; their greatest length is.
 	for i := range sections {
 		sections[i].CRC = ^uint32(0)
 		if sections[i].Name == mtpSection {
@@ -49,8 +49,8 @@ func (s *Store) pointBytes(key memory.Key, kind memory.Kind, ids []int32) int64 
 	return bytes
 }
 
-func (s *Store) pointHeader(key memory.Key, kind memory.Kind, returned bool, ids []int32, sections []section) pointHeader {
-	return pointHeader{Version, key, kind, returned, len(ids), s.opt.PageTokens, sections}
+func (s *Store) pointHeader(key memory.Key, kind memory.Kind, resumed bool, ids []int32, sections []section) pointHeader {
+	return pointHeader{Version, key, kind, resumed, len(ids), s.opt.PageTokens, sections}
 }
 
 // pointSections are those of a file that has everything; a draft's may be left out.
@@ -68,16 +68,15 @@ func (s *Store) pointSections(key memory.Key, ids []int32) []section {
 	return out
 }
 
-// Save writes a point in the background: state is what the network was after ids, returned whether its conversation was come
-// back to. Its methods are called from the background; done is called from the background, once state is no longer used. Returns at once. The caller made room in the book.
-func (s *Store) Save(key memory.Key, kind memory.Kind, returned bool, ids []int32, state pass.State, done func(error)) {
+// Save writes a point in the background: state is what the network was after ids, resumed whether its conversation was resumed. Its methods are called from the background; done is called from the background, once state is no longer used. Returns at once. The caller made room in the index.
+func (s *Store) Save(key memory.Key, kind memory.Kind, resumed bool, ids []int32, state pass.State, done func(error)) {
 	pages, whole := chain(key, ids, s.opt.PageTokens)
 	s.files[whole] = true
-	s.jobs <- func() { done(s.save(key, kind, returned, ids, pages, whole, state)) }
+	s.jobs <- func() { done(s.save(key, kind, resumed, ids, pages, whole, state)) }
 }
 
 // save writes the pages that are missing, then the point: whoever finds the point finds its pages.
-func (s *Store) save(key memory.Key, kind memory.Kind, returned bool, ids []int32, pages []name, file name, state pass.State) error {
+func (s *Store) save(key memory.Key, kind memory.Kind, resumed bool, ids []int32, pages []name, file name, state pass.State) error {
 	size := s.pointBytes(key, kind, ids)
 	for _, page := range pages {
 		if !s.have[page] {
@@ -124,7 +123,7 @@ func (s *Store) save(key memory.Key, kind memory.Kind, returned bool, ids []int3
 	if as, part, ok := s.mtpOf(state, len(ids)); ok {
 		add(part, as)
 	}
-	head := encodeHead(pointMagic, s.pointHeader(key, kind, returned, ids, sections), pointAlign)
+	head := encodeHead(pointMagic, s.pointHeader(key, kind, resumed, ids, sections), pointAlign)
 	if err := s.write("points", file, append([][]byte{head}, parts...)...); err != nil {
 		return err
 	}
@@ -139,8 +138,7 @@ func describe(what string, data []byte) section {
 	return section{Name: what, Bytes: int64(len(data)), CRC: crc32.Checksum(data, castagnoli)}
 }
 
-// write puts a file under its final name when it is whole. There is no fsync: what a lost power supply tears, the checksums
-// find.
+// write gives a file its final name when it is whole. There is no fsync: the checksums find what a power failure tears.
 func (s *Store) write(sub string, n name, parts ...[]byte) error {
 	f, err := os.OpenFile(filepath.Join(s.dir, sub, temporary+n.String()), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -194,7 +192,7 @@ func (s *Store) mayWrite(bytes int64) error {
 	return nil
 }
 
-// readDay and writeDay keep the day's count over restarts. A count that cannot be read begins anew.
+// readDay and writeDay keep the day's count over restarts. A count that cannot be read starts at 0.
 func (s *Store) readDay() {
 	text, err := os.ReadFile(filepath.Join(s.dir, "written-today"))
 	if err != nil {

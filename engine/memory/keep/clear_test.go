@@ -7,7 +7,7 @@ import (
 )
 
 // Who asks for a reload is told that the cache is dropped: then it must be.
-func TestClearReturnsWithFilesStillThere(t *testing.T) {
+func TestClearReturnsOnlyOnceTheFilesAreGone(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	w := newWorld(t, 20, 400, 8<<20)
 	kept := func() []string {

@@ -216,7 +216,7 @@ func (k *Keeper) forgetMemory() {
 }
 
 // A conversation fills the budget, then another begins: its first turn is not kept, which is said, and its second is.
-func TestNewConversationIsKeptOnceItIsComeBackTo(t *testing.T) {
+func TestNewConversationIsKeptOnceItIsResumed(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 12))
 	w := newWorld(t, 3, 20, 0) // pages of 320 tokens
 	old, next := &chat{}, &chat{}

@@ -34,7 +34,7 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s pass.State) {
 	gone, ok := k.index.Room(memory.OnDisk, cost, claim)
 	k.leave(memory.OnDisk, gone)
 	if !ok {
-		if claim == memory.ClaimReturning && p.Kind == memory.KindTurn {
+		if claim == memory.ClaimResumed && p.Kind == memory.KindTurn {
 			k.owed = append(slices.DeleteFunc(k.owed, func(p *memory.Point) bool { return k.states[p] == nil }), p)
 		}
 		return
@@ -59,7 +59,7 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s pass.State) {
 	}
 	k.index.Pin(p)
 	k.index.Hold(p, memory.OnDisk, cost)
-	k.opt.Disk.Save(k.opt.Key, p.Kind, p.Conversation().Returned(), slices.Clone(reach), s, done)
+	k.opt.Disk.Save(k.opt.Key, p.Kind, p.Conversation().Resumed(), slices.Clone(reach), s, done)
 }
 
 // storePeriodic sends the periodic points on the path of ids to the disk, once the request that went along it has ended: those that
@@ -178,9 +178,9 @@ func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	for i := shared; i < (len(ids)+k.opt.PageTokens-1)/k.opt.PageTokens; i++ {
 		cost.Pages = append(cost.Pages, freshPages+memory.PageID(i))
 	}
-	if !k.room(cost, memory.ClaimReturning, nil) {
+	if !k.room(cost, memory.ClaimResumed, nil) {
 		k.written()
-		if !k.room(cost, memory.ClaimReturning, nil) {
+		if !k.room(cost, memory.ClaimResumed, nil) {
 			return nil, errNoRoom
 		}
 	}
@@ -277,8 +277,8 @@ func (k *Keeper) readDisk() {
 		if below := k.index.Below(f.Key, f.IDs); below != nil && below.Kind != memory.KindSystem {
 			c = below.Conversation()
 		}
-		if f.Returned {
-			c.Return()
+		if f.Resumed {
+			c.Resume()
 		}
 		gone, ok := k.index.Room(memory.OnDisk, f.Cost, c.Claim())
 		k.leave(memory.OnDisk, gone)

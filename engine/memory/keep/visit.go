@@ -60,7 +60,7 @@ func (k *Keeper) Admit(prompt []int32, marks Marks, seq pass.Sequence) *Visit {
 	explanation := k.index.Explain(k.opt.Key, prompt, m.Usable, most)
 	v.conversation = k.index.Open(m.Point)
 	if marks.asked(explanation.Common, most) || explanation.Cause == memory.CauseCancelled {
-		v.conversation.Return()
+		v.conversation.Resume()
 	}
 	k.count(func(c *Counters) {
 		switch {
@@ -210,7 +210,7 @@ func (v *Visit) save(kind memory.Kind, tape bool) bool {
 	}
 	claim := v.conversation.Claim()
 	ok := k.room(cost, claim, v.from)
-	if !ok && claim == memory.ClaimReturning && kind == memory.KindTurn && k.written() {
+	if !ok && claim == memory.ClaimResumed && kind == memory.KindTurn && k.written() {
 		ok = k.room(cost, claim, v.from)
 	}
 	if !ok {
