@@ -120,7 +120,7 @@ func (h *Host) keyOf() (memory.Key, error) {
 func (h *Host) closeCache(patience time.Duration) {
 	if h.disk != nil {
 		begun := time.Now()
-		h.keeper.Settle(patience)
+		h.keeper.WritePending(patience)
 		h.disk.Close(max(0, patience-time.Since(begun)))
 	}
 }

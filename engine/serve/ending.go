@@ -9,7 +9,7 @@ import (
 	"slipway/engine/pass"
 )
 
-// stop ends everything after Run.
+// stop ends all requests after Run.
 func (e *Engine) stop(err error) {
 	cause := err
 	if cause == nil {
@@ -33,7 +33,7 @@ func (e *Engine) stop(err error) {
 	e.stayAwake()
 }
 
-// dropCancelled ends the active requests that nobody waits for.
+// dropCancelled ends the active requests whose clients left.
 func (e *Engine) dropCancelled() {
 	for i := 0; i < len(e.active); {
 		j := e.active[i]
@@ -45,7 +45,7 @@ func (e *Engine) dropCancelled() {
 	}
 }
 
-// end closes an active request's sequence, makes its place free and finishes it. Only for Run's goroutine.
+// end closes an active request's sequence, frees its place and finishes it. Only for Run's goroutine.
 func (e *Engine) end(j *job, reason FinishReason, err error) {
 	if j.seq != nil {
 		e.commit(j, reason, err)
@@ -63,7 +63,7 @@ func (e *Engine) end(j *job, reason FinishReason, err error) {
 	e.finish(j, reason, err)
 }
 
-// finish counts a request and tells its reader, once.
+// finish counts a request and sends its end to the reader, once.
 func (e *Engine) finish(j *job, reason FinishReason, err error) {
 	text := ""
 	if reason == FinishStop || reason == FinishLength {

@@ -24,7 +24,7 @@ type Options struct {
 	IdleAfter time.Duration // without work, after which the network sleeps; 0: never
 
 	Memory    func() Memory           // asked before a prompt is begun, from any goroutine; nil: memory is never short
-	KeepAwake func() (release func()) // called when the first of some requests is taken up, released after the last; may be nil
+	KeepAwake func() (release func()) // called when a first request starts, released after the last one ends; may be nil
 
 	Now   func() time.Time
 	Log   *slog.Logger  // never sees text of prompts or replies
@@ -42,11 +42,11 @@ type Engine struct {
 	waiting  []*job
 	draining bool
 	stopped  error         // not nil once Run has returned
-	reload   *reloading    // asked for, not done
+	reload   *reloading    // pending; nil: none
 	wake     chan struct{} // one slot: filled when waiting, draining or reload changed
 
 	status   status
-	drop     atomic.Bool // points that nothing uses are to be dropped
+	drop     atomic.Bool // DropPoints was called
 	ledger   *Ledger
 	averageS atomic.Uint64 // float64 bits: running mean of a request's seconds from admission to end, for Retry-After
 
@@ -54,12 +54,12 @@ type Engine struct {
 
 	// Only Run's goroutine:
 	asleep  bool   // the network
-	release func() // lets the machine sleep again; nil: it may
+	release func() // lets the machine sleep again; nil: it may sleep
 	turn    uint64
 	panics  int // passes in a row that panicked
 
 	decoder decoder
-	jobs    []*job // of the decode step under way
+	jobs    []*job // of the running decode step
 }
 
 // status is read without any lock.
@@ -76,7 +76,7 @@ type Status struct {
 	Draining bool
 }
 
-// New makes an engine; it answers once [Engine.Run] runs.
+// New makes an engine. It answers once [Engine.Run] runs.
 func New(net Network, opt Options) (*Engine, error) {
 	switch {
 	case opt.Parallel < 1:
@@ -109,7 +109,7 @@ func (e *Engine) Status() Status {
 	return Status{e.status.running.Load(), int(e.status.active.Load()), int(e.status.queued.Load()), e.status.draining.Load()}
 }
 
-// Drain refuses new requests from now on; Run returns when what was accepted has ended.
+// Drain refuses new requests from now on; Run returns when the accepted ones have ended.
 func (e *Engine) Drain() {
 	e.mu.Lock()
 	e.draining = true
@@ -125,15 +125,15 @@ func (e *Engine) poke() {
 	}
 }
 
-// Run answers requests until ctx ends, which cuts what is under way, or until a drain is complete; both give nil. Any
-// other end is an error: the network is broken. It owns the network meanwhile.
+// Run answers requests until ctx ends, which cancels running requests, or until a drain is complete; both give nil. Any other
+// end is an error: the network is broken. It owns the network meanwhile.
 func (e *Engine) Run(ctx context.Context) (err error) {
 	defer func() { e.stop(err) }()
 	for {
 		e.dropCancelled()
 		e.relieve()
 		if ctx.Err() != nil {
-			return nil // before a pass that was cut makes way for a reload
+			return nil // shutdown wins over a pending reload
 		}
 		e.reloadWhenAsked()
 		e.wakeUp()
@@ -158,7 +158,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	}
 }
 
-// drained reports whether a drain was asked for and nothing waits.
+// drained reports whether the engine drains and no request waits.
 func (e *Engine) drained() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// ErrDraining says that the engine takes no new request, because it was told to stop.
+// ErrDraining says that the engine takes no new request because it is shutting down.
 var ErrDraining = errors.New("the server is stopping and takes no new request")
 
-// ErrStopped is the cause of a reply cut because the engine stopped.
+// ErrStopped is the cause of a reply that ended because the engine stopped.
 var ErrStopped = errors.New("the server stopped before the reply was complete")
 
 // ErrEmptyPrompt says that a prompt has no token.
 var ErrEmptyPrompt = errors.New("the prompt has no token")
 
-// QueueFullError says that as many requests wait as may.
+// QueueFullError says that the queue is full.
 type QueueFullError struct {
 	Waiting    int
-	RetryAfter time.Duration // whole seconds, at least 1; a guess from the latest requests
+	RetryAfter time.Duration // whole seconds, at least 1; estimated from recent requests
 }
 
 func (e *QueueFullError) Error() string {

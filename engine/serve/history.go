@@ -8,17 +8,17 @@ const (
 	historySteps = 180
 )
 
-// Step is what happened in one HistoryStep: tokens as they were dealt with, not when their request ended.
+// Step is what happened in one HistoryStep. Tokens count when they were processed, not when their request ended.
 type Step struct {
 	Start time.Time
 	Usage
 	Ended int // requests
 }
 
-// history is a ring of steps; those in which nothing happened are not there. The ledger's lock guards it.
+// history is the steps of the last hour in which something happened. The ledger's lock guards it.
 type history struct{ steps []Step }
 
-// at gives the step of a moment. Steps older than an hour go.
+// at gives the step of a moment, and drops steps older than an hour.
 func (h *history) at(now time.Time) *Step {
 	start := now.Truncate(HistoryStep)
 	if last := len(h.steps) - 1; last >= 0 && !h.steps[last].Start.Before(start) {

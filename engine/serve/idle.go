@@ -2,7 +2,7 @@ package serve
 
 import "time"
 
-// idle waits for work, or for the end, which it reports. After IdleAfter without work the network sleeps.
+// idle waits for work, or for the end of Run, which it reports. After IdleAfter without work the network sleeps.
 func (e *Engine) idle(done <-chan struct{}) (ended bool) {
 	var bored <-chan time.Time
 	if e.opt.IdleAfter > 0 && !e.asleep {
@@ -20,8 +20,7 @@ func (e *Engine) idle(done <-chan struct{}) (ended bool) {
 	return false
 }
 
-// sleep gives the network's memory back. Points go with it; those on disk are read again. While one is being written it is
-// not time yet.
+// sleep unloads the network and the points in memory; points on disk stay. It does nothing while a point is being written.
 func (e *Engine) sleep() {
 	if e.opt.Keeper != nil && !e.opt.Keeper.Unload() {
 		return
@@ -31,7 +30,8 @@ func (e *Engine) sleep() {
 	e.opt.Log.Info("idle: the weights' memory is given back until the next request")
 }
 
-// wakeUp brings the network back where a request waits. Where that fails, the request is told, and the next one tries again.
+// wakeUp loads the network again for a waiting request. If that fails, the request gets the error and the next one tries
+// again.
 func (e *Engine) wakeUp() {
 	for e.asleep {
 		e.mu.Lock()
@@ -56,7 +56,7 @@ func (e *Engine) wakeUp() {
 	}
 }
 
-// refuse ends a request that still waits, if it does.
+// refuse ends a request if it still waits.
 func (e *Engine) refuse(j *job, err error) {
 	if e.unqueue(j) {
 		j.unwatch()

@@ -10,7 +10,7 @@ import (
 	"slipway/engine/sample"
 )
 
-// job is a request on its way. After Submit only Run's goroutine touches it.
+// job is a request in the engine. After Submit only Run's goroutine touches it.
 type job struct {
 	Request
 	reply   *Reply
@@ -26,10 +26,10 @@ type job struct {
 	report *keep.Report // of the prompt; nil: nothing is kept
 
 	out       []int32         // tokens of the reply
-	history   *sample.History // nil where no penalty looks at it
+	history   *sample.History // nil: no penalty needs it
 	generator *sample.Generator
 	stops     StopFinder
-	tail      string // text that comes with the end
+	tail      string // text that is sent with the end
 
 	usage                      Usage
 	submitted, admitted, first time.Time
@@ -49,7 +49,7 @@ func newJob(ctx context.Context, req Request, room int, now time.Time) *job {
 	return j
 }
 
-// over asks the request's Watch, if it has one.
+// over reports whether the request's Watch ends the reply; a request without one never does.
 func (j *job) over(text string, final bool) bool { return j.Watch != nil && j.Watch(text, final) }
 
 // count counts a token of the reply for penalties.
@@ -70,7 +70,7 @@ func (j *job) rewind(tokens int) (err error) {
 	return nil
 }
 
-// topWanted is how many of the largest logits decide its next token; 0 where all do, as with a mask or where probabilities are told.
+// topWanted is how many of the largest logits decide its next token; 0 where all do, as with a mask or with logprobs.
 func (j *job) topWanted() int {
 	if j.Mask != nil || j.TopLogprobs >= 0 {
 		return 0
@@ -85,7 +85,7 @@ func (j *job) timesAt(now time.Time) Times {
 	return timesAt(j.Tokenize, j.submitted, j.admitted, j.first, now)
 }
 
-// timesAt splits a request's time so far; moments that have not come are zero.
+// timesAt splits a request's time so far; moments that are not reached are zero.
 func timesAt(tokenize time.Duration, submitted, admitted, first, now time.Time) Times {
 	t := Times{Tokenize: tokenize}
 	switch {

@@ -6,9 +6,9 @@ import (
 	"slipway/engine/memory/keep"
 )
 
-// A request's stay with the keeper: the sequence is restored when it is taken up, points are saved as it goes, and its end is
-// committed. All of it happens in Run's goroutine. A panic of the keeper is a bug in a book that others use too: from then on
-// the engine answers without one.
+// A request's use of the keeper: the sequence is restored when the request starts, points are saved on the way, and what was
+// processed is saved at the end. All of it runs in Run's goroutine. A panic of the keeper means that its index is broken for
+// all requests: from then on the engine answers without one.
 
 // begin restores what is known of a job's prompt.
 func (e *Engine) begin(j *job) error {
@@ -32,14 +32,14 @@ func (e *Engine) chunk(j *job) []int32 {
 	return j.input[j.done : j.done+n]
 }
 
-// processed tells the keeper that a job's tokens went through the network.
+// processed reports to the keeper that a job's tokens went through the network.
 func (e *Engine) processed(j *job, tokens []int32) {
 	if j.visit != nil {
 		e.guarded(j, func() { j.visit.Processed(tokens) })
 	}
 }
 
-// commit tells the keeper how a job ended, before its sequence is closed.
+// commit reports to the keeper how a job ended, before its sequence is closed.
 func (e *Engine) commit(j *job, reason FinishReason, cause error) {
 	if j.visit == nil {
 		return
@@ -62,7 +62,7 @@ func (e *Engine) commit(j *job, reason FinishReason, cause error) {
 	e.guarded(j, func() { visit.End(how, reply) })
 }
 
-// guarded calls the keeper. After a panic the engine goes on without one.
+// guarded calls the keeper. After a panic the engine continues without one.
 func (e *Engine) guarded(j *job, call func()) error {
 	err := func() (err error) {
 		defer recovered(&err)

@@ -10,14 +10,14 @@ import (
 	"slipway/engine/memory/keep"
 )
 
-// ErrCancelled is the cause of a reply cut because whoever runs the server asked for it.
+// ErrCancelled is the cause of a reply that was cancelled through [Ledger.Cancel].
 var ErrCancelled = errors.New("the request was cancelled by whoever runs the server")
 
-// Phase is where a request stands.
+// Phase is how far a request is.
 type Phase string
 
 const (
-	PhaseTokenize  Phase = "tokenize" // its text is read and cut into tokens
+	PhaseTokenize  Phase = "tokenize" // its text is read and tokenised
 	PhaseQueue     Phase = "queue"
 	PhasePrefill   Phase = "prefill"
 	PhaseDecode    Phase = "decode"
@@ -26,7 +26,7 @@ const (
 	PhaseFailed    Phase = "failed"
 )
 
-// Ended tells whether nothing of the request will change any more.
+// Ended tells whether the request has ended.
 func (p Phase) Ended() bool { return p == PhaseDone || p == PhaseCancelled || p == PhaseFailed }
 
 // Record is what is known of a request at one moment.
@@ -40,15 +40,15 @@ type Record struct {
 	Times   Times // so far
 	Limit   int   // the most tokens of the reply; 0 until it is known
 	Reason  FinishReason
-	Report  *keep.Report // what was known of the prompt; nil where nothing is kept, and until prefill. Not to be changed
-	Change  uint64       // the ledger's count of changes at this one's last
+	Report  *keep.Report // what was known of the prompt; nil until prefill and without a cache. Not to be changed
+	Change  uint64       // the ledger's count of changes at this record's latest one
 }
 
-// mostEnded is how many requests that have ended are remembered.
+// mostEnded is how many ended requests are remembered.
 const mostEnded = 64
 
-// Ledger knows the requests under way and the latest that ended. It is for watching alone: the engine decides nothing by it.
-// Safe from any goroutine.
+// Ledger records running requests and the latest ended ones, for monitoring; the engine decides nothing by it. Safe from any
+// goroutine.
 type Ledger struct {
 	now func() time.Time
 
@@ -68,7 +68,7 @@ type Entry struct {
 	submitted, admitted, first time.Time
 }
 
-// Open enters a request whose text is being read, with a context that [Ledger.Cancel] ends. The entry must be handed to
+// Open adds a request whose text is being read, with a context that [Ledger.Cancel] ends. The entry must be passed to
 // [Engine.Submit], or dropped.
 func (l *Ledger) Open(ctx context.Context, id string) (*Entry, context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -80,7 +80,7 @@ func (l *Ledger) Open(ctx context.Context, id string) (*Entry, context.Context) 
 	return e, ctx
 }
 
-// Drop takes out an entry that never came to Submit. Its context ends.
+// Drop removes an entry that was not submitted, and ends its context.
 func (e *Entry) Drop() {
 	e.ledger.mu.Lock()
 	defer e.ledger.mu.Unlock()
@@ -102,7 +102,7 @@ func (l *Ledger) touch(e *Entry) {
 	e.record.Change = l.changes
 }
 
-// note takes down how a job stands.
+// note records a job's state.
 func (e *Entry) note(j *job, phase Phase) {
 	l := e.ledger
 	now := l.now()
@@ -116,7 +116,7 @@ func (e *Entry) note(j *job, phase Phase) {
 	l.touch(e)
 }
 
-// close takes down how a job ended; of those that have ended the oldest go.
+// close records how a job ended, and drops the oldest ended ones.
 func (e *Entry) close(end End) {
 	l := e.ledger
 	now := l.now()
@@ -139,7 +139,7 @@ func (e *Entry) close(end End) {
 	}
 }
 
-// Records gives the requests of which something changed after the count since (0: all), oldest first, and the count now.
+// Records gives the requests that changed after the count since (0: all), oldest first, and the count now.
 func (l *Ledger) Records(since uint64) ([]Record, uint64) {
 	now := l.now()
 	l.mu.Lock()
@@ -153,7 +153,7 @@ func (l *Ledger) Records(since uint64) ([]Record, uint64) {
 	return out, l.changes
 }
 
-// at is the entry's record with the times of a request that is under way.
+// at is the entry's record, with the times so far of a running request.
 func (e *Entry) at(now time.Time) Record {
 	r := e.record
 	if !r.Phase.Ended() {
@@ -166,7 +166,7 @@ func (e *Entry) at(now time.Time) Record {
 	return r
 }
 
-// Cancel ends a request that is under way as if its client had left. It reports whether there is one.
+// Cancel ends a running request as if its client had left. It reports whether there is one.
 func (l *Ledger) Cancel(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

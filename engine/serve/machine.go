@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// MemoryLevel is how short of memory a machine is, as its system says.
+// MemoryLevel is how short of memory the machine is, as the system reports it.
 type MemoryLevel int
 
 const (
 	MemoryEnough   MemoryLevel = iota
-	MemoryShort                // programs should give back what they can make again
-	MemoryCritical             // no prompt is begun
+	MemoryShort                // caches should be dropped
+	MemoryCritical             // no prompt is started
 )
 
-// Memory is what the system says of the machine's memory.
+// Memory is what the system reports of the machine's memory.
 type Memory struct {
 	Level                 MemoryLevel
 	FreeBytes, TotalBytes int64
 }
 
-// MemoryError says that a prompt is not begun because the machine's memory runs out.
+// MemoryError says that a prompt is not started because the machine's memory runs out.
 type MemoryError struct {
 	Memory
 	PromptTokens int
@@ -32,10 +32,10 @@ func (e *MemoryError) Error() string {
 		float64(e.FreeBytes)/1e9, float64(e.TotalBytes)/1e9, e.PromptTokens, e.RetryAfter.Seconds())
 }
 
-// memoryPatience is when a client may try again: by then the system has compressed or written out what others left.
+// memoryPatience is when a client should try again: by then the system has compressed or swapped out what it can.
 const memoryPatience = 30 * time.Second
 
-// tight asks the system and refuses a prompt where memory runs out. Safe from any goroutine.
+// tight refuses a prompt while memory runs out. Safe from any goroutine.
 func (e *Engine) tight(promptTokens int) error {
 	if e.opt.Memory == nil {
 		return nil
@@ -46,13 +46,13 @@ func (e *Engine) tight(promptTokens int) error {
 	return nil
 }
 
-// DropPoints gives the points in memory back that no request uses, before the next pass. Safe from any goroutine.
+// DropPoints releases the points in memory that no request uses, before the next pass. Safe from any goroutine.
 func (e *Engine) DropPoints() {
 	e.drop.Store(true)
 	e.poke()
 }
 
-// relieve does what DropPoints asked for.
+// relieve drops points if DropPoints was called.
 func (e *Engine) relieve() {
 	if !e.drop.Swap(false) || e.asleep {
 		return

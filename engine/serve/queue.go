@@ -50,10 +50,10 @@ func (e *Engine) Submit(ctx context.Context, req Request) (*Reply, error) {
 	return j.reply, nil
 }
 
-// free is how many of the waiting will be taken up before the next pass. Called under the lock.
+// free is how many waiting requests will start before the next pass. Called under the lock.
 func (e *Engine) free() int { return max(0, e.opt.Parallel-int(e.status.active.Load())) }
 
-// admit takes waiting requests up while there is room.
+// admit starts waiting requests while there is room.
 func (e *Engine) admit() {
 	for len(e.active) < e.opt.Parallel && !e.holdsBack() {
 		e.mu.Lock()
@@ -64,7 +64,7 @@ func (e *Engine) admit() {
 		j := e.waiting[0]
 		seq, err := e.newSequence()
 		if err != nil && len(e.active) > 0 {
-			e.mu.Unlock() // memory comes back when one of those ends
+			e.mu.Unlock() // there will be room when one of those ends
 			return
 		}
 		e.waiting = e.waiting[1:]
@@ -88,7 +88,7 @@ func (e *Engine) admit() {
 	}
 }
 
-// newSequence is the network's, with a panic as an error.
+// newSequence opens a sequence of the network, with a panic as an error.
 func (e *Engine) newSequence() (seq pass.Sequence, err error) {
 	defer recovered(&err)
 	seq, err = e.net.NewSequence()
@@ -98,14 +98,14 @@ func (e *Engine) newSequence() (seq pass.Sequence, err error) {
 	return seq, nil
 }
 
-// leave takes a request whose context ended out of the queue. One that is active already is dropped by Run.
+// leave removes a request whose context ended from the queue. Run drops one that is active already.
 func (e *Engine) leave(j *job) {
 	if e.unqueue(j) {
 		e.finish(j, FinishCancelled, context.Cause(j.reply.ctx))
 	}
 }
 
-// unqueue takes a request out of the queue, and reports whether it was in it.
+// unqueue removes a request from the queue and reports whether it was there.
 func (e *Engine) unqueue(j *job) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,10 +127,9 @@ func (e *Engine) observe(took time.Duration) {
 	e.averageS.Store(math.Float64bits(mean + (took.Seconds()-mean)/4))
 }
 
-// retryAfter guesses when a place in the queue comes free, which is when the first of the running requests ends. Each is
-// expected to take as long as the mean one; one that has run for s seconds, however, is not expected to end before another
-// s/2: running times of requests are spread so widely (a line, or a book) that what has taken long will take long. Called
-// under the lock.
+// retryAfter estimates when the first running request ends, which frees a place in the queue. Each is expected to take the
+// mean time; but one that has run for s seconds is not expected to end before another s/2, as times vary so much (a line, or
+// a book) that what has taken long will take longer. Called under the lock.
 func (e *Engine) retryAfter() time.Duration {
 	mean, now := math.Float64frombits(e.averageS.Load()), e.opt.Now()
 	first := math.Inf(1)
@@ -139,7 +138,7 @@ func (e *Engine) retryAfter() time.Duration {
 		first = min(first, max(mean-ran, ran/2))
 	}
 	if len(e.active) == 0 {
-		first = 0 // a waiting request is about to be taken up
+		first = 0 // a waiting request is about to start
 	}
 	return time.Duration(min(max(math.Ceil(first), 1), 60)) * time.Second
 }

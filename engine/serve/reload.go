@@ -11,16 +11,15 @@ var (
 	ErrReloading = errors.New("the model is being reloaded already")
 )
 
-// reloading is a reload that was asked for.
+// reloading is a pending reload.
 type reloading struct {
 	ctx  context.Context
 	done chan error // one slot
 }
 
-// Reload forgets everything that is kept between requests, on disk too, and loads the network again. With drain it first lets
-// the running requests end, while new ones wait; without it ErrBusy is given where any runs. A context that ends before it
-// has begun takes it back. Errors: those above, ErrDraining, ErrStopped, or the network's, which is then tried again with the
-// next request.
+// Reload drops everything that is kept between requests, on disk too, and loads the network again. With drain it waits for
+// running requests to end while new ones wait; without it a running request is ErrBusy. If ctx ends before the reload begins,
+// it is cancelled. Errors: those above, ErrDraining, ErrStopped, or the network's; the next request then tries to load again.
 func (e *Engine) Reload(ctx context.Context, drain bool) error {
 	r := &reloading{ctx, make(chan error, 1)}
 	e.mu.Lock()
@@ -46,14 +45,14 @@ func (e *Engine) Reload(ctx context.Context, drain bool) error {
 	return <-r.done
 }
 
-// holdsBack tells whether waiting requests stay where they are because of a reload.
+// holdsBack tells whether waiting requests have to wait for a reload.
 func (e *Engine) holdsBack() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.reload != nil
 }
 
-// reloadWhenAsked does it once nothing is active. Only for Run's goroutine.
+// reloadWhenAsked runs a pending reload once no request is active. Only for Run's goroutine.
 func (e *Engine) reloadWhenAsked() {
 	e.mu.Lock()
 	r := e.reload

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// errDone is the cause given to a reply's context once it ended by itself.
+// errDone is the cause of a reply's context after the reply ended.
 var errDone = errors.New("the reply has ended")
 
 // Reply is the reading side of a request. Its events wait in memory, at most one for each token of the window, so that the
@@ -25,10 +25,10 @@ func newReply(ctx context.Context) *Reply {
 	return &Reply{ctx: ctx, cancel: cancel, ready: make(chan struct{}, 1)}
 }
 
-// Ready yields once when events wait that were not there at the last Take.
+// Ready gives a value once there are events that the last Take did not give.
 func (r *Reply) Ready() <-chan struct{} { return r.ready }
 
-// Take gives the events since the last call, in order, possibly none. The last one of a reply has an End.
+// Take gives the events since the last call, in order, possibly none. The last event of a reply has an End.
 func (r *Reply) Take() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()

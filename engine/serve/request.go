@@ -7,11 +7,11 @@ import (
 	"slipway/engine/sample"
 )
 
-// Request is one prompt with the way to go on from it.
+// Request is one prompt and how to continue it.
 type Request struct {
 	ID     string
 	Prompt []int32
-	Marks  keep.Marks // places of Prompt that will be asked for again
+	Marks  keep.Marks // places of Prompt that later prompts will continue from
 
 	// Opening are the reply's first tokens where the caller forces them (the opening of a tool call). They are streamed and
 	// counted as the reply's.
@@ -45,7 +45,7 @@ type Decoder interface {
 }
 
 // Usage counts a request's tokens. The prompt is what was taken from cache plus what was computed, by construction; for a
-// request that ended during prefill it is the part dealt with so far.
+// request that ended during prefill it is the part processed so far.
 type Usage struct {
 	CachedTokens     int // restored, not computed
 	ComputedTokens   int // prompt tokens that went through the network
@@ -58,8 +58,8 @@ func (u Usage) PromptTokens() int { return u.CachedTokens + u.ComputedTokens }
 // Times splits a request's wall clock. Phases that were not reached are 0.
 type Times struct {
 	Tokenize time.Duration
-	Queue    time.Duration // submitted until taken up
-	Prefill  time.Duration // taken up until the first token, waits for other requests' passes included
+	Queue    time.Duration // submitted until started
+	Prefill  time.Duration // started until the first token, including waits for other requests' passes
 	Decode   time.Duration // first token until the end
 }
 
@@ -80,7 +80,7 @@ type End struct {
 	Usage  Usage
 	Times  Times
 
-	// LimitTokens is the bound on the reply that was in force: MaxTokens, or what the window had room for.
+	// LimitTokens is the bound on the reply: MaxTokens, or what the window had room for.
 	LimitTokens int
 	Windowed    bool // it ended because prompt and reply filled the window, not because of MaxTokens
 }
@@ -104,7 +104,7 @@ type Event struct {
 // Summary is a finished request, for logs and counters.
 type Summary struct {
 	ID     string
-	Length int // tokens of the whole prompt, whether dealt with or not
+	Length int // tokens of the whole prompt, processed or not
 	End
-	Report *keep.Report // what was known of the prompt; nil where nothing is kept. Its texts are not for logs
+	Report *keep.Report // what was known of the prompt; nil without a cache. Its texts are not for logs
 }

@@ -1,8 +1,8 @@
-// Package keep brings sequences to prompts: it restores what is known of a prompt, saves restore points at the boundaries
-// that will be asked for again, and says what a prompt cost and why.
+// Package keep connects the index of restore points with sequences and files: it restores what is known of a prompt, saves
+// restore points at the places that later prompts will continue from, and explains what a prompt cost.
 //
-//	Admit -> (prefill: Next, Reached)* -> (decode: Decoded)* -> End
+//	Admit -> (prefill: Next, Processed)* -> (decode: Processed, Rewind)* -> End
 //
-// The book and its decisions are package memory's; the states are the network's; files are package disk's. All methods but
-// those said to be are for the goroutine that owns the network.
+// Package memory decides, the network makes states, package disk writes files. Methods are for the goroutine that owns the
+// network, unless their comment says that they are safe from any goroutine.
 package keep

@@ -218,7 +218,7 @@ func (w *world) counters() Counters {
 func (w *world) restart() {
 	w.t.Helper()
 	if w.store != nil {
-		w.keeper.Settle(time.Minute)
+		w.keeper.WritePending(time.Minute)
 		w.store.Close(time.Minute)
 		w.store = nil
 	}

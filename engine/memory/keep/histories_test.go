@@ -212,7 +212,7 @@ func (k *Keeper) forgetMemory() {
 			gone = append(gone, k.index.Release(p, memory.InMemory, memory.LostEvicted))
 		}
 	})
-	k.leave(memory.InMemory, gone)
+	k.free(memory.InMemory, gone)
 }
 
 // A conversation fills the budget, then another begins: its first turn is not kept, which is said, and its second is.

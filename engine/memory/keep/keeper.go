@@ -21,8 +21,8 @@ type Options struct {
 	Memory         memory.Budget
 	ReplyBytes     int64
 	Disk           *disk.Store // nil: no disk tier
-	WorthReading   int         // tokens that a file must save over what memory has
-	// Import makes a state after tokens from a file's parts; the draft's may be missing; its first shared pages are those of near.
+	WorthReading   int         // tokens that a file must save beyond what memory has
+	// Import makes a state after tokens from a file's parts. The draft's may be missing. Its first shared pages are near's.
 	Import func(tokens int, state []byte, draft disk.Draft, near pass.State, shared int, page func(index, tokens int) ([]byte, error)) (pass.State, error)
 
 	Decode func([]int32) string // for the recogniser of volatile text; its results are never logged
@@ -35,32 +35,32 @@ type Counters struct {
 	FromDisk       int // hits that were read from disk
 	Saved, Evicted int // points, in memory
 	Damaged        int // files dropped because they were torn or flipped
-	Refused        int // points that found no room
+	Refused        int // points that were not saved for want of room
 	WrittenBytes   int64
 }
 
-// Keeper is one network's memory.
+// Keeper keeps the restore points of one network.
 type Keeper struct {
-	opt    Options
-	index  *memory.Index
-	states map[*memory.Point]pass.State
-	period int
-	owed   []*memory.Point // in memory, and found no room on disk while others were being written
+	opt       Options
+	index     *memory.Index
+	states    map[*memory.Point]pass.State
+	period    int
+	unwritten []*memory.Point // in memory; found no room on disk while others were being written
 
 	replies  *memory.Replies
 	volatile memory.Volatile
 
 	mu       sync.Mutex // guards what follows: other goroutines use it
-	finished []ended    // from the disk's goroutine, to be taken in
+	finished []ended    // writes that ended in the disk's goroutine, not handled yet
 	counters Counters
 	usage    [2]memory.Usage
 	recent   []Report
 }
 
-// historyTokens is how many ids without a point are remembered to say why a prompt missed: 8 MiB of them.
+// historyTokens is how many ids without a point are remembered to explain a miss: 8 MiB of them.
 const historyTokens = 2 << 20
 
-// New makes a keeper, with the points that an earlier run left on disk.
+// New makes a keeper with the points that earlier runs left on disk.
 func New(opt Options) *Keeper {
 	k := &Keeper{opt: opt, states: map[*memory.Point]pass.State{}, replies: memory.NewReplies(opt.ReplyBytes),
 		period: memory.Period(opt.WindowTokens, opt.ChunkTokens, opt.Memory.OwnBytes, opt.PointBytes)}
@@ -116,14 +116,14 @@ func (k *Keeper) count(f func(*Counters)) {
 	f(&k.counters)
 }
 
-// publish shows the tiers' usage to other goroutines.
+// publish makes the tiers' usage visible to other goroutines.
 func (k *Keeper) publish() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.usage = [2]memory.Usage{k.index.Usage(memory.InMemory), k.index.Usage(memory.OnDisk)}
 }
 
-// pageIDs numbers memory pages for the book.
+// pageIDs converts page numbers for the index.
 func pageIDs(pages []int32) []memory.PageID {
 	out := make([]memory.PageID, len(pages))
 	for i, p := range pages {
@@ -132,24 +132,24 @@ func pageIDs(pages []int32) []memory.PageID {
 	return out
 }
 
-// room makes room in memory. Where the only thing in the way is the request's own source, that gives way.
-func (k *Keeper) room(cost memory.Cost, claim memory.Claim, own *memory.Point) bool {
+// makeRoom makes room in memory. If only the point that the request was restored from is in the way, it is evicted too.
+func (k *Keeper) makeRoom(cost memory.Cost, claim memory.Claim, own *memory.Point) bool {
 	gone, ok := k.index.Room(memory.InMemory, cost, claim)
-	k.leave(memory.InMemory, gone)
+	k.free(memory.InMemory, gone)
 	if !ok && own != nil {
 		k.index.Unpin(own)
 		var more []memory.Gone
 		more, ok = k.index.Room(memory.InMemory, cost, claim)
 		k.index.Pin(own)
-		k.leave(memory.InMemory, more)
+		k.free(memory.InMemory, more)
 		gone = append(gone, more...)
 	}
 	k.count(func(c *Counters) { c.Evicted += len(gone) })
 	return ok
 }
 
-// leave gives back what points held in a tier.
-func (k *Keeper) leave(t memory.Tier, gone []memory.Gone) {
+// free releases the states or files of evicted points.
+func (k *Keeper) free(t memory.Tier, gone []memory.Gone) {
 	for _, g := range gone {
 		if t == memory.OnDisk {
 			k.removeFile(g)

@@ -11,13 +11,13 @@ import (
 	"slipway/engine/pass"
 )
 
-// ended is a save that the disk's goroutine has ended.
+// ended is a write that the disk's goroutine has ended.
 type ended struct {
 	point *memory.Point
 	err   error
 }
 
-// store sends a point to the disk, where it is worth a file. The point stays in memory until it is written. A file holds the
+// store sends a point to the disk if it is worth a file. The point stays in memory until it is written. A file holds the
 // state at the point's reach, so one with a tape is settled first.
 func (k *Keeper) store(p *memory.Point, reach []int32, s pass.State) {
 	if k.opt.Disk == nil {
@@ -32,10 +32,10 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s pass.State) {
 		claim = memory.ClaimSpare
 	}
 	gone, ok := k.index.Room(memory.OnDisk, cost, claim)
-	k.leave(memory.OnDisk, gone)
+	k.free(memory.OnDisk, gone)
 	if !ok {
 		if claim == memory.ClaimResumed && p.Kind == memory.KindTurn {
-			k.owed = append(slices.DeleteFunc(k.owed, func(p *memory.Point) bool { return k.states[p] == nil }), p)
+			k.unwritten = append(slices.DeleteFunc(k.unwritten, func(p *memory.Point) bool { return k.states[p] == nil }), p)
 		}
 		return
 	}
@@ -62,8 +62,8 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s pass.State) {
 	k.opt.Disk.Save(k.opt.Key, p.Kind, p.Conversation().Resumed(), slices.Clone(reach), s, done)
 }
 
-// storePeriodic sends the periodic points on the path of ids to the disk, once the request that went along it has ended: those that
-// thinning left. An edit, or a retry of what was cancelled, finds them after a restart too.
+// storePeriodic sends the periodic points on the path of ids to the disk, once their request has ended and they were thinned,
+// so that an edit, or a retry after a cancel, finds them after a restart too.
 func (k *Keeper) storePeriodic(ids []int32) {
 	if k.opt.Disk == nil {
 		return
@@ -75,7 +75,7 @@ func (k *Keeper) storePeriodic(ids []int32) {
 	}
 }
 
-// collect takes in what the disk has done meanwhile.
+// collect handles the writes that have ended since the last call.
 func (k *Keeper) collect() {
 	k.mu.Lock()
 	finished := k.finished
@@ -89,8 +89,8 @@ func (k *Keeper) collect() {
 		}
 	}
 	if len(finished) > 0 {
-		owed := k.owed
-		k.owed = nil
+		owed := k.unwritten
+		k.unwritten = nil
 		for _, p := range owed {
 			if s := k.states[p]; s != nil && !p.In(memory.OnDisk) {
 				k.store(p, slices.Concat(p.Prefix(), p.Tail), s)
@@ -99,10 +99,10 @@ func (k *Keeper) collect() {
 	}
 }
 
-// Settle sends to the disk what found no room there while other points were being written. Nothing may be running; it waits for
-// those writes, but not longer than patience.
-func (k *Keeper) Settle(patience time.Duration) {
-	if k.opt.Disk == nil || len(k.owed) == 0 {
+// WritePending sends to the disk what found no room there while other points were being written. It waits for those writes, but
+// no longer than patience. No request may be running.
+func (k *Keeper) WritePending(patience time.Duration) {
+	if k.opt.Disk == nil || len(k.unwritten) == 0 {
 		return
 	}
 	select {
@@ -112,9 +112,9 @@ func (k *Keeper) Settle(patience time.Duration) {
 	}
 }
 
-// written waits until no point is being written any more, where memory is full of such: that takes less than computing again what a
-// conversation has come back with. It reports whether there is a disk.
-func (k *Keeper) written() bool {
+// awaitWrites waits until no point is being written, as such points cannot be evicted from memory: that is faster than
+// computing a resumed conversation again. It reports whether there is a disk.
+func (k *Keeper) awaitWrites() bool {
 	if k.opt.Disk == nil {
 		return false
 	}
@@ -128,7 +128,7 @@ func (k *Keeper) removeFile(g memory.Gone) {
 	k.opt.Disk.Remove(g.Key(), append(g.Prefix(), g.Tail...), g.Free)
 }
 
-// find looks for the best point and brings it into memory. Files that are no good go on the way.
+// find looks for the best point and brings it into memory. Damaged files that it meets are deleted.
 func (k *Keeper) find(prompt []int32, most int) (m memory.Match, fetched bool) {
 	for {
 		inMemory := k.index.Find(k.opt.Key, prompt, most, false)
@@ -153,15 +153,15 @@ func (k *Keeper) find(prompt []int32, most int) (m memory.Match, fetched bool) {
 	}
 }
 
-// errNoRoom says that memory is full of what is in use.
+// errNoRoom says that memory is full of points in use.
 var errNoRoom = errors.New("every point in memory is in use")
 
-// freshPages numbers pages that a state will take when it is made: none of the pool has such a number.
+// freshPages numbers the pages that a state will take once it is made. No page of the pool has such a number.
 const freshPages memory.PageID = 1 << 40
 
-// fetch reads the state behind ids into memory, sharing the whole pages of the nearest point there. Other requests wait
-// meanwhile, which is less than they wait for a chunk of prefill: a token of the 27B is 64 KiB to read, 22 µs at 3 GB/s, and
-// some 5 ms to compute, so that a whole window of 262,144 is read in the time of about 1,200 computed tokens.
+// fetch reads the state after ids into memory, sharing the whole pages of the nearest point there. Other requests wait
+// meanwhile, less than for a chunk of prefill: a token of the 27B is 64 KiB to read, 22 µs at 3 GB/s, and some 5 ms to
+// compute, so that a whole window of 262,144 is read in the time of about 1,200 computed tokens.
 func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	k.index.Pin(p)
 	defer k.index.Unpin(p)
@@ -178,9 +178,9 @@ func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	for i := shared; i < (len(ids)+k.opt.PageTokens-1)/k.opt.PageTokens; i++ {
 		cost.Pages = append(cost.Pages, freshPages+memory.PageID(i))
 	}
-	if !k.room(cost, memory.ClaimResumed, nil) {
-		k.written()
-		if !k.room(cost, memory.ClaimResumed, nil) {
+	if !k.makeRoom(cost, memory.ClaimResumed, nil) {
+		k.awaitWrites()
+		if !k.makeRoom(cost, memory.ClaimResumed, nil) {
 			return nil, errNoRoom
 		}
 	}
@@ -193,7 +193,7 @@ func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 		return nil, err
 	}
 	cost.Pages = pageIDs(state.Pages())
-	if len(p.Tail) > 0 { // the file holds what the tape led to: a point of its own
+	if len(p.Tail) > 0 { // the file holds the state at the tape's end, which is another point
 		p = k.index.Add(k.opt.Key, ids, nil, p.Kind, p.Conversation(), memory.InMemory, cost)
 	} else {
 		k.index.Hold(p, memory.InMemory, cost)
@@ -202,8 +202,8 @@ func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	return p, nil
 }
 
-// Unload gives every state in memory back, before the network's memory goes; points that are on disk stay known. It reports
-// false, and does nothing, while a request or a write uses one.
+// Unload releases every state in memory, before the network is unloaded; points on disk stay known. It reports false, and
+// does nothing, while a request or a write uses one.
 func (k *Keeper) Unload() bool {
 	k.collect()
 	busy := false
@@ -218,13 +218,13 @@ func (k *Keeper) Unload() bool {
 		return false
 	}
 	for _, p := range leaving {
-		k.leave(memory.InMemory, []memory.Gone{k.index.Release(p, memory.InMemory, memory.LostEvicted)})
+		k.free(memory.InMemory, []memory.Gone{k.index.Release(p, memory.InMemory, memory.LostEvicted)})
 	}
 	k.publish()
 	return true
 }
 
-// Drop gives the states in memory back that no request and no write uses; points that are on disk stay known. It reports how many.
+// Drop releases the states in memory that no request and no write uses, and reports how many. Points on disk stay known.
 func (k *Keeper) Drop() int {
 	k.collect()
 	var leaving []*memory.Point
@@ -234,15 +234,15 @@ func (k *Keeper) Drop() int {
 		}
 	})
 	for _, p := range leaving {
-		k.leave(memory.InMemory, []memory.Gone{k.index.Release(p, memory.InMemory, memory.LostEvicted)})
+		k.free(memory.InMemory, []memory.Gone{k.index.Release(p, memory.InMemory, memory.LostEvicted)})
 	}
 	k.count(func(c *Counters) { c.Evicted += len(leaving) })
 	k.publish()
 	return len(leaving)
 }
 
-// Clear forgets every point, in memory and on disk, and every reply. Nothing may be running; it waits for writes under way and until
-// the files are gone.
+// Clear forgets every point, in memory and on disk, and every reply. It waits for running writes and until the files are
+// deleted. No request may be running.
 func (k *Keeper) Clear() {
 	if k.opt.Disk != nil {
 		k.opt.Disk.Flush()
@@ -254,21 +254,21 @@ func (k *Keeper) Clear() {
 	for _, p := range all {
 		for _, t := range []memory.Tier{memory.InMemory, memory.OnDisk} {
 			if p.In(t) {
-				k.leave(t, []memory.Gone{k.index.Release(p, t, memory.LostEvicted)})
+				k.free(t, []memory.Gone{k.index.Release(p, t, memory.LostEvicted)})
 			}
 		}
 	}
 	if k.opt.Disk != nil {
 		k.opt.Disk.Flush()
 	}
-	k.owed = nil
+	k.unwritten = nil
 	k.replies.Forget()
-	k.index = k.emptyIndex() // what was known of texts goes too
+	k.index = k.emptyIndex() // forgets the texts too
 	k.publish()
 }
 
-// readDisk takes in what earlier runs left. Points of another key are in the book too: they are not used, are named when
-// they would have served, and leave first.
+// readDisk adds the points that earlier runs left. Those of another key are added too: they are not used, but named when they
+// would have served, and they are evicted first.
 func (k *Keeper) readDisk() {
 	found := k.opt.Disk.Found()
 	slices.SortFunc(found, func(a, b disk.Found) int { return len(a.IDs) - len(b.IDs) })
@@ -281,7 +281,7 @@ func (k *Keeper) readDisk() {
 			c.Resume()
 		}
 		gone, ok := k.index.Room(memory.OnDisk, f.Cost, c.Claim())
-		k.leave(memory.OnDisk, gone)
+		k.free(memory.OnDisk, gone)
 		if ok {
 			k.index.Add(f.Key, f.IDs, nil, f.Kind, c, memory.OnDisk, f.Cost)
 		} else {

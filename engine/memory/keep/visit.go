@@ -7,26 +7,26 @@ import (
 	"slipway/engine/pass"
 )
 
-// Marks are the places of a prompt that will be asked for again, in tokens from its start.
+// Marks are the places of a prompt that later prompts will continue from, in tokens from its start.
 type Marks struct {
 	System int   // end of the system and tools block; 0: none
 	Turns  []int // H: ends of user and tool turns, each before a reply's header, ascending
-	Said   int   // where the last reply of the history ends; 0: none
-	Reply  int   // where the ids of the reply's turn begin, behind its header; 0: not a chat
+	Said   int   // end of the last reply in the history; 0: none
+	Reply  int   // where the ids of the reply's turn begin, after its header; 0: not a chat
 }
 
-// asked tells whether a prompt whose first common tokens were processed before comes back to a conversation, be a point of it left
-// or not: a whole turn of it was, or for a text without turns all that a point may save.
-func (m Marks) asked(common, most int) bool {
+// resumes tells whether a prompt whose first common tokens were processed before resumes a conversation, even if no point of
+// it is left: a whole turn is known, or for a text without turns everything that a point may save.
+func (m Marks) resumes(common, most int) bool {
 	if m.Reply == 0 {
 		return common >= most
 	}
 	return slices.ContainsFunc(m.Turns, func(at int) bool { return at <= common })
 }
 
-// Visit is a request's stay. Its methods must not be called after End.
+// Visit is one request's use of the keeper, from Admit to End.
 type Visit struct {
-	Report Report // of the prompt; Cached tokens are in the sequence already
+	Report Report // of the prompt; its Cached tokens are in the sequence already
 
 	k            *Keeper
 	seq          pass.Sequence
@@ -47,11 +47,12 @@ type stop struct {
 // Tokens that a system block must have for a point of its own: below that it is computed faster than looked up.
 const leastSystem = 32
 
-// coldTurns is how many H a prompt's prefill saves: the last, and the one before it for a last message that is edited.
+// coldTurns is how many turn ends (H) the prefill of a prompt saves: the last, and the one before it in case the last message
+// is edited.
 const coldTurns = 2
 
-// Admit brings an empty sequence as far along prompt as a point allows; the last token is always left to compute, as its
-// logits are wanted. It says what it knows of the prompt.
+// Admit restores an empty sequence to the longest known prefix of prompt. The last token is always left to compute, as its
+// logits are wanted. The visit's Report explains the outcome.
 func (k *Keeper) Admit(prompt []int32, marks Marks, seq pass.Sequence) *Visit {
 	k.collect()
 	v := &Visit{k: k, seq: seq, prompt: prompt, marks: marks}
@@ -59,7 +60,7 @@ func (k *Keeper) Admit(prompt []int32, marks Marks, seq pass.Sequence) *Visit {
 	m, fetched := k.find(prompt, most)
 	explanation := k.index.Explain(k.opt.Key, prompt, m.Usable, most)
 	v.conversation = k.index.Open(m.Point)
-	if marks.asked(explanation.Common, most) || explanation.Cause == memory.CauseCancelled {
+	if marks.resumes(explanation.Common, most) || explanation.Cause == memory.CauseCancelled {
 		v.conversation.Resume()
 	}
 	k.count(func(c *Counters) {
@@ -97,10 +98,10 @@ func (v *Visit) plan(from int) {
 	for _, at := range v.marks.Turns[max(0, len(v.marks.Turns)-coldTurns):] {
 		add(at, memory.KindTurn)
 	}
-	// The last user's message may come back edited. Where the reply before it was decoded here, its end is a point already.
+	// The last message may be edited later. If the reply before it was decoded here, its end is a point already.
 	add(v.marks.Said, memory.KindReply)
 	if v.marks.Reply == 0 {
-		add(len(v.prompt)-1, memory.KindTurn) // a text without turns is asked again as it is
+		add(len(v.prompt)-1, memory.KindTurn) // a text without turns is sent again as it is
 	}
 	if p := v.k.period; p > 0 {
 		for at := (from/p + 1) * p; at < len(v.prompt); at += p {
@@ -148,13 +149,13 @@ type Ending int
 
 const (
 	EndWhole     Ending = iota // by an end token or a bound
-	EndCut                     // by a stop text, which the reply does not hold
-	EndCancelled               // nobody waits for it any more
-	EndBroken                  // a pass failed: the sequence is not to be trusted
+	EndCut                     // by a stop text, which is not part of the reply
+	EndCancelled               // its client left
+	EndBroken                  // a pass failed: the sequence cannot be trusted
 )
 
-// End commits what was processed: the end of a reply, or what a cancelled request had reached. reply is what was streamed,
-// the end token left out. The sequence is still open, and the caller's to close.
+// End saves what was processed: the end of a reply, or what a cancelled request had reached. reply is what was streamed,
+// without the end token. The caller closes the sequence afterwards.
 func (v *Visit) End(how Ending, reply []int32) {
 	k := v.k
 	defer k.publish()
@@ -176,7 +177,7 @@ func (v *Visit) End(how Ending, reply []int32) {
 	}
 	k.index.Learn(k.opt.Key, v.now)
 	for t, gone := range k.index.Tidy(k.opt.Key, v.now, k.period) {
-		k.leave(memory.Tier(t), gone)
+		k.free(memory.Tier(t), gone)
 	}
 	k.storePeriodic(v.now)
 	if v.marks.Reply > 0 && len(reply) > 0 {
@@ -184,7 +185,7 @@ func (v *Visit) End(how Ending, reply []int32) {
 	}
 }
 
-// remember keeps the reply's exact ids, what the prompt opened it with included.
+// remember keeps the reply's exact ids, including those that the prompt opened it with.
 func (v *Visit) remember(reply []int32) {
 	k := v.k
 	r := memory.Reply{Prefix: memory.HashPrefix(v.prompt[:v.marks.Reply]), IDs: slices.Concat(v.prompt[v.marks.Reply:], reply)}
@@ -209,9 +210,9 @@ func (v *Visit) save(kind memory.Kind, tape bool) bool {
 		return true
 	}
 	claim := v.conversation.Claim()
-	ok := k.room(cost, claim, v.from)
-	if !ok && claim == memory.ClaimResumed && kind == memory.KindTurn && k.written() {
-		ok = k.room(cost, claim, v.from)
+	ok := k.makeRoom(cost, claim, v.from)
+	if !ok && claim == memory.ClaimResumed && kind == memory.KindTurn && k.awaitWrites() {
+		ok = k.makeRoom(cost, claim, v.from)
 	}
 	if !ok {
 		k.index.Lose(k.opt.Key, v.now, memory.LostNoRoom)
@@ -225,14 +226,14 @@ func (v *Visit) save(kind memory.Kind, tape bool) bool {
 	}
 	v.saved = len(v.now)
 	k.count(func(c *Counters) { c.Saved++ })
-	if known != nil && known.In(memory.OnDisk) && len(known.Tail) == 0 && len(tail) == 0 { // room may have taken it since
+	if known != nil && known.In(memory.OnDisk) && len(known.Tail) == 0 && len(tail) == 0 { // making room may have evicted it since
 		k.index.Hold(known, memory.InMemory, cost)
 		k.states[known] = state
 		return true
 	}
 	p := k.index.Add(k.opt.Key, prefix, tail, kind, v.conversation, memory.InMemory, cost)
 	k.states[p] = state
-	if kind != memory.KindPeriodic { // of those only some are left when the request ends
+	if kind != memory.KindPeriodic { // those are thinned first, when the request ends
 		k.store(p, v.now, state)
 	}
 	return true
