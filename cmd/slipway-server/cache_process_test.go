@@ -14,9 +14,9 @@ import (
 )
 
 // turnOf asks a process and gives the reply with its token counts.
-func turnOf(t *testing.T, p *process, talk []message) (content string, prompt, cached int) {
+func turnOf(t *testing.T, p *process, conversation []message) (content string, prompt, cached int) {
 	t.Helper()
-	response := p.post(t, string(body(talk, message{"temperature": 0})))
+	response := p.post(t, string(body(conversation, message{"temperature": 0})))
 	var r struct {
 		Choices []struct{ Message struct{ Content string } }
 		Usage   struct {
@@ -53,14 +53,14 @@ func TestStoppedOrKilledServerGoesOnFromDisk(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			flags := []string{"--cache-disk", dir, "--window", "2048"}
 			p := serving(t, flags...)
-			talk := []message{user(strings.Repeat("The river runs by the old stone bridge. ", 40) + "What is it about?")}
+			conversation := []message{user(strings.Repeat("The river runs by the old stone bridge. ", 40) + "What is it about?")}
 			var prompts []int
 			for _, question := range []string{"And then?", "Why?", "When?"} {
-				content, prompt, _ := turnOf(t, p, talk)
+				content, prompt, _ := turnOf(t, p, conversation)
 				prompts = append(prompts, prompt)
-				talk = append(talk, message{"role": "assistant", "content": content}, user(question))
+				conversation = append(conversation, message{"role": "assistant", "content": content}, user(question))
 			}
-			asked := slices.Clone(talk)
+			asked := slices.Clone(conversation)
 			c.end(t, p)
 			p = serving(t, flags...)
 			_, prompt, cached := turnOf(t, p, asked)

@@ -34,14 +34,14 @@ func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 			t.Errorf("half of 32 MiB holds %q tokens, wanted %d", said, want)
 		}
 	}
-	talk := []message{user(strings.Repeat("The river runs by the old stone bridge. ", 40) + "What is it about?")}
+	conversation := []message{user(strings.Repeat("The river runs by the old stone bridge. ", 40) + "What is it about?")}
 	p := serve("q8")
 	pageTokens(p, 256*2*2*2*(64+4))
-	content, first, _ := turnOf(t, p, talk)
+	content, first, _ := turnOf(t, p, conversation)
 	if first < 300 {
 		t.Fatalf("a prompt of %d tokens fills no page", first)
 	}
-	talk = append(talk, message{"role": "assistant", "content": content}, user("And then?"))
+	conversation = append(conversation, message{"role": "assistant", "content": content}, user("And then?"))
 	response, err := http.Get(p.url + "/slipway/requests")
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 	if !strings.Contains(string(page), `"kv_format":"q8"`) || !strings.Contains(p.said(), "kv=q8") {
 		t.Errorf("not said: %s\n%s", page, p.said())
 	}
-	want, _, _ := turnOf(t, p, talk)
+	want, _, _ := turnOf(t, p, conversation)
 	reply, _ := io.ReadAll(p.post(t, string(body([]message{user("Hello")}, message{"max_tokens": 1}))).Body)
 	if !strings.Contains(string(reply), `"approximations":["keys and values in q8"]`) {
 		t.Errorf("the usage does not name the approximation: %s", reply)
@@ -59,7 +59,7 @@ func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 	end(p)
 
 	p = serve("q8")
-	got, prompt, cached := turnOf(t, p, talk)
+	got, prompt, cached := turnOf(t, p, conversation)
 	if cached < first-slack || got != want {
 		t.Errorf("%d of %d tokens were restored, the last turn had %d; it says %q, before the restart %q", cached, prompt, first, got, want)
 	}
@@ -67,7 +67,7 @@ func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 
 	p = serve("f16")
 	pageTokens(p, 256*2*2*2*64*2)
-	if _, _, cached = turnOf(t, p, talk); cached != 0 {
+	if _, _, cached = turnOf(t, p, conversation); cached != 0 {
 		t.Errorf("%d tokens of 8 bit go on in 16", cached)
 	}
 	if !strings.Contains(p.said(), "cannot serve this run and are dropped") || !strings.Contains(p.said(), "KV in q8") {

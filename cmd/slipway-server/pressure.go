@@ -7,16 +7,16 @@ import (
 	"slipway/metal/mac"
 )
 
-// What the machine is asked. A build with the tag fakemetal puts others in their place.
+// Where memory and power are read. A build with the tag fakemetal replaces them.
 var (
 	readMemory  = mac.ReadMemory
 	systemPower = mac.SystemPower
 )
 
-// memoryLevels translates; the two packages number their levels on their own.
+// memoryLevels converts the levels of package mac.
 var memoryLevels = map[mac.Pressure]serve.MemoryLevel{mac.Normal: serve.MemoryEnough, mac.Warning: serve.MemoryShort, mac.Critical: serve.MemoryCritical}
 
-// machineMemory is what the system says now; where it does not answer, memory is not short.
+// machineMemory is what the system reports now. If it reports nothing, memory is not short.
 func machineMemory() serve.Memory {
 	m, err := readMemory()
 	if err != nil {
@@ -25,7 +25,7 @@ func machineMemory() serve.Memory {
 	return serve.Memory{Level: memoryLevels[m.Pressure], FreeBytes: m.FreeBytes, TotalBytes: m.TotalBytes}
 }
 
-// keepAwake holds the machine awake where that can be asked for; nil elsewhere. A refusal is logged once.
+// keepAwake keeps the machine awake where the system offers it; nil elsewhere. A refusal is logged once.
 func keepAwake(log *slog.Logger) func() func() {
 	power, err := systemPower()
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 func serveVerb(errOut io.Writer) *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
-		Usage: "load a model and answer requests until told to stop",
+		Usage: "load a model and answer requests until a signal ends it",
 		Flags: serveFlags(),
 		Action: func(c *cli.Context) error {
 			s, err := readSettings(c)
@@ -35,15 +35,15 @@ func serveVerb(errOut io.Writer) *cli.Command {
 	}
 }
 
-// Bounds of a stop. Together with what surrounds them a stop stays under ten seconds.
+// Bounds of a shutdown, which together stay under ten seconds.
 const (
-	finishPatience = 8 * time.Second // for replies under way to end by themselves
-	cutPatience    = time.Second     // for the pass under way, after which replies are told that they were cut
+	finishPatience = 8 * time.Second // for running replies to end by themselves
+	cutPatience    = time.Second     // for the running pass, after which its replies end with an error
 	closePatience  = 300 * time.Millisecond
 	cachePatience  = 500 * time.Millisecond // for the disk cache to write what it has: a point of a large model takes 0.2 s
 )
 
-// keepAlive is well under the shortest header time-out met in clients (30 s).
+// keepAlive is well under the shortest header time-out of known clients (30 s).
 const keepAlive = 10 * time.Second
 
 // serveModel claims the addresses, opens the model, answers, and stops at a signal.
@@ -139,7 +139,7 @@ func openUnlessStopped(s host.Settings, signals <-chan os.Signal) (*host.Host, e
 	}
 }
 
-// stop lets replies end, then cuts them; a second signal cuts at once.
+// stop lets replies end, then ends them; a second signal ends them at once.
 func stop(engine *serve.Engine, cut func(), ran <-chan error, signals <-chan os.Signal, log *slog.Logger) {
 	engine.Drain()
 	select {

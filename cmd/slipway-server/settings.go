@@ -60,13 +60,13 @@ func serveFlags() []cli.Flag {
 		&cli.StringFlag{Name: "host", Value: "127.0.0.1", Usage: "address to listen on; beyond loopback needs --api-key-file"},
 		&cli.IntFlag{Name: "port", Value: 8008, Usage: "port; 0 takes a free one, which is printed"},
 		&cli.IntFlag{Name: "monitor-port", Value: -1, DefaultText: "no page", Usage: "port of the monitor page, on 127.0.0.1 whatever --host says; 0 takes a free one, which is printed"},
-		&cli.StringFlag{Name: "launch-file", Usage: "file in which the installer says what it decided, shown by the monitor"},
+		&cli.StringFlag{Name: "launch-file", Usage: "file with what the installer decided, shown by the monitor"},
 		&cli.IntFlag{Name: "window", Value: defaultWindow, Usage: "most tokens of prompt and reply together"},
 		&cli.IntFlag{Name: "parallel", Value: defaultParallel, Usage: "requests worked on at once"},
 		&cli.IntFlag{Name: "queue", Value: defaultQueue, Usage: "requests that may wait behind them"},
 		&cli.StringFlag{Name: "api-key-file", Usage: "file with the key that clients must send; readable by its owner alone"},
 		&cli.StringSliceFlag{Name: "allow-host", Usage: "name that clients may use in the Host header, such as mac.local"},
-		&cli.StringFlag{Name: "launch-id", Usage: "name of this launch, told by /health"},
+		&cli.StringFlag{Name: "launch-id", Usage: "name of this launch, shown by /health"},
 		&cli.StringFlag{Name: "model-id", Usage: "name of the model in the API; left out: the folder's"},
 		&cli.Int64Flag{Name: "cache-memory", Value: defaultCache, Usage: "bytes for restore points, so that conversations go on without starting over; 0 keeps nothing"},
 		&cli.StringFlag{Name: "cache-disk", Usage: "folder for restore points that outlive the server; they hold what you and the model wrote"},
@@ -75,8 +75,8 @@ func serveFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-cache-disk", Usage: "write no restore points to disk, whatever else is given"},
 		&cli.IntFlag{Name: "idle-unload", Usage: "minutes without a request after which the weights' memory is given back; 0 never; what is on disk is kept"},
 		&cli.StringFlag{Name: "normalize-file", Usage: "file of rules that make changing text in system messages stable: [{\"pattern\": \"...\", \"replacement\": \"...\"}]"},
-		&cli.StringFlag{Name: "profile-name", Usage: "name of the profile that these settings were made of, told by /slipway/requests"},
-		&cli.StringFlag{Name: "revision", Usage: "40 hex digits of the weights' revision, told by /v1/models"},
+		&cli.StringFlag{Name: "profile-name", Usage: "name of the profile that these settings were made of, shown by /slipway/requests"},
+		&cli.StringFlag{Name: "revision", Usage: "40 hex digits of the weights' revision, shown by /v1/models"},
 	}
 }
 
@@ -150,7 +150,7 @@ func readSettings(c *cli.Context) (settings, error) {
 	return s, nil
 }
 
-// readCache takes the flags of what is kept between requests.
+// readCache reads the flags of the cache.
 func readCache(c *cli.Context, s *host.Settings) error {
 	for _, n := range []struct {
 		flag string
@@ -230,7 +230,7 @@ const (
 	mostKeyBytes = 4096
 )
 
-// readKey takes a key file that nobody else can read. The key is never printed.
+// readKey reads a key file that only its owner can read. The key is never printed.
 func readKey(file string) (*api.Key, error) {
 	info, err := os.Stat(file)
 	switch {

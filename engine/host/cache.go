@@ -24,20 +24,20 @@ const tapeTokens = 64
 // Bytes kept of replies' exact ids, in memory and on disk: about a million tokens.
 const replyBytes = 4 << 20
 
-// cacheBudget cuts the memory for restore points in halves: attention pages, which the pool holds from the start (a device
-// may give their memory only as it is used), and states. Both bounds hold, so together they never pass bytes.
+// cacheBudget splits the memory for restore points in halves: attention pages, which are part of the pool from the start (a
+// device may take their memory only as it is used), and states. Both bounds hold, so that the sum never exceeds bytes.
 func cacheBudget(n *model.Network, bytes int64, extraPages int) memory.Budget {
 	return memory.Budget{OwnBytes: bytes - int64(extraPages)*n.PageBytes(), Pages: extraPages, TotalBytes: bytes, PageBytes: n.PageBytes()}
 }
 
-// extraPages is how many pages of so many bytes half of the memory for restore points holds.
+// extraPages is how many pages half of the memory for restore points holds.
 func extraPages(pageBytes, bytes int64) int { return int(bytes / 2 / pageBytes) }
 
-// worthReading is how many tokens a file must save. Reading one takes as long as computing about as many: the 27B's state of 150 MiB is
+// worthReading is how many tokens a file must save. Reading one takes as long as computing about that many: the 27B's state of 150 MiB is
 // 50 ms at 3 GB/s, a token of its prefill some 5 ms.
 const worthReading = 16
 
-// openCache makes the keeper over the loaded network; nil where nothing is to be kept.
+// openCache makes the keeper over the loaded network. There is none if nothing is to be kept.
 func (h *Host) openCache() error {
 	s, log := h.s, h.log
 	if s.CacheMemoryBytes == 0 {
@@ -116,7 +116,7 @@ func (h *Host) keyOf() (memory.Key, error) {
 	}, nil
 }
 
-// closeCache finishes writing within patience.
+// closeCache finishes the writes to disk within patience.
 func (h *Host) closeCache(patience time.Duration) {
 	if h.disk != nil {
 		begun := time.Now()

@@ -30,16 +30,16 @@ func TestFullWindowsNeverRunOutOfPagesBesideFullCache(t *testing.T) {
 				wait.Go(func() {
 					r := rand.New(rand.NewPCG(uint64(client), 9))
 					for range 8 {
-						talk := []message{user(strings.Join(text[:20+r.IntN(200)], " "))}
+						conversation := []message{user(strings.Join(text[:20+r.IntN(200)], " "))}
 						if r.IntN(3) == 0 {
-							talk = []message{system(strings.Join(text[:60], " ")), user(strings.Join(text[r.IntN(100):][:20+r.IntN(60)], " "))}
+							conversation = []message{system(strings.Join(text[:60], " ")), user(strings.Join(text[r.IntN(100):][:20+r.IntN(60)], " "))}
 						}
 						switch r.IntN(4) {
 						case 0: // to the window's end
-							k.ask(talk, message{"max_tokens": 600, "logit_bias": k.noEnd()})
+							k.ask(conversation, message{"max_tokens": 600, "logit_bias": k.noEnd()})
 						default:
-							a := k.ask(talk, message{"max_tokens": 5})
-							k.ask(append(talk, a.message(), user("And?")), message{"max_tokens": 3})
+							a := k.ask(conversation, message{"max_tokens": 5})
+							k.ask(append(conversation, a.message(), user("And?")), message{"max_tokens": 3})
 						}
 					}
 				})

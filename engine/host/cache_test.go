@@ -11,25 +11,25 @@ import (
 
 func TestFollowUpsComputeWhatIsNew(t *testing.T) {
 	k := startKept(t, nil)
-	talk := []message{user(k.document(1, 3600) + "\nWhat is it about?")}
-	first := k.ask(talk, nil)
+	conversation := []message{user(k.document(1, 3600) + "\nWhat is it about?")}
+	first := k.ask(conversation, nil)
 	if first.prompt < 3600 {
 		t.Fatalf("the document has %d tokens", first.prompt)
 	}
 	for _, question := range []string{"Which word comes first?", "And the last?", "Is there a lamp?", "Thank you. Name a number."} {
-		talk = append(talk, first.message(), user(question))
-		first = k.ask(talk, nil)
+		conversation = append(conversation, first.message(), user(question))
+		first = k.ask(conversation, nil)
 		k.atMost(question, first, first.fresh+slack)
 		if first.fresh > 60 {
 			t.Errorf("%s: %d tokens are called new", question, first.fresh)
 		}
 	}
-	again := k.ask(talk, nil)
+	again := k.ask(conversation, nil)
 	k.atMost("regenerated", again, slack)
 	if again.content != first.content {
 		t.Errorf("regenerated %q, first %q", again.content, first.content)
 	}
-	edited := slices.Clone(talk)
+	edited := slices.Clone(conversation)
 	edited[len(edited)-1] = user("Thank you. Name a colour of the rainbow instead.")
 	a := k.ask(edited, nil)
 	k.atMost("last message edited", a, k.tokens("Thank you. Name a colour of the rainbow instead.")+12+slack)
@@ -38,12 +38,12 @@ func TestFollowUpsComputeWhatIsNew(t *testing.T) {
 func TestThinkingThatTheTemplateDropsIsBoundedByTheTurnBefore(t *testing.T) {
 	k := startKept(t, nil)
 	on := message{"chat_template_kwargs": message{"enable_thinking": true}, "max_tokens": 40}
-	talk := []message{user(k.document(2, 600) + "\nWhat is it about?")}
+	conversation := []message{user(k.document(2, 600) + "\nWhat is it about?")}
 	for _, question := range []string{"And then?", "Why?"} {
-		a := k.ask(talk, on)
-		talk = append(talk, a.message(), user(question))
+		a := k.ask(conversation, on)
+		conversation = append(conversation, a.message(), user(question))
 	}
-	a := k.ask(talk, on)
+	a := k.ask(conversation, on)
 	k.atMost("thinking dropped", a, a.fresh+slack)
 }
 
@@ -59,8 +59,8 @@ func TestSystemPromptIsSharedAndInterleavedConversationsKeepTheirs(t *testing.T)
 	for i := range 4 {
 		a, b := k.ask(one, nil), k.ask(two, nil)
 		if i > 0 {
-			k.atMost("first talk", a, a.fresh+slack)
-			k.atMost("second talk", b, b.fresh+slack)
+			k.atMost("first conversation", a, a.fresh+slack)
+			k.atMost("second conversation", b, b.fresh+slack)
 		}
 		one = append(one, a.message(), user(fmt.Sprintf("More of the first, %d.", i)))
 		two = append(two, b.message(), user(fmt.Sprintf("More of the second, %d.", i)))
@@ -70,14 +70,14 @@ func TestSystemPromptIsSharedAndInterleavedConversationsKeepTheirs(t *testing.T)
 func TestEarlyEditComputesFromTheLastPeriodBeforeIt(t *testing.T) {
 	k := startKept(t, nil)
 	head, tail := k.document(5, 2000), k.document(6, 1600)
-	talk := func(value int) []message {
+	conversation := func(value int) []message {
 		return []message{user(fmt.Sprintf("%sThe pass key is %d.\n%sWhat is the pass key?", head, value, tail))}
 	}
-	k.ask(talk(58213), nil)
-	a := k.ask(talk(94027), nil)
+	k.ask(conversation(58213), nil)
+	a := k.ask(conversation(94027), nil)
 	k.atMost("early edit", a, a.fresh+512+slack)
 	fresh := startKept(t, func(s *Settings) { s.CacheMemoryBytes = 0 })
-	if want := fresh.ask(talk(94027), nil); want.content != a.content {
+	if want := fresh.ask(conversation(94027), nil); want.content != a.content {
 		t.Errorf("after the edit %q is answered, a fresh server says %q", a.content, want.content)
 	}
 }
@@ -87,33 +87,33 @@ func TestReplyCutIntoOtherTokensIsFoundFromItsText(t *testing.T) {
 	k.script = func(i int) []int32 {
 		return slices.Concat(k.letterByLetter(fmt.Sprintf("The harbour lies behind bridge %d, and the river is silver.\n", i)), k.special("<|im_end|>"))
 	}
-	talk := []message{user(k.document(14, 300) + "\nWhere is it?")}
+	conversation := []message{user(k.document(14, 300) + "\nWhere is it?")}
 	for i := range 4 {
-		a := k.ask(talk, message{"max_tokens": 100})
+		a := k.ask(conversation, message{"max_tokens": 100})
 		if i > 0 {
 			k.atMost(fmt.Sprintf("turn %d", i), a, a.fresh+slack)
 			if a.fresh > 25 {
 				t.Errorf("turn %d: %d tokens are called new", i, a.fresh)
 			}
 		}
-		talk = append(talk, a.message(), user("And then?")) // trimmed
+		conversation = append(conversation, a.message(), user("And then?")) // trimmed
 	}
 }
 
 func TestStopTextLeavesTheReplyContinuable(t *testing.T) {
 	k := startKept(t, nil)
-	talk := []message{user(k.document(10, 400) + "\nCount to nine.")}
-	whole := k.ask(talk, message{"max_tokens": 30, "logit_bias": k.noEnd()})
+	conversation := []message{user(k.document(10, 400) + "\nCount to nine.")}
+	whole := k.ask(conversation, message{"max_tokens": 30, "logit_bias": k.noEnd()})
 	runes := []rune(strings.TrimSpace(whole.content))
 	if len(runes) < 12 {
 		t.Fatalf("Pocket answers %q, too short to cut", whole.content)
 	}
 	stop := string(runes[len(runes)/2 : len(runes)/2+4])
-	cut := k.ask(talk, message{"max_tokens": 30, "stop": stop, "logit_bias": k.noEnd()})
+	cut := k.ask(conversation, message{"max_tokens": 30, "stop": stop, "logit_bias": k.noEnd()})
 	if strings.Contains(cut.content, stop) {
 		t.Fatal("the stop text is in the reply")
 	}
-	next := k.ask(append(talk, cut.message(), user("And on?")), nil)
+	next := k.ask(append(conversation, cut.message(), user("And on?")), nil)
 	k.atMost("after a stop text", next, next.fresh+slack)
 }
 
@@ -124,10 +124,10 @@ func TestFloodOfOneOffPromptsLeavesTheConversation(t *testing.T) {
 		s.CacheMemoryBytes = int64(h.extraPages)*n.PageBytes() + 3*n.PointBytes() + n.PointBytes()/2
 		budget = cacheBudget(n.Network, s.CacheMemoryBytes, h.extraPages)
 	})
-	talk := []message{user(k.document(12, 700) + "\nWhat is it about?")}
+	conversation := []message{user(k.document(12, 700) + "\nWhat is it about?")}
 	for range 2 {
-		a := k.ask(talk, message{"max_tokens": 8})
-		talk = append(talk, a.message(), user("Go on."))
+		a := k.ask(conversation, message{"max_tokens": 8})
+		conversation = append(conversation, a.message(), user("Go on."))
 	}
 	flood := 500
 	if testing.Short() {
@@ -139,7 +139,7 @@ func TestFloodOfOneOffPromptsLeavesTheConversation(t *testing.T) {
 			t.Fatalf("%+v of %+v", u, budget)
 		}
 	}
-	a := k.ask(talk, message{"max_tokens": 8})
+	a := k.ask(conversation, message{"max_tokens": 8})
 	k.atMost("after the flood", a, a.fresh+slack) // the newest turn is restored, not an older one
 }
 
@@ -148,15 +148,15 @@ func TestFloodOfOneOffPromptsLeavesTheConversation(t *testing.T) {
 func TestReplyChangedInItsMiddleIsBoundedByTheTurnBefore(t *testing.T) {
 	k := startKept(t, nil)
 	more := message{"max_tokens": 60, "logit_bias": k.noEnd()}
-	talk := []message{user(k.document(17, 500) + "\nWhat is it about?")}
+	conversation := []message{user(k.document(17, 500) + "\nWhat is it about?")}
 	turns := []int{} // where each reply's turn began
 	for i := range 3 {
-		a := k.ask(talk, more)
+		a := k.ask(conversation, more)
 		turns = append(turns, a.prompt-k.header())
-		talk = append(talk, a.message(), user(fmt.Sprintf("Question %d?", i)))
+		conversation = append(conversation, a.message(), user(fmt.Sprintf("Question %d?", i)))
 	}
 	for i, turn := range turns {
-		edited := slices.Clone(talk[:2*i+3])
+		edited := slices.Clone(conversation[:2*i+3])
 		words := strings.Fields(edited[2*i+1]["content"].(string))
 		if len(words) < 4 {
 			t.Fatalf("the reply %q has no middle", words)

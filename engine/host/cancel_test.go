@@ -82,19 +82,19 @@ func TestCancelledReplyIsResumedWithAndWithoutItsPart(t *testing.T) {
 		t.Run(fmt.Sprintf("after %d pieces", streamed), func(t *testing.T) {
 			k := startKept(t, nil)
 			k.pace = 4 * time.Millisecond
-			talk := []message{user(k.document(7, 500) + "\nTell a long story.")}
-			part := k.leave(talk, streamed, 0)
+			conversation := []message{user(k.document(7, 500) + "\nTell a long story.")}
+			part := k.leave(conversation, streamed, 0)
 			if len(part) < streamed {
 				t.Fatalf("%q arrived", part)
 			}
-			with := k.ask(append(slices.Clone(talk), message{"role": "assistant", "content": part}, user("Go on.")), nil)
+			with := k.ask(append(slices.Clone(conversation), message{"role": "assistant", "content": part}, user("Go on.")), nil)
 			k.atMost("with the part that arrived", with, with.fresh+slack)
 			if with.fresh > 40 {
 				t.Errorf("with the part that arrived %d tokens are called new", with.fresh)
 			}
-			without := k.ask(append(slices.Clone(talk), user("Something shorter.")), nil)
+			without := k.ask(append(slices.Clone(conversation), user("Something shorter.")), nil)
 			k.atMost("without it", without, without.fresh+slack)
-			again := k.ask(talk, nil)
+			again := k.ask(conversation, nil)
 			k.atMost("asked again", again, slack)
 		})
 	}
@@ -138,10 +138,10 @@ func (k *kept) leaveDuringPrefill(messages []message, dealtWith int) serve.Recor
 
 func TestRetryOfALongPromptComputesWhatWasNotYetPrefilledAndOneChunk(t *testing.T) {
 	k := startKept(t, nil)
-	talk := []message{user(k.document(8, 7000) + "\nWhat is it about?")}
+	conversation := []message{user(k.document(8, 7000) + "\nWhat is it about?")}
 	chunk, done := k.host.network.ChunkTokens(), 0
 	for _, more := range []int{1, chunk, 3 * chunk} {
-		left := k.leaveDuringPrefill(talk, done+more)
+		left := k.leaveDuringPrefill(conversation, done+more)
 		if left.Reason != serve.FinishCancelled || left.Usage.CompletionTokens > 0 {
 			t.Fatalf("the client did not leave during prefill: %+v", left)
 		}
@@ -150,7 +150,7 @@ func TestRetryOfALongPromptComputesWhatWasNotYetPrefilledAndOneChunk(t *testing.
 		}
 		done = left.Usage.PromptTokens()
 	}
-	a := k.ask(talk, nil)
+	a := k.ask(conversation, nil)
 	if done < 4*chunk || done >= a.prompt {
 		t.Fatalf("%d of %d tokens were dealt with before", done, a.prompt)
 	}

@@ -12,13 +12,13 @@ import (
 	"slipway/engine/monitor"
 )
 
-// Door is the HTTP servers of the API and of the monitor, whose handlers are exchanged once the model is there.
+// Door is the HTTP servers of the API and of the monitor. Their handlers are replaced once the model is loaded.
 type Door struct {
 	servers       []*http.Server
 	api, watching atomic.Pointer[http.Handler]
 }
 
-// NewDoor begins to answer. Without a second listener there is no monitor.
+// NewDoor starts to answer. Without a second listener there is no monitor.
 func NewDoor(loading *api.Server, listener, watched net.Listener, log *slog.Logger) *Door {
 	d := &Door{}
 	d.Open(loading)
@@ -49,7 +49,7 @@ func (d *Door) Open(s *api.Server) {
 	d.watching.Store(&watches)
 }
 
-// Close lets responses reach their clients, then closes what is left.
+// Close waits for responses within patience, then closes the rest.
 func (d *Door) Close(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 	"slipway/wire"
 )
 
-// gpuTime adds up what a GPU worked on passes, by its own clock.
+// gpuTime adds up the GPU time of passes, by the GPU's own clock.
 type gpuTime struct {
 	now func() float64 // seconds of all passes so far; nil: there is no GPU
 
@@ -15,8 +15,8 @@ type gpuTime struct {
 	all wire.GPU
 }
 
-// pass runs f, a pass of segments, and counts what the GPU worked on it: also of one that fails or is stopped. One that advances some
-// sequence by more than a token is prefill.
+// pass runs f, a pass of segments, and counts its GPU time, also if it fails or is stopped. A pass that advances a sequence by
+// more than a token counts as prefill.
 func (g *gpuTime) pass(segments []pass.Segment, f func() error) error {
 	if g.now == nil {
 		return f()

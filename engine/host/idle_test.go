@@ -16,18 +16,18 @@ func TestIdleServerUnloadsItsWeightsAndResumesFromDisk(t *testing.T) {
 		s.IdleUnload = 100 * time.Millisecond
 		s.CacheDisk = filepath.Join(t.TempDir(), "cache")
 	})
-	talk := []message{user(k.document(21, 800) + "\nWhat is it about?")}
+	conversation := []message{user(k.document(21, 800) + "\nWhat is it about?")}
 	for round := 1; round <= 3; round++ {
-		a := k.ask(talk, nil)
+		a := k.ask(conversation, nil)
 		if round > 1 {
 			k.atMost("after the weights came back", a, a.fresh+slack)
 		}
 		fresh := startKept(t, func(s *Settings) { s.CacheMemoryBytes = 0 })
-		if want := fresh.ask(talk, nil); want.content != a.content {
+		if want := fresh.ask(conversation, nil); want.content != a.content {
 			t.Errorf("round %d: %q, a fresh server says %q", round, a.content, want.content)
 		}
 		fresh.stop()
-		talk = append(talk, a.message(), user("And then?"))
+		conversation = append(conversation, a.message(), user("And then?"))
 		k.log.await(t, "memory is given back", round)
 	}
 	if got := k.host.keeper.Counters().FromDisk; got != 2 {
@@ -51,8 +51,8 @@ func TestWeightsThatChangedWhileUnloadedAreRefusedAndTheServerGoesOn(t *testing.
 		}
 	}
 	k := startKept(t, func(s *Settings) { s.ModelDir, s.IdleUnload = dir, 50*time.Millisecond })
-	talk := []message{user("Hello")}
-	k.ask(talk, nil)
+	conversation := []message{user("Hello")}
+	k.ask(conversation, nil)
 	k.log.await(t, "memory is given back", 1)
 	weights := filepath.Join(dir, "model.safetensors")
 	before, err := os.Stat(weights)
@@ -62,7 +62,7 @@ func TestWeightsThatChangedWhileUnloadedAreRefusedAndTheServerGoesOn(t *testing.
 	if err := os.Chtimes(weights, time.Now(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.Post(k.URL+"/v1/chat/completions", "application/json", bytes.NewReader(body(talk, nil)))
+	response, err := http.Post(k.URL+"/v1/chat/completions", "application/json", bytes.NewReader(body(conversation, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +71,9 @@ func TestWeightsThatChangedWhileUnloadedAreRefusedAndTheServerGoesOn(t *testing.
 	if response.StatusCode != http.StatusInternalServerError || strings.Contains(string(raw), dir) {
 		t.Errorf("status %d: %s", response.StatusCode, raw)
 	}
-	k.log.await(t, "start the server anew", 1)
+	k.log.await(t, "start the server again", 1)
 	if err := os.Chtimes(weights, time.Now(), before.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	k.ask(talk, nil) // as it was
+	k.ask(conversation, nil) // as it was
 }

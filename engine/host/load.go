@@ -72,7 +72,7 @@ func (h *Host) load() (err error) {
 	return err
 }
 
-// gpuSeconds is the clock of the GPU that is open at the time; nil on the CPU.
+// gpuSeconds reads the clock of the open GPU; nil on the CPU.
 func (h *Host) gpuSeconds() func() float64 {
 	if h.gpu == nil {
 		return nil
@@ -85,7 +85,7 @@ func (h *Host) gpuSeconds() func() float64 {
 	}
 }
 
-// loadWeights puts the weights on the device, and on a GPU brings them into memory before the first pass.
+// loadWeights loads the weights, on a GPU into memory before the first pass.
 func (h *Host) loadWeights(options model.Options) (*model.Network, error) {
 	n, err := model.Load(h.device, h.checkpoint, options)
 	if err != nil {
@@ -97,7 +97,7 @@ func (h *Host) loadWeights(options model.Options) (*model.Network, error) {
 	return n, h.tryPrefill(n)
 }
 
-// loadInBF16 opens the device again with the wider range, for weights whose activations leave f16's.
+// loadInBF16 opens the device again in bf16, for weights whose activations do not fit into f16.
 func (h *Host) loadInBF16(options model.Options) (n *model.Network, err error) {
 	h.device.Close()
 	h.bf16 = true
@@ -108,8 +108,8 @@ func (h *Host) loadInBF16(options model.Options) (n *model.Network, err error) {
 	return h.loadWeights(options)
 }
 
-// reload is load's last part once more, after close. Weights that changed meanwhile are refused: what is known of them, and
-// the states on disk, belong to the old ones.
+// reload loads the weights again after unload. Weights that changed meanwhile are refused: sizes, text side and the states on
+// disk belong to the old ones.
 func (h *Host) reload(options model.Options) (n *model.Network, err error) {
 	defer func() {
 		if err != nil {
@@ -128,7 +128,7 @@ func (h *Host) reload(options model.Options) (n *model.Network, err error) {
 		return nil, err
 	}
 	if key != h.key {
-		return nil, fmt.Errorf("the files in %s changed while the model was unloaded; start the server anew", h.s.ModelDir)
+		return nil, fmt.Errorf("the files in %s changed while the model was unloaded; start the server again", h.s.ModelDir)
 	}
 	return h.loadWeights(options)
 }
@@ -144,7 +144,7 @@ func (h *Host) unload() {
 	h.opened, h.checkpoint = opened{}, nil
 }
 
-// defaultsOf reads the sampling values that the model's makers recommend; without generation_config.json they are neutral.
+// defaultsOf reads the sampling defaults of the model; without generation_config.json they are neutral.
 func defaultsOf(generation []byte) (sample.Params, error) {
 	if generation == nil {
 		return sample.Neutral(), nil

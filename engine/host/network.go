@@ -10,14 +10,14 @@ import (
 	"slipway/engine/sample"
 )
 
-// network shows the model to the queue. Its sizes stay known while the model is unloaded.
+// network is the model as serve.Network. Its sizes stay known while the model is unloaded.
 type network struct {
 	*model.Network       // nil while it sleeps
 	vocab, window, chunk int
-	load                 func() (*model.Network, error) // again, the same
+	load                 func() (*model.Network, error) // loads the same again
 	unload               func()
 	best                 []int32     // ids of the latest Best
-	asleep               atomic.Bool // for those who watch
+	asleep               atomic.Bool // read by other goroutines
 	gpu                  gpuTime
 }
 
@@ -25,7 +25,7 @@ func (n *network) VocabSize() int    { return n.vocab }
 func (n *network) WindowTokens() int { return n.window }
 func (n *network) ChunkTokens() int  { return n.chunk }
 
-// Sleep gives weights, pages and states back to the system.
+// Sleep gives the memory of weights, pages and states back to the system.
 func (n *network) Sleep() {
 	n.asleep.Store(true)
 	n.Network = nil
@@ -55,7 +55,7 @@ func (n *network) Forward(ctx context.Context, segments []pass.Segment) (rows []
 	return rows, explainPass(err)
 }
 
-// Best hands on what the device chose.
+// Best converts what the device chose.
 func (n *network) Best(segment, row int) sample.Top {
 	logits, ids := n.Network.Best(segment, row)
 	n.best = n.best[:0]

@@ -35,8 +35,8 @@ func TestNormalizeRuleMakesAFreshIDHitAndTheResponseSaysSo(t *testing.T) {
 	k := startKept(t, func(s *Settings) { s.Normalize = rules })
 	text := k.document(13, 300)
 	ask := func(i int) (asked, string) {
-		talk := []message{system(fmt.Sprintf("Request id: %08x. %s", 0x1a2b3c4d+i*0x01234567, text)), user("Hello.")}
-		response, err := http.Post(k.URL+"/v1/chat/completions", "application/json", bytes.NewReader(body(talk, message{"max_tokens": 2})))
+		conversation := []message{system(fmt.Sprintf("Request id: %08x. %s", 0x1a2b3c4d+i*0x01234567, text)), user("Hello.")}
+		response, err := http.Post(k.URL+"/v1/chat/completions", "application/json", bytes.NewReader(body(conversation, message{"max_tokens": 2})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestNormalizeRuleMakesAFreshIDHitAndTheResponseSaysSo(t *testing.T) {
 		if err := json.NewDecoder(response.Body).Decode(&r); err != nil {
 			t.Fatal(err)
 		}
-		return k.ask(talk, message{"max_tokens": 2}), r.Slipway.Notice
+		return k.ask(conversation, message{"max_tokens": 2}), r.Slipway.Notice
 	}
 	ask(0)
 	for i := 1; i < 4; i++ {

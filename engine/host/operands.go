@@ -25,17 +25,17 @@ func (s Settings) checkOperands() error {
 	return nil
 }
 
-// tryPrompt is long enough that the kernels of prefill multiply it.
+// tryPrompt is long enough to use the kernels of prefill.
 const tryPrompt = "Read the code that follows, say in one sentence what it does, and name the line that you would change first."
 
-// tryPrefill runs a short prompt on the GPU, so that activations beyond the range of its operands are met before a request has them.
+// tryPrefill runs a short prompt on the GPU, to find activations beyond the range of its operands before a request does.
 func (h *Host) tryPrefill(n *model.Network) error {
 	if h.gpu == nil {
 		return nil
 	}
 	prompt, err := h.text.Template.Render(text.Conversation{Messages: []text.Message{{Role: "user", Content: tryPrompt}}, AddGenerationPrompt: true})
 	ids := h.text.Tokenizer.EncodePrompt(prompt)
-	if err != nil { // a template that wants more than a question
+	if err != nil { // a template that needs more than a question
 		ids = h.text.Tokenizer.Encode(tryPrompt, text.EncodeOptions{})
 	}
 	s, err := n.NewSequence()
@@ -53,7 +53,7 @@ func beyondF16(err error) bool {
 	return errors.As(err, &beyond) && !beyond.BF16
 }
 
-// explainPass adds to a value out of range, and to a form that no kernel here takes, what to do.
+// explainPass adds what to do to the error of a value out of range, and of a form that no kernel here supports.
 func explainPass(err error) error {
 	var beyond *device.RangeError
 	var form *device.FormError

@@ -2,26 +2,26 @@ package host
 
 import "log/slog"
 
-// leastTold is from how many bytes of weights on their reading is told.
-const leastTold = 1 << 30
+// leastLogged is the size of weights from which their progress is logged.
+const leastLogged = 1 << 30
 
-// reading tells how much of the weights is in memory, once for each tenth: first what is copied, then what is read ahead in its place.
+// reading logs how much of the weights is in memory, once for each tenth: first what is copied, then what is read in place.
 type reading struct {
 	log                  *slog.Logger
 	total, copied, tenth int64
 }
 
-// more is told how many bytes more were copied.
+// more counts bytes that were copied.
 func (r *reading) more(bytes int64) {
 	r.copied += bytes
-	r.say(r.copied)
+	r.report(r.copied)
 }
 
-// ahead is told how many bytes of the rest were read.
-func (r *reading) ahead(done, _ int64) { r.say(r.copied + done) }
+// ahead reports how many bytes of the rest were read.
+func (r *reading) ahead(done, _ int64) { r.report(r.copied + done) }
 
-func (r *reading) say(done int64) {
-	if r.total < leastTold {
+func (r *reading) report(done int64) {
+	if r.total < leastLogged {
 		return
 	}
 	if now := min(10, 10*done/r.total); now > r.tenth {

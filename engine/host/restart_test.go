@@ -13,28 +13,28 @@ func TestConversationSurvivesRestart(t *testing.T) {
 	dir := t.TempDir() + "/cache"
 	withDisk := func(s *Settings) { s.CacheDisk = dir }
 	k := startKept(t, withDisk)
-	talk := []message{user(k.document(11, 1500) + "\nWhat is it about?")}
-	a := k.ask(talk, nil)
-	talk = append(talk, a.message(), user("And then?"))
-	b := k.ask(talk, nil)
-	talk = append(talk, b.message(), user("Why?"))
+	conversation := []message{user(k.document(11, 1500) + "\nWhat is it about?")}
+	a := k.ask(conversation, nil)
+	conversation = append(conversation, a.message(), user("And then?"))
+	b := k.ask(conversation, nil)
+	conversation = append(conversation, b.message(), user("Why?"))
 	seen, prompts := k.seen, k.prompts
 	k.stop()
 	k = startKept(t, withDisk)
 	k.seen, k.prompts = slices.Clone(seen), slices.Clone(prompts)
-	c := k.ask(talk, nil)
+	c := k.ask(conversation, nil)
 	k.atMost("after a restart", c, c.fresh+slack)
 	if counters := k.host.keeper.Counters(); counters.FromDisk != 1 {
 		t.Errorf("%d points came from disk", counters.FromDisk)
 	}
 	fresh := startKept(t, func(s *Settings) { s.CacheMemoryBytes = 0 })
-	if want := fresh.ask(talk, nil); want.content != c.content {
+	if want := fresh.ask(conversation, nil); want.content != c.content {
 		t.Errorf("restored from disk %q is answered, a fresh server says %q", c.content, want.content)
 	}
 	k.stop()
 	// Another revision's points are there, are not used, and are named.
 	k = startKept(t, func(s *Settings) { withDisk(s); s.Revision = strings.Repeat("ab", 20) })
-	d := k.ask(talk, nil)
+	d := k.ask(conversation, nil)
 	reports := k.host.keeper.Reports()
 	if last := reports[len(reports)-1]; d.computed != d.prompt || last.Cause != memory.CauseOtherKey || len(last.Keys) != 1 || !strings.HasPrefix(last.Keys[0], "revision") {
 		t.Errorf("under another revision %d of %d computed, explained as %q %v", d.computed, d.prompt, last.Cause, last.Keys)
@@ -46,14 +46,14 @@ func TestShortConversationSurvivesRestart(t *testing.T) {
 	dir := t.TempDir() + "/cache"
 	withDisk := func(s *Settings) { s.CacheDisk = dir }
 	k := startKept(t, withDisk)
-	talk := []message{user("Name a colour of the rainbow, and say why you like it.")}
-	a := k.ask(talk, message{"max_tokens": 4})
-	talk = append(talk, a.message(), user("And then?"))
+	conversation := []message{user("Name a colour of the rainbow, and say why you like it.")}
+	a := k.ask(conversation, message{"max_tokens": 4})
+	conversation = append(conversation, a.message(), user("And then?"))
 	seen, prompts := k.seen, k.prompts
 	k.stop()
 	k = startKept(t, withDisk)
 	k.seen, k.prompts = slices.Clone(seen), slices.Clone(prompts)
-	b := k.ask(talk, nil)
+	b := k.ask(conversation, nil)
 	if b.prompt > 64 {
 		t.Fatalf("%d tokens: no short conversation", b.prompt)
 	}
@@ -78,12 +78,12 @@ func TestPeriodicPointsSurviveRestart(t *testing.T) {
 	k.atMost("a retry after a restart", again, again.prompt-done+k.host.network.ChunkTokens())
 
 	head, tail := k.document(5, 2000), k.document(6, 1600)
-	talk := func(value int) []message {
+	conversation := func(value int) []message {
 		return []message{user(fmt.Sprintf("%sThe pass key is %d.\n%sWhat is the pass key?", head, value, tail))}
 	}
-	k.ask(talk(58213), nil)
+	k.ask(conversation(58213), nil)
 	restart()
-	edited := k.ask(talk(94027), nil)
+	edited := k.ask(conversation(94027), nil)
 	k.atMost("early edit after a restart", edited, edited.fresh+512+slack)
 }
 

@@ -9,10 +9,10 @@ import (
 	"slipway/engine/model"
 )
 
-// roomMargin is the share of the working set that an advised setting leaves to states and work buffers: one in so many.
+// roomMargin: suggested settings leave one part in so many of the working set to states and work buffers.
 const roomMargin = 20
 
-// explainRoom says of a model that does not fit into what the GPU may use which settings to lower, with the numbers.
+// explainRoom says for a model that does not fit into the GPU's memory which settings to lower, with the numbers.
 func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
 	s := h.s
 	var short *device.MemoryError

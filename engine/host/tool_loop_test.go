@@ -18,9 +18,9 @@ func TestToolLoopWithRewrittenArguments(t *testing.T) {
 	tool := message{"type": "function", "function": message{"name": "look", "description": "Looks a word up.", "parameters": message{"type": "object",
 		"properties": message{"word": message{"type": "string"}, "count": message{"type": "integer"}}}}}
 	more := message{"tools": []any{tool}, "max_tokens": 200}
-	talk := []message{system(k.document(9, 200)), user("Look up words, one after another.")}
+	conversation := []message{system(k.document(9, 200)), user("Look up words, one after another.")}
 	for i := range 20 {
-		a := k.ask(talk, more)
+		a := k.ask(conversation, more)
 		if i > 0 {
 			k.atMost(fmt.Sprintf("call %d", i), a, a.fresh+slack)
 			if a.fresh > 30 { // what the tool said and the headers around it
@@ -41,7 +41,7 @@ func TestToolLoopWithRewrittenArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		function["arguments"] = string(pretty)
-		talk = append(talk, message{"role": "assistant", "content": "", "tool_calls": []any{call}},
+		conversation = append(conversation, message{"role": "assistant", "content": "", "tool_calls": []any{call}},
 			message{"role": "tool", "tool_call_id": call["id"], "content": fmt.Sprintf("result %d", i)})
 	}
 }
@@ -57,10 +57,10 @@ func TestThinkingThatAClientLeftOutOfAToolLoopIsFoundByTheCallsID(t *testing.T) 
 	tool := message{"type": "function", "function": message{"name": "look", "parameters": message{"type": "object",
 		"properties": message{"word": message{"type": "string"}, "count": message{"type": "integer"}}}}}
 	more := message{"tools": []any{tool}, "max_tokens": 400, "chat_template_kwargs": message{"enable_thinking": true}}
-	talk := []message{system(k.document(9, 200)), user("Look up words, one after another.")}
+	conversation := []message{system(k.document(9, 200)), user("Look up words, one after another.")}
 	var call map[string]any
 	for i := range 4 {
-		a := k.ask(talk, more)
+		a := k.ask(conversation, more)
 		if i > 0 {
 			k.atMost(fmt.Sprintf("call %d", i), a, a.fresh+slack)
 			if a.fresh > 30 { // what the tool said and the headers around it
@@ -71,13 +71,13 @@ func TestThinkingThatAClientLeftOutOfAToolLoopIsFoundByTheCallsID(t *testing.T) 
 			t.Fatalf("thought %q, %d calls", a.reasoning, len(a.calls))
 		}
 		call = a.calls[0].(map[string]any)
-		talk = append(talk, message{"role": "assistant", "content": nil, "tool_calls": []any{call}},
+		conversation = append(conversation, message{"role": "assistant", "content": nil, "tool_calls": []any{call}},
 			message{"role": "tool", "tool_call_id": call["id"], "content": fmt.Sprintf("result %d", i)})
 	}
 	// With other arguments the call is the client's own, and so is its turn.
 	call["function"].(map[string]any)["arguments"] = `{"word": "lamp 9", "count": 3}`
 	before := len(k.prompts)
-	k.ask(talk, more)
+	k.ask(conversation, more)
 	if prompt := k.host.text.Tokenizer.Decode(k.prompts[before]); strings.Contains(prompt, "The lamp 3 is what I must") || !strings.Contains(prompt, "The lamp 2 is what I must") {
 		t.Errorf("the prompt is %q", prompt)
 	}

@@ -82,8 +82,8 @@ func TestMonitorNamesTheProfile(t *testing.T) {
 func TestReloadDropsEveryPoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	k := startKept(t, func(s *Settings) { s.CacheDisk = dir })
-	talk := []message{user(k.document(31, 600) + "\nWhat is it about?")}
-	before := k.ask(talk, nil)
+	conversation := []message{user(k.document(31, 600) + "\nWhat is it about?")}
+	before := k.ask(conversation, nil)
 	response, err := http.Post(k.URL+"/slipway/reload", "application/json", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -97,10 +97,10 @@ func TestReloadDropsEveryPoint(t *testing.T) {
 			t.Errorf("in %s is left %+v", name, u)
 		}
 	}
-	after := k.ask(talk, nil)
+	after := k.ask(conversation, nil)
 	if after.computed != after.prompt || after.content != before.content {
 		t.Errorf("after the reload %d of %d tokens were computed, %q is answered, before it %q", after.computed, after.prompt, after.content, before.content)
 	}
-	again := k.ask(talk, nil)
+	again := k.ask(conversation, nil)
 	k.atMost("once more", again, slack)
 }

@@ -5,14 +5,14 @@ import (
 	"slipway/engine/pass"
 )
 
-// best is where the device leaves the largest logits of a pass.
+// best holds the largest logits of a pass.
 type best struct {
 	k       int // of the pass under way; 0: nothing is chosen
 	buffers map[int][2]device.Buffer
 	first   []int // row of the logits with which each segment begins, and their number behind the last
 }
 
-// wanted sets k to the most that a segment asks for.
+// wanted sets k to the largest Top of the segments.
 func (b *best) wanted(n *Network, segments []pass.Segment) {
 	b.k = 0
 	for i := range segments {
@@ -22,7 +22,7 @@ func (b *best) wanted(n *Network, segments []pass.Segment) {
 	}
 }
 
-// grow makes room for rows rows of k. What each k needs stays: 8 bytes a row and place.
+// grow makes room for rows rows of k. The buffers of each k stay: 8 bytes a row and place.
 func (b *best) grow(n *Network, rows int) error {
 	if b.k == 0 {
 		return nil

@@ -10,9 +10,9 @@ import (
 
 // Forward advances every segment's sequence by its tokens in one pass. Result i has 0, 1 or len(Tokens) rows of VocabSize
 // float32; rows are owned by the network and valid until the next Forward or MTP. When an error is returned (the context's, a
-// window or pages that do not suffice, a token out of range) no sequence has moved; after an error of the device the sequences
-// are lost until they are restored. A context that ends stops a prefill where the device can do so (see run); any other pass
-// that has begun goes on to its end.
+// full window, no pages, a token out of range) no sequence has moved; after an error of the device the sequences are lost until
+// they are restored. A context that ends stops a prefill where the device supports it (see run); any other pass that has begun
+// runs to its end.
 func (n *Network) Forward(ctx context.Context, segments []pass.Segment) ([][][]float32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -37,7 +37,7 @@ func (n *Network) Forward(ctx context.Context, segments []pass.Segment) ([][][]f
 	return n.results(len(segments)), nil
 }
 
-// prepare checks the segments, reserves pages and lays out the rows. Nothing that it does shows in a sequence.
+// prepare checks the segments, reserves pages and lays out the rows. It does not change what sequences hold.
 func (n *Network) prepare(ctx context.Context, segments []pass.Segment) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (n *Network) layRows(tokens []int32, wanted pass.Logits) error {
 	return nil
 }
 
-// record writes the whole network down.
+// record records the pass of the whole network.
 func (n *Network) record(segments []pass.Segment) {
 	w, p := &n.work, n.pass
 	p.Begin(n.segments)
@@ -131,7 +131,7 @@ func (n *Network) recordLast() {
 	n.pass.RMSNorm(w.last, w.last, n.norm, n.config.Eps, len(w.ends), 0)
 }
 
-// keepLast gives a sequence its final row.
+// keepLast keeps the final row of a segment in its sequence.
 func (n *Network) keepLast(s *Sequence, segment int) {
 	if n.mtp == nil {
 		return
@@ -176,7 +176,7 @@ func (n *Network) recordHead(norm device.Buffer, hidden bool) {
 	}
 }
 
-// copyHidden gives a segment its final rows.
+// copyHidden copies a segment's final rows to dst, if there is one.
 func (n *Network) copyHidden(dst []float32, segment int) {
 	if dst == nil {
 		return
@@ -186,7 +186,7 @@ func (n *Network) copyHidden(dst []float32, segment int) {
 	copy(dst[:g.N*h], n.work.y.Floats()[g.Row*h:])
 }
 
-// results hands out the logits by segment. The slices are used again by the next pass.
+// results gives the logits by segment. The next pass reuses the slices.
 func (n *Network) results(segments int) [][][]float32 {
 	w := &n.work
 	v := n.config.VocabSize

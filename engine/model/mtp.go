@@ -23,8 +23,9 @@ type MTPSegment struct {
 	HiddenOut []float32
 }
 
-// MTP advances the MTP head. Results and errors as Forward, but an error may leave a head
-// cut at its segment's Slot. The head's pages are its own: dropping slots never touches the trunk. Source: spec of the MTP head; the embedding comes first in the pair.
+// MTP advances the MTP head of a network that was loaded with it. Results and errors as Forward, but after an error a head may
+// have lost its slots from its segment's Slot on. The head's pages are its own: dropping slots never touches the trunk.
+// Source: spec of the MTP head; the embedding comes first in the pair.
 func (n *Network) MTP(ctx context.Context, segments []MTPSegment) ([][][]float32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

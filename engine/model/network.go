@@ -66,7 +66,7 @@ func (n *Network) WindowTokens() int { return n.opt.WindowTokens }
 // ChunkTokens is the preferred number of tokens of a prefill pass.
 func (n *Network) ChunkTokens() int { return n.opt.ChunkTokens }
 
-// Memory is what a network holds, in bytes. The pools are counted full; a device may give their memory only as it is used.
+// Memory is what a network holds, in bytes. The pools count as full; a device may take their memory only as it is used.
 type Memory struct{ Weights, KVPages, States, Work int64 }
 
 // MemoryBytes adds up what the network holds.
@@ -81,7 +81,7 @@ func (n *Network) MemoryBytes() Memory {
 	return m
 }
 
-// ReturnPages gives the memory of attention pages that nobody stands in back to the system, where the device can.
+// ReturnPages gives the memory of unreferenced attention pages back to the system, where the device can.
 func (n *Network) ReturnPages() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -104,7 +104,7 @@ const spareRows = 8
 // maxRows is the largest pass.
 func (n *Network) maxRows() int { return n.opt.ChunkTokens + spareRows*n.opt.MaxSequences }
 
-// complete fills in defaults and refuses what cannot be honoured.
+// complete fills in defaults and refuses options that cannot be honoured.
 func (o Options) complete(c *Config) (Options, error) {
 	if o.WindowTokens == 0 {
 		o.WindowTokens = c.MaxPositions
@@ -153,8 +153,8 @@ func Load(dev device.Device, ckpt *weights.Checkpoint, opt Options) (*Network, e
 	return n, nil
 }
 
-// startTape starts a state's tape where one is wanted and the device keeps tapes. One that does not only makes Rewind and points
-// with a tape impossible, which TapeLen says.
+// startTape starts a state's tape if one is wanted and the device keeps tapes. Without one, Rewind and points with a tape are
+// impossible, and TapeLen is 0.
 func (n *Network) startTape(s device.State) error {
 	if taped, ok := s.(device.TapedState); ok && n.opt.TapeTokens > 0 {
 		return taped.Record(n.opt.TapeTokens)

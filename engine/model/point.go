@@ -6,12 +6,12 @@ import (
 	"slipway/engine/pass"
 )
 
-// Point is a restore point: what a sequence was after Len tokens. It refers to the attention pages that it shares with its
-// sequence and holds a copy of the recurrent state; it never copies attention memory. A point with a tape also serves every
-// length up to Reach.
+// Point is a restore point: a sequence as it was after Len tokens. It implements pass.State. It refers to the attention pages
+// that it shares with its sequence and holds a copy of the recurrent state; it never copies attention memory. A point with a
+// tape also serves every length up to Reach.
 //
-// The MTP head's slots are shared up to the last but one token: the last slot pairs with the token that follows, which may be
-// another one. The final hidden row of the last token is kept, so that the slot can be completed.
+// The MTP head's slots are shared without the last one, which pairs with the next token, and that may differ. The final hidden
+// row of the last token is kept, so that the last slot can be computed.
 type Point struct {
 	net             *Network
 	len, mtpLen     int
@@ -21,7 +21,7 @@ type Point struct {
 	hidden          []float32   // final row of token Reach-1, or empty
 }
 
-// Len is the number of tokens that the point's state stands behind.
+// Len is the number of tokens after which the state was saved.
 func (p *Point) Len() int { return p.len }
 
 // Reach is the longest length that it can be brought to.
@@ -32,7 +32,7 @@ func (p *Point) Reach() int {
 	return p.len + p.tape.Len()
 }
 
-// Bytes is what the point holds beside shared pages.
+// Bytes is what the point holds without shared pages.
 func (p *Point) Bytes() int64 {
 	bytes := p.state.Bytes() + 4*int64(len(p.hidden))
 	if p.tape != nil {
@@ -47,7 +47,7 @@ func (p *Point) Pages() []int32 { return p.pages }
 // Hidden is the final row of the last token within reach, [Hidden]; nil where it is not known.
 func (p *Point) Hidden() []float32 { return p.hidden }
 
-// PointBytes is the size of a point without a tape, beside shared pages.
+// PointBytes is the size of a point without a tape and shared pages.
 func (n *Network) PointBytes() int64 {
 	return n.StateBytes() + n.RowBytes()
 }
@@ -96,14 +96,14 @@ func (n *Network) PageBytes() int64 {
 	return bytes
 }
 
-// Pages are the attention pages that a point would refer to now, a copy.
+// Pages are the attention pages that a point saved now would refer to, a copy.
 func (s *Sequence) Pages() []int32 {
 	return append([]int32(nil), s.pages.ids[:pagesOf(s.len)]...)
 }
 
 func pagesOf(tokens int) int { return (tokens + device.PageTokens - 1) / device.PageTokens }
 
-// TapeLen is how many tokens Rewind can take back, and a point with a tape could serve.
+// TapeLen is how many of the latest tokens Rewind can take back, and a point with a tape covers.
 func (s *Sequence) TapeLen() int {
 	if taped, ok := s.state.(device.TapedState); ok {
 		return min(taped.TapeLen(), s.len)
@@ -212,7 +212,7 @@ func (t *table) replace(ids []int32) {
 	t.ids = append(t.ids[:0], ids...)
 }
 
-// Release gives the point's references and state back. Once.
+// Release gives the point's references and state back, once.
 func (p *Point) Release() {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"slipway/engine/memory"
 )
 
-// Sequence is one conversation's place in the network: how many tokens it has taken, its attention pages and its recurrent
-// state. It is used by one goroutine at a time; Close may be called twice.
+// Sequence is one token sequence in the network: its length, its attention pages and its recurrent state. It implements
+// pass.Sequence. It is used by one goroutine at a time; Close may be called twice.
 type Sequence struct {
 	net    *Network
 	len    int
@@ -15,18 +15,18 @@ type Sequence struct {
 	mtp    table // the MTP head's pages; its slots lag one behind
 	mtpLen int
 	last   []float32 // final hidden row of the last position, [Hidden]; empty where it is not known
-	lost   bool      // a pass failed midway
+	lost   bool      // a pass failed in the middle
 	open   bool
 }
 
-// table is a page table with the book that its pages come from.
+// table is a page table with the pool that its pages come from.
 type table struct {
 	book *memory.Pages
 	kv   device.KV
 	ids  []int32
 }
 
-// Len is the number of tokens already processed.
+// Len is the number of processed tokens.
 func (s *Sequence) Len() int { return s.len }
 
 // MTPLen is the number of slots that the MTP head has processed: slot S pairs the hidden row of position S with token S+1.
@@ -48,7 +48,7 @@ func (n *Network) NewSequence() (*Sequence, error) {
 	return s, nil
 }
 
-// Close gives pages and state back.
+// Close returns pages and state to the network.
 func (s *Sequence) Close() {
 	s.net.mu.Lock()
 	defer s.net.mu.Unlock()
@@ -69,8 +69,8 @@ func (t *table) drop() {
 	}
 }
 
-// reserve makes positions [from, end) writable: it takes pages, and copies the one page that others also stand in when from
-// lies before what they wrote. On error nothing of the sequence's content has changed.
+// reserve makes positions [from, end) writable: it takes pages, and copies the one shared page in which others wrote beyond
+// from. On error the sequence's content has not changed.
 func (t *table) reserve(from, end int) error {
 	if at := from / device.PageTokens; at < len(t.ids) {
 		// Pages behind the first one to be written belong to a continuation that is being overwritten.

@@ -7,10 +7,10 @@ import (
 	"slipway/engine/pass"
 )
 
-// ErrNoTransfer says that the device cannot give its memory out, so that there is no disk tier.
-var ErrNoTransfer = errors.New("this device cannot give restore points out")
+// ErrNoTransfer says that the device cannot export its memory, so that there is no disk tier.
+var ErrNoTransfer = errors.New("this device cannot export restore points")
 
-// CanTransfer tells whether points can be taken out and brought back.
+// CanTransfer tells whether points can be exported and imported.
 func (n *Network) CanTransfer() bool {
 	_, pages := n.kv.(device.PageTransfer)
 	_, states := n.idleState().(device.StateTransfer)
@@ -29,16 +29,16 @@ func (n *Network) idleState() device.State {
 // PositionBytes is the size of the first tokens positions of a page.
 func (n *Network) PositionBytes(tokens int) int { return n.kv.(device.PageTransfer).PageBytes(tokens) }
 
-// ReadState copies the state after Len tokens out. It may run beside passes, which never change a point.
+// ReadState copies the state after Len tokens to dst. It may run beside passes, which never change a point.
 func (p *Point) ReadState(dst []byte) { p.state.(device.StateTransfer).ReadAll(dst) }
 
-// ReadPage copies the first tokens positions of the point's page at index out. It may run beside passes: what lies before a
-// point's length is never written again while the point refers to it.
+// ReadPage copies the first tokens positions of the point's page at index to dst. It may run beside passes: positions of a
+// point are never written again while it refers to them.
 func (p *Point) ReadPage(dst []byte, index, tokens int) {
 	p.net.kv.(device.PageTransfer).ReadPage(dst, p.pages[index], tokens)
 }
 
-// Settle gives a point without a tape: the same after at tokens, in [Len, Reach]. The new point must be released.
+// Settle gives the point after at tokens, in [Len, Reach], without a tape. The new point must be released.
 func (p *Point) Settle(at int) (pass.State, error) {
 	n := p.net
 	n.mu.Lock()
@@ -64,9 +64,10 @@ func (p *Point) Settle(at int) (pass.State, error) {
 	return q, nil
 }
 
-// Import makes a point after tokens from what was taken out of one: state, and page by page what ReadPage gave. Its first
-// shared pages are those of base, which was computed from the same tokens; base may be nil, shared 0. hidden is the final row
-// of the last token, or nil. The MTP head's slots do not come back: a draft starts over. Errors: ErrNoPages, ErrNoTransfer, and page's own, after which nothing is held.
+// Import makes a point after tokens from an exported one: state, and page by page what ReadPage gave. Its first shared pages
+// are those of base, which was computed from the same tokens; base may be nil, with shared 0. hidden is the final row of the
+// last token, or nil. The MTP head's slots are not part of it: a draft computes them again. Errors: ErrNoPages, ErrNoTransfer,
+// and page's own, after which nothing is held.
 func (n *Network) Import(tokens int, state []byte, hidden []float32, base pass.State, shared int, page func(index, tokens int) ([]byte, error)) (*Point, error) {
 	pool, ok := n.kv.(device.PageTransfer)
 	if !ok {

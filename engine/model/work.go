@@ -28,7 +28,7 @@ type work struct {
 	rows    [][]float32
 }
 
-// allocate makes the buffers and points every product at its destination.
+// allocate makes the buffers and sets the destination of every product.
 func (w *work) allocate(n *Network) error {
 	c, rows := n.config, n.maxRows()
 	var err error

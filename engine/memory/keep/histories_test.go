@@ -253,12 +253,12 @@ func TestFloodOfOneOffPromptsLeavesAConversationThatWasRestored(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(11, 11))
 			w := newWorld(t, 3, 200, c.disk)
-			talk := &chat{}
+			conversation := &chat{}
 			turn := func() outcome {
-				prompt, marks := talk.prompt(text(r, 80))
+				prompt, marks := conversation.prompt(text(r, 80))
 				reply := append(text(r, 10), turnEnds)
 				o := w.request(prompt, marks, reply, EndWhole, -1)
-				talk.ids = slices.Concat(prompt, reply)
+				conversation.ids = slices.Concat(prompt, reply)
 				return o
 			}
 			turn()
@@ -273,7 +273,7 @@ func TestFloodOfOneOffPromptsLeavesAConversationThatWasRestored(t *testing.T) {
 					w.checkCaps(false)
 				}
 				w.checkCaps(true)
-				before := len(talk.ids)
+				before := len(conversation.ids)
 				if o := turn(); o.cached*100 < before*c.share {
 					t.Fatalf("round %d: %d of %d known tokens were restored", round, o.cached, before)
 				}

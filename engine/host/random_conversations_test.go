@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Random talks against a server that keeps and one that does not: the greedy answers are equal.
+// Random conversations against a server with a cache and one without: the greedy answers are equal.
 func TestRandomConversationsGetTheAnswersOfAFreshServer(t *testing.T) {
 	k := startKept(t, func(s *Settings) { s.WindowTokens, s.CacheMemoryBytes = 1024, 24<<20 })
 	fresh := startKept(t, func(s *Settings) { s.WindowTokens, s.CacheMemoryBytes = 1024, 0 })
@@ -21,26 +21,26 @@ func TestRandomConversationsGetTheAnswersOfAFreshServer(t *testing.T) {
 	}
 	short := message{"max_tokens": 6}
 	restored := 0
-	var talk []message
+	var conversation []message
 	for i := range requests {
 		switch {
-		case len(talk) == 0 || r.IntN(6) == 0:
-			talk = []message{system("Be brief. " + k.document(uint64(r.IntN(3)), 60)), user(fmt.Sprintf("Topic %d.", r.IntN(5)))}
+		case len(conversation) == 0 || r.IntN(6) == 0:
+			conversation = []message{system("Be brief. " + k.document(uint64(r.IntN(3)), 60)), user(fmt.Sprintf("Topic %d.", r.IntN(5)))}
 		case r.IntN(4) == 0: // edit
-			talk[len(talk)-1] = user(fmt.Sprintf("Rather topic %d.", r.IntN(50)))
+			conversation[len(conversation)-1] = user(fmt.Sprintf("Rather topic %d.", r.IntN(50)))
 		case r.IntN(8) == 0: // leave in the middle, go on with what came
-			part := k.leave(talk, 1+r.IntN(9), 0)
-			talk = append(talk, message{"role": "assistant", "content": part}, user("Go on."))
+			part := k.leave(conversation, 1+r.IntN(9), 0)
+			conversation = append(conversation, message{"role": "assistant", "content": part}, user("Go on."))
 		}
-		a := k.ask(talk, short)
+		a := k.ask(conversation, short)
 		restored += a.prompt - a.computed
 		b := fresh.replay(k, short)
 		if strings.TrimSpace(a.content) != strings.TrimSpace(b) {
 			t.Fatalf("request %d: %q, a fresh server says %q", i, a.content, b)
 		}
-		talk = append(talk, a.message(), user(fmt.Sprintf("And %d?", r.IntN(9))))
-		if len(talk) > 9 {
-			talk = nil
+		conversation = append(conversation, a.message(), user(fmt.Sprintf("And %d?", r.IntN(9))))
+		if len(conversation) > 9 {
+			conversation = nil
 		}
 	}
 	if restored < 20*requests {
