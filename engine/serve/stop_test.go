@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -45,7 +44,7 @@ func TestStopFinderDoesNotDependOnHowTextIsSplit(t *testing.T) {
 					out.WriteString(f.Flush())
 				}
 				if out.String() != test.want || hit != test.hit {
-					t.Fatal(fmt.Sprintf("cuts %b: %q, hit %v; want %q, %v", cuts, out.String(), hit, test.want, test.hit))
+					t.Fatalf("cuts %b: %q, hit %v; want %q, %v", cuts, out.String(), hit, test.want, test.hit)
 				}
 			}
 		})

@@ -50,6 +50,7 @@ func (a Accelerator) Open(opt device.AcceleratorOptions) (device.GPU, error) {
 	options.Mapped, options.BF16, options.Copied = opt.Weights, opt.BF16, opt.Copied
 	d, report, err := Test(context.Background(), options, selftest.Operations())
 	if err != nil {
+		//lint:ignore ST1005 Metal is a name
 		return nil, fmt.Errorf("Metal cannot be used: %w", err)
 	}
 	if failed := report.FirstFailure(); failed != nil {
