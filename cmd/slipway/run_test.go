@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -34,12 +33,7 @@ func TestApplyRefusesAPlanWithAnActionAddedAndItsDigestRecomputed(t *testing.T) 
 		t.Fatal(err)
 	}
 	p.Actions = append(p.Actions, plan.Action{ID: "extra", Kind: plan.LaunchAction, Sentence: "Run rm -rf.", Consent: []plan.Class{plan.Launch}})
-	p.Digest = ""
-	canonical, err := plan.Canonical(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Digest = fmt.Sprintf("sha256:%x", sha256.Sum256(canonical))
+	p.Digest = plan.DigestOf(p)
 	if err := os.WriteFile(file, plan.WriteFile(p), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -114,8 +114,12 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 	if err := sweep(home); err != nil {
 		return Result{}, err
 	}
-	if open, err := OpenDigest(home); err == nil && open == p.Digest {
-		opt.Report(Event{Kind: "note", Text: fmt.Sprintf("Continuing the plan %.19s that was begun before.", p.Digest)})
+	if open, err := OpenDigest(home); err == nil && open != "" {
+		text := fmt.Sprintf("Continuing the plan %.19s that was begun before.", p.Digest)
+		if open != p.Digest {
+			text = fmt.Sprintf("The plan %.19s that was begun before is replaced by this one; what it made is kept.", open)
+		}
+		opt.Report(Event{Kind: "note", Text: text})
 	}
 	journal, other, err := openJournal(home, p.Digest, opt.stamp)
 	if err != nil {

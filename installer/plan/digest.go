@@ -6,12 +6,50 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
-// digest is the SHA-256 of the canonical JSON of decisions and actions.
-func digest(p Plan) string {
+// DigestOf is the SHA-256 of the canonical JSON of what a consent covers: the decisions, and of each action what it is,
+// needs and touches. Sentences and titles are not in it: they may be worded better without making another plan.
+func DigestOf(p Plan) string {
+	covered := struct {
+		SchemaVersion int             `json:"schema_version"`
+		Digest        int             `json:"digest_version"`
+		Decisions     Decisions       `json:"decisions"`
+		Actions       []coveredAction `json:"actions"`
+	}{p.SchemaVersion, 2, withoutWords(p.Decisions), nil}
+	for _, a := range p.Actions {
+		a.Touches.Processes = nil
+		covered.Actions = append(covered.Actions, coveredAction{a.ID, a.Kind, a.Consent, a.Touches})
+	}
+	return sum(covered)
+}
+
+type coveredAction struct {
+	ID      string  `json:"id"`
+	Kind    Kind    `json:"kind"`
+	Consent []Class `json:"consent"`
+	Touches Touches `json:"touches"`
+}
+
+// withoutWords leaves out what is only there to be read.
+func withoutWords(d Decisions) Decisions {
+	d.Model.Title, d.Profile.Sentence = "", ""
+	d.Stops = slices.Clone(d.Stops)
+	for i := range d.Stops {
+		d.Stops[i].Title = ""
+	}
+	return d
+}
+
+// wordedDigest is the digest of versions before 2: it covered every word of the plan.
+func wordedDigest(p Plan) string {
 	p.Digest = ""
-	data, err := Canonical(p)
+	return sum(p)
+}
+
+func sum(v any) string {
+	data, err := Canonical(v)
 	if err != nil {
 		panic("plan: a plan that cannot be written: " + err.Error())
 	}

@@ -4,5 +4,5 @@
 //
 // The digest is what a person consents to. It covers decisions and identities (revisions, hashes, profile numbers,
 // ports, the home) and never observations (free bytes, what is installed already, the time), so that a plan stays good
-// through a broken download and a reboot.
+// through a broken download and a reboot. Sentences and titles are not covered: a plan file's text is compared whole.
 package plan

@@ -53,3 +53,10 @@ func ReadFile(data []byte) (request Request, home, digest string, err error) {
 	}
 	return p.Decisions.Request, p.Decisions.Home, p.Digest, nil
 }
+
+// OfEarlierVersion reports whether a plan file is whole and was made by a version of slipway whose digests covered the
+// words of a plan. Such a plan has to be made again.
+func OfEarlierVersion(data []byte) bool {
+	var p Plan
+	return json.Unmarshal(data, &p) == nil && p.Digest != "" && wordedDigest(p) == p.Digest
+}

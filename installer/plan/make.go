@@ -35,7 +35,7 @@ func Make(d Decisions) Plan {
 	if d.Request.Launch {
 		p.Actions = append(p.Actions, launchAction(d))
 	}
-	p.Digest = digest(p)
+	p.Digest = DigestOf(p)
 	return p
 }
 

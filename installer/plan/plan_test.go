@@ -44,13 +44,41 @@ func TestDigestChangesWithEveryDecision(t *testing.T) {
 	}
 }
 
+// A plan may be worded better without becoming another plan: its digest covers decisions, not words.
+func TestWordsAreNotInTheDigest(t *testing.T) {
+	base := Make(someDecisions())
+	d := someDecisions()
+	d.Model.Title, d.Profile.Sentence = "Pocket, in other words", "Context: 32,768 tokens."
+	reworded := Make(d)
+	for i := range reworded.Actions {
+		a := &reworded.Actions[i]
+		a.Sentence, a.Precondition, a.Undo = "other", "other", "other"
+	}
+	if DigestOf(reworded) != base.Digest {
+		t.Error("words are in the digest")
+	}
+	for name, change := range map[string]func(*Action){
+		"kind":    func(a *Action) { a.Kind = LaunchAction },
+		"consent": func(a *Action) { a.Consent = append(a.Consent, Stop) },
+		"paths":   func(a *Action) { a.Touches.Paths = append(a.Touches.Paths, "other") },
+		"ports":   func(a *Action) { a.Touches.Ports = append(a.Touches.Ports, 1) },
+		"bytes":   func(a *Action) { a.Touches.DownloadBytes++ },
+	} {
+		p := Make(someDecisions())
+		change(&p.Actions[1])
+		if DigestOf(p) == base.Digest {
+			t.Errorf("%s of an action is not in the digest", name)
+		}
+	}
+}
+
 // Observations must never reach the digest: a plan stays good through a broken download and a reboot.
 func TestDigestIsNotTouchedByTheWorld(t *testing.T) {
 	p := Make(someDecisions())
 	before := p.Digest
 	Judge(p, World{FreeBytes: 1, FreeKnown: true, PortTaken: true, PortOwner: "x", OpenDigest: "y"})
 	Judge(p, World{HomeReady: true, ModelWhole: true, EngineWhole: true, SettingsWhole: true, ServerRunning: true})
-	if digest(p) != before || p.Digest != before {
+	if DigestOf(p) != before || p.Digest != before {
 		t.Fatal("judging changed the plan")
 	}
 }
