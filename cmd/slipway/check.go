@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -9,11 +12,11 @@ import (
 
 	"slipway/checks/client"
 	"slipway/checks/record"
-	"slipway/units"
+	"slipway/checks/suite"
+	"slipway/fault"
 )
 
-// A check's main line: setup -> book (what is done already) -> tasks -> answers -> report -> final names. The packages of
-// checks ask and score; here are flags, files and words.
+// Checks are functions of checks/suite; here are flags and words.
 
 func checkVerb(s *session) *cli.Command {
 	return &cli.Command{Name: "check", Usage: "check how a server answers: what it finds, what its cache does, how it calls tools", Subcommands: []*cli.Command{
@@ -46,47 +49,13 @@ func atLeastFlag() cli.Flag {
 	return &cli.Float64Flag{Name: "at-least", Usage: "end with exit code 21 when the share found in all is below this, 0 to 1"}
 }
 
-// setupOf is what every check's setup begins with.
-func (s *session) setupOf(c *cli.Context, check string, server *client.Server) (record.Setup, error) {
-	return s.setupWith(c, check, server, c.Int("samples"))
-}
-
-func (s *session) setupWith(c *cli.Context, check string, server *client.Server, samples int) (record.Setup, error) {
-	for name, n := range map[string]int{"samples": samples, "max-tokens": c.Int("max-tokens")} {
-		if n < 1 || n > 100000 {
-			return record.Setup{}, usage(fmt.Sprintf("--%s is %d, and must be 1 to 100000", name, n))
-		}
-	}
-	setup := record.Setup{Check: check, Program: version, URL: server.Base, Model: server.Model, Revision: server.Details.Revision, Seed: c.Uint64("seed"),
-		Samples: samples, Lengths: []int{}, MaxTokens: c.Int("max-tokens"), Thinking: c.Bool("thinking"), Options: map[string]string{}}
-	if s.verb != "check compare" && c.String("url") == "" { // our own server: its profile decides how it answers
-		if set, err := s.operator(c).Settings(); err == nil {
-			setup.Options["profile"] = set.Decisions.Profile.Name
-		}
-	}
-	if policy := server.Details.PrefillPolicy; policy != "" {
-		setup.Options["prefill_policy"], setup.Options["kv_format"] = policy, server.Details.KVFormat
-	}
-	return setup, nil
-}
-
-// countMargin is the part of a length, one in so many, by which our count of tokens may be short of the server's.
-const countMargin = 50
-
-// lengthsOf reads --lengths; where none are given, those of defaults that fit the window with an answer behind.
-func lengthsOf(c *cli.Context, server *client.Server, defaults ...int) ([]int, error) {
-	text, window, answer := c.String("lengths"), server.Details.WindowTokens, c.Int("max-tokens")
-	var lengths []int
+// checkInput reads the flags of every check.
+func checkInput(c *cli.Context) (suite.Input, error) {
+	in := suite.Input{Name: c.String("name"), Restart: c.Bool("restart"), Seed: c.Uint64("seed"), Samples: c.Int("samples"),
+		MaxTokens: c.Int("max-tokens"), Thinking: c.Bool("thinking")}
+	text := c.String("lengths")
 	if text == "" {
-		for _, n := range defaults {
-			if window == 0 && n <= 8192 || n+n/countMargin+answer <= window {
-				lengths = append(lengths, n)
-			}
-		}
-		if len(lengths) == 0 {
-			return nil, &failure{code: exitUsage, what: fmt.Sprintf("The server's window of %s tokens is too small for the usual lengths.", units.Count(window)), then: "Give --lengths."}
-		}
-		return lengths, nil
+		return in, nil
 	}
 	for _, part := range strings.Split(text, ",") {
 		part = strings.ToLower(strings.TrimSpace(part))
@@ -96,12 +65,71 @@ func lengthsOf(c *cli.Context, server *client.Server, defaults ...int) ([]int, e
 			n *= 1024
 		}
 		if err != nil || n < 128 || n > 4<<20 {
-			return nil, usage(fmt.Sprintf("--lengths has %q, and a length is a number of tokens from 128 on, such as 4096 or 4k", part))
+			return in, usage(fmt.Sprintf("--lengths has %q, and a length is a number of tokens from 128 on, such as 4096 or 4k", part))
 		}
-		if window > 0 && n+n/countMargin+answer > window {
-			return nil, usage(fmt.Sprintf("--lengths has %s, which with an answer of %d tokens is beyond the server's window of %s", part, answer, units.Count(window)))
-		}
-		lengths = append(lengths, n)
+		in.Lengths = append(in.Lengths, n)
 	}
-	return lengths, nil
+	return in, nil
+}
+
+// checked runs one check: check refuses what needs no server to be refused.
+func (s *session) checked(c *cli.Context, check func(suite.Input) error, run func(*suite.Runner, suite.Input) (record.Report, error)) error {
+	in, err := checkInput(c)
+	if err != nil {
+		return err
+	}
+	if check != nil {
+		if err := check(in); err != nil {
+			return err
+		}
+	}
+	runner, err := s.runner(c)
+	if err != nil {
+		return err
+	}
+	report, err := run(runner, in)
+	if err != nil {
+		return err
+	}
+	return s.result(int(suite.Class(report, c.Float64("at-least"))), report, func(w io.Writer) { printReport(w, report) })
+}
+
+// runner checks the server that a verb is about.
+func (s *session) runner(c *cli.Context) (*suite.Runner, error) {
+	server, err := s.judged(c)
+	if err != nil {
+		return nil, err
+	}
+	r := s.runnerFor(c, server)
+	if c.String("url") == "" { // our own server: its profile decides how it answers
+		if set, err := s.operator(c).Settings(); err == nil {
+			r.Profile = set.Decisions.Profile.Name
+		}
+	}
+	return r, nil
+}
+
+func (s *session) runnerFor(c *cli.Context, server *client.Server) *suite.Runner {
+	return &suite.Runner{Server: server, Version: version, Nonce: randomWord, Say: func(text string) { s.talk("%s", text) },
+		OpenFolder: func() (string, *os.Root, error) { return s.checkFolder(c) }}
+}
+
+// checkFolder opens the folder of answers, which nobody else may read: they hold what models wrote.
+func (s *session) checkFolder(c *cli.Context) (string, *os.Root, error) {
+	if out := c.String("out"); out != "" {
+		if err := os.MkdirAll(out, 0o700); err != nil {
+			return "", nil, usage("--out: " + reasonOf(err))
+		}
+		root, err := os.OpenRoot(out)
+		if err != nil {
+			return "", nil, usage("--out: " + reasonOf(err))
+		}
+		abs, err := filepath.Abs(out)
+		return abs, root, err
+	}
+	path, root, err := s.operator(c).ChecksFolder()
+	if f, ok := fault.In(err); ok && f.Class == fault.NotReady {
+		return "", nil, &failure{code: exitUsage, what: "Nothing is set up here, so there is no home to keep the answers in.", then: "Give a folder with --out."}
+	}
+	return path, root, err
 }

@@ -7,23 +7,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"slipway/checks/client"
-	"slipway/checks/filler"
 	"slipway/checks/measure"
 	"slipway/checks/record"
-	"slipway/checks/ruler"
+	"slipway/checks/suite"
 	"slipway/termtext"
 	"slipway/units"
 )
-
-// cardAnswer is the data of check all.
-type cardAnswer struct {
-	Quick   bool            `json:"quick"`
-	Server  client.Identity `json:"server"`
-	URL     string          `json:"url"`
-	Speed   measure.Run     `json:"speed"`
-	Reports []record.Report `json:"reports"`
-}
 
 func allVerb(s *session) *cli.Command {
 	flags := append(judgedFlags(), recordFlags(0, 256)...)
@@ -34,91 +23,23 @@ func allVerb(s *session) *cli.Command {
 			if c.IsSet("samples") && c.Int("samples") < 1 {
 				return usage("--samples must be at least 1")
 			}
-			server, err := s.judged(c)
+			in, err := checkInput(c)
 			if err != nil {
 				return err
 			}
-			answer, err := s.card(c, server)
+			in.Quick = c.Bool("quick")
+			runner, err := s.runner(c)
 			if err != nil {
 				return err
 			}
-			code := exitOK
-			if len(answer.Speed.Doubts) > 0 {
-				code = exitCheckFailed
-			}
-			for _, r := range answer.Reports {
-				if r.Failed() {
-					code = exitCheckFailed
-				}
-			}
-			return s.result(code, answer, func(w io.Writer) { printCard(w, answer) })
+			answer, err := runner.All(s.ctx, in)
+			return s.answer(answer, err, func(w io.Writer) { printCard(w, answer) })
 		},
 	}
 }
 
-// part is one check of the card, with the samples of the whole run and of the quick one.
-type part struct {
-	check        string
-	samples      int
-	quick        int
-	lengths      []int
-	quickLengths []int
-	run          func(setup record.Setup) (record.Report, error)
-}
-
-func (s *session) card(c *cli.Context, server *client.Server) (cardAnswer, error) {
-	answer := cardAnswer{Quick: c.Bool("quick"), Server: server.Details, URL: server.Base, Reports: []record.Report{}}
-	speed, err := measure.Do(s.ctx, server, measure.Options{Text: filler.Text(60) + "\n\nRepeat the text above from its beginning, word for word.", Fresh: true, Nonce: randomWord, MaxTokens: 64, Repeat: 1})
-	if err != nil {
-		return answer, err
-	}
-	answer.Speed = speed.Runs[0]
-	answer.Speed.Answer, answer.Speed.Thinking = "", ""
-	tasks, textTokens := ruler.Names(), 3000
-	if answer.Quick {
-		tasks, textTokens = []string{"niah_multikey_2", "vt", "fwe"}, 700
-	}
-	for _, p := range []part{
-		{"needle", 20, 4, []int{1024, 4096, 16384, 65536, 131072, 258000}, []int{600, 1400}, func(setup record.Setup) (record.Report, error) { return s.needle(c, server, setup, 4, 0) }},
-		{"ruler", 25, 2, []int{4096, 8192, 16384, 32768, 65536, 131072, 258000}, []int{1400}, func(setup record.Setup) (record.Report, error) { return s.ruler(c, server, setup, tasks, 1) }},
-		{"cache", 3, 1, nil, nil, func(setup record.Setup) (record.Report, error) {
-			setup.Thinking = false
-			return s.cache(c, server, setup, textTokens)
-		}},
-		{"tools", 10, 2, nil, nil, func(setup record.Setup) (record.Report, error) { return s.tools(c, server, setup) }},
-	} {
-		report, err := s.part(c, server, p, answer.Quick)
-		if err != nil {
-			return answer, err
-		}
-		answer.Reports = append(answer.Reports, report)
-	}
-	return answer, nil
-}
-
-func (s *session) part(c *cli.Context, server *client.Server, p part, quick bool) (record.Report, error) {
-	samples, lengths := p.samples, p.lengths
-	if quick {
-		samples, lengths = p.quick, p.quickLengths
-	}
-	if c.Int("samples") > 0 {
-		samples = c.Int("samples")
-	}
-	setup, err := s.setupWith(c, p.check, server, samples)
-	if err != nil {
-		return record.Report{}, err
-	}
-	setup.Quick = quick
-	if lengths != nil {
-		if setup.Lengths, err = lengthsOf(c, server, lengths...); err != nil {
-			return record.Report{}, err
-		}
-	}
-	return p.run(setup)
-}
-
 // printCard fits a screen: a line a number, a line a check, and what failed.
-func printCard(w io.Writer, a cardAnswer) {
+func printCard(w io.Writer, a suite.CardAnswer) {
 	kind := "Report card"
 	if a.Quick {
 		kind = "Quick report card (small samples: an impression, no score)"

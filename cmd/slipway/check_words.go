@@ -6,32 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
-	"slipway/checks/needle"
 	"slipway/checks/record"
 	"slipway/termtext"
 )
-
-// checkResult prints a report and picks the exit code: 21 where something is wrong, or a share is below --at-least.
-func (s *session) checkResult(c *cli.Context, report record.Report, human func(io.Writer)) error {
-	code := exitOK
-	if report.Failed() || belowLeast(c, report) {
-		code = exitCheckFailed
-	}
-	return s.result(code, report, human)
-}
-
-func belowLeast(c *cli.Context, report record.Report) bool {
-	least := c.Float64("at-least")
-	hits, of := 0, 0
-	for _, score := range report.Scores {
-		if score.Name != needle.WholeDocuments {
-			hits, of = hits+score.Hits, of+score.Of
-		}
-	}
-	return least > 0 && float64(hits) < least*float64(of)
-}
 
 func printReport(w io.Writer, r record.Report) {
 	fmt.Fprintf(w, "%s of %s at %s%s\n", r.Setup.Check, termtext.Line(r.Setup.Model), r.Setup.URL, quickWord(r.Setup))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"slipway/checks/suite"
 	"slipway/fault"
 	"slipway/installer/launch"
 	"slipway/installer/operate"
@@ -36,6 +37,11 @@ func explainFacts(err error) *failure {
 	}
 	if e, ok := errors.AsType[*operate.PlanFileError](err); ok {
 		return explainPlanFile(e)
+	}
+	if e, ok := errors.AsType[*suite.UnfinishedError](err); ok {
+		f := *explain(e.Err)
+		f.then = strings.TrimSpace(f.then + " What was answered is kept in " + e.File + "; the same command goes on.")
+		return &f
 	}
 	if e, ok := errors.AsType[serverError](err); ok {
 		return &failure{code: e.code(), what: sentence(e.Error()), then: e.then()}

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,22 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/checks/client"
-	"slipway/checks/filler"
-	"slipway/checks/measure"
+	"slipway/checks/suite"
 )
-
-// measureAnswer is the data of measure.
-type measureAnswer struct {
-	Text   measuredText   `json:"text"`
-	Result measure.Result `json:"result"`
-}
-
-// measuredText names what was sent. It is not repeated.
-type measuredText struct {
-	Name   string `json:"name"`
-	Bytes  int    `json:"bytes"`
-	SHA256 string `json:"sha256"`
-}
 
 // maxMeasuredBytes is more than any window takes.
 const maxMeasuredBytes = 64 << 20
@@ -56,33 +40,18 @@ func measureVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			server, err := s.judged(c)
+			runner, err := s.runner(c)
 			if err != nil {
 				return err
 			}
-			sum := sha256.Sum256([]byte(text))
-			answer := measureAnswer{Text: measuredText{name, len(text), hex.EncodeToString(sum[:])}}
-			answer.Result, err = measure.Do(s.ctx, server, measure.Options{Text: text, Fresh: c.Bool("fresh"), Nonce: randomWord, MaxTokens: c.Int("max-tokens"),
-				Repeat: c.Int("repeat"), Thinking: c.Bool("thinking"), Stage: s.measureStage})
-			if !c.Bool("show-answer") {
-				for i := range answer.Result.Runs {
-					answer.Result.Runs[i].Answer, answer.Result.Runs[i].Thinking = "", ""
-				}
-			}
-			if err != nil {
+			answer, err := runner.Measure(s.ctx, suite.MeasureInput{Name: name, Text: text, Fresh: c.Bool("fresh"), MaxTokens: c.Int("max-tokens"),
+				Repeat: c.Int("repeat"), Thinking: c.Bool("thinking"), ShowAnswer: c.Bool("show-answer"), Stage: s.measureStage})
+			if errors.As(err, new(*client.Fault)) {
 				f := explain(err)
-				if _, mine := errors.AsType[*client.Fault](err); mine {
-					f.details = answer
-				}
+				f.details = answer
 				return f
 			}
-			code := exitOK
-			for _, r := range answer.Result.Runs {
-				if len(r.Doubts) > 0 {
-					code = exitCheckFailed
-				}
-			}
-			return s.result(code, answer, func(w io.Writer) { printMeasure(w, answer) })
+			return s.answer(answer, err, func(w io.Writer) { printMeasure(w, answer) })
 		},
 	}
 }
@@ -90,7 +59,7 @@ func measureVerb(s *session) *cli.Command {
 // measuredFile reads the prompt. Its name is the file's own, without the folders above it.
 func measuredFile(path string) (name, text string, err error) {
 	if path == "" {
-		return "built-in text", filler.Text(60) + "\n\nRepeat the text above from its beginning, word for word.", nil
+		return "built-in text", suite.OurText(), nil
 	}
 	var from io.Reader = os.Stdin
 	name = "standard input"

@@ -7,6 +7,7 @@ import (
 
 	"slipway/checks/client"
 	"slipway/checks/measure"
+	"slipway/checks/suite"
 	"slipway/termtext"
 	"slipway/units"
 )
@@ -45,7 +46,7 @@ func forecastWords(f *measure.Forecast) string {
 	return text
 }
 
-func printMeasure(w io.Writer, a measureAnswer) {
+func printMeasure(w io.Writer, a suite.MeasureAnswer) {
 	r := a.Result
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-16s %s\n", name, termtext.Line(fmt.Sprintf(format, args...)))

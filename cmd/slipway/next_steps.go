@@ -123,6 +123,11 @@ var steps = map[fault.Step]nextStep{
 
 	fault.CopyBundle: {then: "What was whole is kept. Copy the bundle again and repeat."},
 
+	fault.ReadHelp:        {then: "See slipway --help."},
+	fault.GiveLengths:     {then: "Give --lengths."},
+	fault.CompareFinished: {then: "Compare finished runs."},
+	fault.SameFlags:       {then: "Run both with the same flags."},
+
 	fault.StartServer:   {then: "Start that server, or look at the address: slipway status shows ours."},
 	fault.WaitLonger:    {then: "A long prompt may take longer: --patience 2h waits longer."},
 	fault.CheckProgram:  {then: "Another program or a proxy may be at that address. An OpenAI-compatible address usually ends with /v1."},

@@ -3,8 +3,9 @@ package main
 import (
 	"errors"
 	"io"
-	"slipway/termtext"
 	"syscall"
+
+	"slipway/termtext"
 )
 
 // exitPipe is the shell's number for a program that SIGPIPE ended. Usually the system does end us; where a parent has

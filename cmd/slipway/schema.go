@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/checks/record"
+	"slipway/checks/suite"
 	"slipway/installer/operate"
 )
 
@@ -25,9 +26,9 @@ var answers = map[string]any{
 	"connect": operate.ConnectAnswer{}, "models list": operate.ModelsAnswer{}, "models lock": operate.LockAnswer{},
 	"gc": operate.GCAnswer{}, "cache show": operate.CacheAnswer{}, "cache clear": operate.CacheAnswer{},
 	"bundle export": operate.BundleAnswer{}, "bundle import": operate.BundleAnswer{}, "agent prompt": operate.AgentAnswer{},
-	"neighbors": operate.NeighborsAnswer{}, "restore": operate.RestoreAnswer{}, "measure": measureAnswer{},
+	"neighbors": operate.NeighborsAnswer{}, "restore": operate.RestoreAnswer{}, "measure": suite.MeasureAnswer{},
 	"check needle": record.Report{}, "check ruler": record.Report{}, "check cache": record.Report{}, "check tools": record.Report{},
-	"check compare": compareAnswer{}, "check all": cardAnswer{}, "version": versionAnswer{}, "schema": schemaAnswer{},
+	"check compare": suite.CompareAnswer{}, "check all": suite.CardAnswer{}, "version": versionAnswer{}, "schema": schemaAnswer{},
 }
 
 // schemaAnswer is the data of schema.

@@ -2,6 +2,8 @@ package operate
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 
 	"slipway/fault"
 	"slipway/installer/apply"
@@ -104,3 +106,16 @@ func (o *Operator) Attach(ctx context.Context, home *apply.Home, wait func(), mo
 
 // OpenHome opens the home for callers that follow a file in it. Errors: apply.ErrNoHome, *apply.HomeError.
 func (o *Operator) OpenHome() (*apply.Home, error) { return o.openHome() }
+
+// ChecksFolder opens the folder of the home in which checks keep answers, for the person only, and gives its path.
+func (o *Operator) ChecksFolder() (path string, folder *os.Root, err error) {
+	err = o.inHome(func(home *apply.Home) error {
+		path = filepath.Join(home.Path, "checks")
+		if err := home.Root.MkdirAll("checks", 0o700); err != nil {
+			return err
+		}
+		folder, err = home.Root.OpenRoot("checks")
+		return err
+	})
+	return path, folder, err
+}

@@ -1,0 +1,228 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"slipway/checks/cache"
+	"slipway/checks/count"
+	"slipway/checks/needle"
+	"slipway/checks/record"
+	"slipway/checks/ruler"
+	"slipway/checks/tools"
+	"slipway/units"
+)
+
+// The usual lengths of prompts, in tokens; those that fit the window are taken.
+var (
+	needleLengths = []int{1024, 4096, 16384, 65536, 131072, 258000}
+	rulerLengths  = []int{4096, 8192, 16384, 32768, 65536, 131072, 258000}
+)
+
+// heatRows are the depths that are told apart where codes lie anywhere; mostHeatRows where they lie on a grid.
+const (
+	heatRows     = 10
+	mostHeatRows = 20
+)
+
+// NeedleInput is the input of Needle.
+type NeedleInput struct {
+	Input
+	Codes int // in each text, asked for together; 1 to 32
+	Grid  int // depths at which one code lies; 0: anywhere; at most 64
+}
+
+// Check refuses values that no needle check can have.
+func (in NeedleInput) Check() error {
+	if in.Codes < 1 || in.Codes > 32 {
+		return wrong("--codes is 1 to 32")
+	}
+	if in.Grid < 0 || in.Grid > 64 {
+		return wrong("--grid is 1 to 64")
+	}
+	return nil
+}
+
+// Needle hides codes in long texts and asks for them.
+func (r *Runner) Needle(ctx context.Context, in NeedleInput) (record.Report, error) {
+	if err := in.Check(); err != nil {
+		return record.Report{}, err
+	}
+	setup, err := r.setup("needle", in.Input)
+	if err != nil {
+		return record.Report{}, err
+	}
+	if setup.Lengths, err = lengths(r.Server, in.Input, needleLengths...); err != nil {
+		return record.Report{}, err
+	}
+	counter, err := count.New(ctx, r.Server)
+	if err != nil {
+		return record.Report{}, err
+	}
+	lines, err := needle.Measure(ctx, counter)
+	if err != nil {
+		return record.Report{}, err
+	}
+	setup.Template, setup.Scoring, setup.Tokens = needle.Template, needle.Scoring, lines.Route
+	setup.Options["codes"], setup.Options["grid"] = fmt.Sprint(in.Codes), fmt.Sprint(in.Grid)
+	rows := heatRows
+	if in.Grid > 1 {
+		rows = min(in.Grid, mostHeatRows)
+	}
+	tasks := needle.Tasks(r.Server, lines, needle.Options{Lengths: setup.Lengths, Samples: setup.Samples, Codes: in.Codes, Grid: in.Grid,
+		Seed: setup.Seed, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
+	return r.run(ctx, in.Input, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
+		heat := needle.MapOf(answers, rows)
+		report.Text = heat.Text()
+		if in.Grid == 0 && in.Codes > 1 {
+			report.Scores = append(report.Scores, needle.Documents(answers))
+			report.Notes = append(report.Notes, "The codes of one text are asked for together, so they are less independent than the intervals take them to be.")
+		}
+		report.Notes = append(report.Notes, lengthNotes(answers)...)
+		return map[string][]byte{".png": heat.PNG()}
+	})
+}
+
+// lengthNotes say how long the prompts really were, where the server counts.
+func lengthNotes(answers []record.Answer) []string {
+	least, most := map[string]int{}, map[string]int{}
+	var groups []string
+	for _, a := range answers {
+		if a.Usage == nil {
+			return []string{"The server gives no usage, so nobody counted how long the prompts really were."}
+		}
+		if _, seen := least[a.Group]; !seen {
+			groups = append(groups, a.Group)
+			least[a.Group], most[a.Group] = a.Usage.Prompt, a.Usage.Prompt
+		}
+		least[a.Group], most[a.Group] = min(least[a.Group], a.Usage.Prompt), max(most[a.Group], a.Usage.Prompt)
+	}
+	var notes []string
+	for _, g := range groups {
+		notes = append(notes, fmt.Sprintf("%s: the server counted %s to %s.", g, units.Count(least[g]), units.Count(most[g])))
+	}
+	return notes
+}
+
+// RulerInput is the input of Ruler.
+type RulerInput struct {
+	Input
+	Tasks []string // of ruler.Names
+	Shots int      // 1: a solved example in front of vt and cwe, as RULER has it; 0: none
+}
+
+// Check refuses tasks that do not exist.
+func (in RulerInput) Check() error {
+	for _, name := range in.Tasks {
+		if !slices.Contains(ruler.Names(), name) {
+			return wrong("--tasks has %q; there are: %s", name, strings.Join(ruler.Names(), ", "))
+		}
+	}
+	if in.Shots != 0 && in.Shots != 1 {
+		return wrong("--shots is 0 or 1")
+	}
+	return nil
+}
+
+// Ruler puts tasks of NVIDIA's RULER.
+func (r *Runner) Ruler(ctx context.Context, in RulerInput) (record.Report, error) {
+	if err := in.Check(); err != nil {
+		return record.Report{}, err
+	}
+	setup, err := r.setup("ruler", in.Input)
+	if err != nil {
+		return record.Report{}, err
+	}
+	if setup.Lengths, err = lengths(r.Server, in.Input, rulerLengths...); err != nil {
+		return record.Report{}, err
+	}
+	counter, err := count.New(ctx, r.Server)
+	if err != nil {
+		return record.Report{}, err
+	}
+	setup.Template, setup.Scoring, setup.Tokens = ruler.Template(in.Tasks), ruler.Scoring, counter.Route
+	setup.Options["tasks"], setup.Options["shots"] = strings.Join(in.Tasks, ","), fmt.Sprint(in.Shots)
+	tasks, err := ruler.Tasks(ctx, r.Server, counter, ruler.Options{Tasks: in.Tasks, Lengths: setup.Lengths, Samples: setup.Samples,
+		Seed: setup.Seed, Shots: in.Shots, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
+	if err != nil {
+		return record.Report{}, tooShort(err)
+	}
+	return r.run(ctx, in.Input, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
+		report.Notes = append(report.Notes, ruler.Differences...)
+		report.Notes = append(report.Notes, lengthNotes(answers)...)
+		return map[string][]byte{}
+	})
+}
+
+// tooShort makes a length that a task cannot fill a mistake of the input.
+func tooShort(err error) error {
+	if short, ok := errors.AsType[*ruler.TooShortError](err); ok {
+		return wrong("%s; choose longer --lengths or a smaller --max-tokens", short.Error())
+	}
+	return err
+}
+
+// CacheInput is the input of Cache.
+type CacheInput struct {
+	Input
+	Tokens int // length of the texts, 300 to 1048576
+}
+
+// Check refuses texts of a length that the check cannot have.
+func (in CacheInput) Check() error {
+	if in.Tokens < 300 || in.Tokens > 1<<20 {
+		return wrong("--tokens is 300 to 1048576")
+	}
+	return nil
+}
+
+// spokenTokens is what is said about a text of the cache check, beside the answer.
+const spokenTokens = 256
+
+// Cache checks that the prefix cache never changes an answer.
+func (r *Runner) Cache(ctx context.Context, in CacheInput) (record.Report, error) {
+	if err := in.Check(); err != nil {
+		return record.Report{}, err
+	}
+	setup, err := r.setup("cache", in.Input)
+	if err != nil {
+		return record.Report{}, err
+	}
+	if w := r.Server.Details.WindowTokens; w > 0 && in.Tokens+in.Tokens/countMargin+setup.MaxTokens+spokenTokens > w {
+		return record.Report{}, wrong("texts of %s tokens and what is said about them are beyond the server's window of %s", units.Count(in.Tokens), units.Count(w))
+	}
+	if setup.Thinking {
+		return record.Report{}, wrong("check cache asks for short answers without thinking")
+	}
+	counter, err := count.New(ctx, r.Server)
+	if err != nil {
+		return record.Report{}, err
+	}
+	lines, err := needle.Measure(ctx, counter)
+	if err != nil {
+		return record.Report{}, err
+	}
+	setup.Lengths, setup.Template, setup.Scoring, setup.Tokens = []int{in.Tokens}, cache.Template, cache.Scoring, lines.Route
+	tasks := cache.Tasks(r.Server, lines, cache.Options{Tokens: in.Tokens, Samples: setup.Samples, Seed: setup.Seed, MaxTokens: setup.MaxTokens, Nonce: r.Nonce})
+	return r.run(ctx, in.Input, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
+		report.Findings, report.Scores = cache.Findings(answers), []record.Score{}
+		return map[string][]byte{}
+	})
+}
+
+// Tools checks how functions are called.
+func (r *Runner) Tools(ctx context.Context, in Input) (record.Report, error) {
+	setup, err := r.setup("tools", in)
+	if err != nil {
+		return record.Report{}, err
+	}
+	setup.Template, setup.Scoring, setup.Tokens = tools.Template, tools.Scoring, "by the server's usage"
+	tasks := tools.Tasks(r.Server, tools.Options{Samples: setup.Samples, Seed: setup.Seed, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
+	return r.run(ctx, in, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
+		report.Findings = tools.Findings(answers)
+		return map[string][]byte{}
+	})
+}
