@@ -15,9 +15,6 @@ import (
 	"slipway/termtext"
 )
 
-// firstQuestion is what setup asks a new server, to show that it answers.
-const firstQuestion = "Hello"
-
 // serverError is why our server gave no whole answer.
 type serverError struct{ *client.Fault }
 
