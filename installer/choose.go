@@ -167,8 +167,8 @@ func (c *choice) pin(k known) {
 	c.lock = &lock
 	c.model.LockDigest, c.model.Files, c.model.Bytes = manifests.DigestOf(sha(data)), len(lock.Files), lock.TotalBytes()
 	for _, f := range lock.Files {
-		if f.Proof == manifests.Told {
-			c.model.ToldFiles++
+		if f.Proof == manifests.Unproven {
+			c.model.UnprovenFiles++
 		}
 	}
 	if !m.Embedded {

@@ -14,7 +14,7 @@ import (
 // bring returns the hand that brings a hub model's files: from this machine where other tools have them, from the hub
 // otherwise. The hash of the lock decides about both. Settings of the hub come from the environment, as its own tools
 // read it.
-func bring(at Place, in Input) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
+func bring(at Environment, in Input) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
 	return func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(apply.Event)) error {
 		if err := adopt(ctx, home, lock, store.Sources(lock.Repo, at.UserHome, at.Getenv, folders(in.ModelDir)...), report); err != nil {
 			return err

@@ -27,7 +27,7 @@ type foundEngine struct {
 
 // findEngine decides where the server program comes from: built from the source at hand; else the prebuilt one beside
 // this program, when its digest is the one that was compiled in; else the one that is set up already.
-func findEngine(ctx context.Context, in Input, at Place, k known) foundEngine {
+func findEngine(ctx context.Context, in Input, at Environment, k known) foundEngine {
 	var f foundEngine
 	if in.KeepEngine && keepEngine(&f, k) {
 		return f

@@ -45,7 +45,7 @@ func (in *Input) FillFrom(r plan.Request) {
 		in.MemoryBytes = cmp.Or(in.MemoryBytes, r.MemoryBytes)
 	}
 	// Consent to unproven files is asked for again where such a file is still to be installed.
-	in.AcceptTold = in.AcceptTold || sameModel && r.AcceptTold
+	in.AcceptUnproven = in.AcceptUnproven || sameModel && r.AcceptUnproven
 	in.InPlace = in.InPlace || sameModel && r.InPlace
 	if !in.DiskCacheAuto && (sameModel || r.DiskCacheBytes == plan.DiskCacheOff) {
 		in.DiskCacheBytes = cmp.Or(in.DiskCacheBytes, r.DiskCacheBytes)
@@ -63,7 +63,7 @@ const (
 )
 
 // Place is where this program stands: what the environment says, collected once by cmd.
-type Place struct {
+type Environment struct {
 	UserHome       string
 	WorkingDir     string
 	ToolPath       string // PATH as the person has it
@@ -76,15 +76,15 @@ type Place struct {
 
 // Prepared is the outcome of looking and deciding.
 type Prepared struct {
-	Facts    machine.Facts
-	Server   machine.Fact[profiles.Capabilities] // what the server honours, as its probe says or as is assumed before
-	Proposal profiles.Proposal                   // what was chosen, with the reasons
-	Manifest manifests.Manifest
-	Plan     plan.Plan
-	Standing plan.Standing
-	Workers  map[plan.Kind]apply.Worker
-	Open     bool // this plan was begun and not finished: going on needs no new consent
-	Recorded bool // a receipt of this plan is there
+	Facts      machine.Facts
+	Server     machine.Fact[profiles.Capabilities] // what the server honours, as its probe says or as is assumed before
+	Proposal   profiles.Proposal                   // what was chosen, with the reasons
+	Manifest   manifests.Manifest
+	Plan       plan.Plan
+	Assessment plan.Assessment
+	Workers    map[plan.Kind]apply.Worker
+	Open       bool // this plan was begun and not finished: going on needs no new consent
+	Recorded   bool // a receipt of this plan is there
 	// StopLines say who is going to be stopped, as a person has to see it before agreeing.
 	StopLines string
 	// Contended says whose memory the launch would need, and what else would do.
@@ -105,7 +105,7 @@ func (e *ChoiceError) Fault() fault.Fault {
 
 // Prepare looks, decides, makes the plan and holds it against the world. Errors: *ChoiceError, *apply.HomeError only
 // for homes that cannot even be named, *apply.JournalError.
-func Prepare(ctx context.Context, in Input, at Place) (Prepared, error) {
+func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	home, err := apply.ResolveHome(in.Home, at.UserHome)
 	if err != nil {
 		return Prepared{}, err
@@ -134,7 +134,7 @@ func Prepare(ctx context.Context, in Input, at Place) (Prepared, error) {
 	}
 	neighbors.into(&world)
 	p := Prepared{Facts: facts, Server: decided.can, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
-		Standing: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest, StopLines: world.StopLines, Contended: world.Contended}
+		Assessment: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest, StopLines: world.StopLines, Contended: world.Contended}
 	for _, o := range neighbors.stopped {
 		p.Stopped = append(p.Stopped, o.Sentence)
 	}
@@ -146,7 +146,7 @@ func Prepare(ctx context.Context, in Input, at Place) (Prepared, error) {
 }
 
 // decide chooses for a server with these capabilities, and makes the plan.
-func decide(ctx context.Context, in Input, at Place, home string, k known, facts machine.Facts, engine foundEngine, can machine.Fact[profiles.Capabilities]) (decided, error) {
+func decide(ctx context.Context, in Input, at Environment, home string, k known, facts machine.Facts, engine foundEngine, can machine.Fact[profiles.Capabilities]) (decided, error) {
 	choice, err := choose(in, facts, k, can.Value)
 	if err != nil {
 		return decided{}, err
@@ -188,7 +188,7 @@ type known struct {
 	damage   error  // of the journal
 }
 
-func lookHome(path string, at Place) known {
+func lookHome(path string, at Environment) known {
 	k := known{view: apply.LookHome(path, at.UserHome)}
 	home, err := apply.OpenHome(path, at.UserHome)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 
 // LockInput says which model to lock.
 type LockInput struct {
-	Home       string
-	Model      string
-	AcceptTold bool // take the hub's word where there is no proof
-	Replace    bool // in place of a lock in the home that says otherwise
-	Tell       func(what string)
+	Home           string
+	Model          string
+	AcceptUnproven bool // take the hub's word where there is no proof
+	Replace        bool // in place of a lock in the home that says otherwise
+	Tell           func(what string)
 }
 
 // Locked is a lock that was made.
@@ -31,7 +31,7 @@ type Locked struct {
 // LockModel derives a model's hashes from its revision and leaves the lock in the home, where set-up finds it. A lock
 // that is there or shipped and says otherwise is an error: a revision never changes. Replace overrules the one in the
 // home, never the shipped one.
-func LockModel(ctx context.Context, in LockInput, at Place) (Locked, error) {
+func LockModel(ctx context.Context, in LockInput, at Environment) (Locked, error) {
 	m, ok := manifests.ByID(in.Model)
 	if !ok {
 		return Locked{}, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are", in.Model)}
@@ -42,7 +42,7 @@ func LockModel(ctx context.Context, in LockInput, at Place) (Locked, error) {
 	return lockManifest(ctx, m, in, at)
 }
 
-func lockManifest(ctx context.Context, m manifests.Manifest, in LockInput, at Place) (Locked, error) {
+func lockManifest(ctx context.Context, m manifests.Manifest, in LockInput, at Environment) (Locked, error) {
 	if m.Revision == "" {
 		return Locked{}, &ChoiceError{fmt.Sprintf("the manifest of %s names no revision, and a branch is never a pin", m.ID)}
 	}
@@ -57,7 +57,7 @@ func lockManifest(ctx context.Context, m manifests.Manifest, in LockInput, at Pl
 		return Locked{}, err
 	}
 	defer client.Close()
-	lock, sentence, err := pin.Lock(ctx, client, pin.Ask{Repo: m.Repo, Revision: m.Revision, Include: m.Include, AcceptTold: in.AcceptTold, Now: time.Now()})
+	lock, sentence, err := pin.Lock(ctx, client, pin.Ask{Repo: m.Repo, Revision: m.Revision, Include: m.Include, AcceptUnproven: in.AcceptUnproven, Now: time.Now()})
 	if err != nil {
 		return Locked{}, err
 	}
@@ -69,7 +69,7 @@ func lockManifest(ctx context.Context, m manifests.Manifest, in LockInput, at Pl
 	return Locked{lock, store.LockPath(m.Repo, m.Revision), sentence}, saveLock(in, at, lock)
 }
 
-func saveLock(in LockInput, at Place, lock manifests.Lock) error {
+func saveLock(in LockInput, at Environment, lock manifests.Lock) error {
 	resolved, err := apply.ResolveHome(in.Home, at.UserHome)
 	if err != nil {
 		return err

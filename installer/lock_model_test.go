@@ -26,7 +26,7 @@ func TestLockModelKeepsAProvenLockInTheHomeAndRefusesAContradiction(t *testing.T
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "home")
-	at := Place{Getenv: func(name string) string {
+	at := Environment{Getenv: func(name string) string {
 		return map[string]string{"HF_ENDPOINT": server.URL, "HOME": t.TempDir(), "NO_PROXY": "127.0.0.1"}[name]
 	}}
 	m := manifests.Manifest{ID: "test", Repo: "test/model", Revision: repo.Revision, Include: []string{"*.json", "*.safetensors"}}
@@ -81,11 +81,11 @@ func TestLockModelWithoutProofIsRefusedFromAMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "home")
-	at := Place{Getenv: func(name string) string {
+	at := Environment{Getenv: func(name string) string {
 		return map[string]string{"HF_ENDPOINT": server.URL, "HOME": t.TempDir(), "NO_PROXY": "127.0.0.1"}[name]
 	}}
-	_, err = LockModel(t.Context(), LockInput{Home: path, Model: m.ID, AcceptTold: true}, at)
-	var told *pin.ToldError
+	_, err = LockModel(t.Context(), LockInput{Home: path, Model: m.ID, AcceptUnproven: true}, at)
+	var told *pin.UnprovenError
 	if !errors.As(err, &told) || !told.Mirror {
 		t.Fatalf("%v", err)
 	}

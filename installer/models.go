@@ -23,7 +23,7 @@ type ModelRow struct {
 }
 
 // Models looks at every model on this machine. It writes nothing.
-func Models(ctx context.Context, homePath string, at Place) ([]ModelRow, error) {
+func Models(ctx context.Context, homePath string, at Environment) ([]ModelRow, error) {
 	home, err := apply.ResolveHome(homePath, at.UserHome)
 	if err != nil {
 		return nil, err

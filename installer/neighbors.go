@@ -41,7 +41,7 @@ const smallNeedBytes = 1 << 30
 
 // lookNeighbors finds the servers that a launch would meet: whose port or memory it wants, and those that may be stopped
 // because they were named. Servers that slipway has stopped already stay part of the plan until they are back.
-func lookNeighbors(ctx context.Context, in Input, at Place, home string, k known, c choice, facts machine.Facts) (neighborhood, error) {
+func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k known, c choice, facts machine.Facts) (neighborhood, error) {
 	names := neighbor.Known()
 	for _, kind := range in.AllowStop.List() {
 		if _, ok := names[kind]; !ok {

@@ -23,7 +23,7 @@ func TestNoRoomForACopyOfWeightsThatAreHere(t *testing.T) {
 	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: m.Repo, Revision: m.Revision,
 		Files: []manifests.File{{Path: "model.safetensors", Size: size, SHA256: manifests.DigestOf([32]byte{1}), Proof: manifests.Proven}}}
 	user := t.TempDir()
-	at := Place{UserHome: user, Getenv: func(string) string { return "" }}
+	at := Environment{UserHome: user, Getenv: func(string) string { return "" }}
 	places := store.Sources(m.Repo, at.UserHome, at.Getenv)
 	home := filepath.Join(user, "home")
 	placed := func(free int64, in Input) (string, error) {

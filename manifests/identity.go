@@ -69,14 +69,14 @@ type Proof string
 
 const (
 	Proven   Proof = "proven"   // derived from the revision itself through git objects
-	Told     Proof = "told"     // the hub said so; nothing ties it to the revision
+	Unproven Proof = "told"     // the hub said so; nothing ties it to the revision
 	Embedded Proof = "embedded" // compiled into this program
 )
 
 // Validate refuses unknown words.
 func (p Proof) Validate() error {
 	switch p {
-	case Proven, Told, Embedded:
+	case Proven, Unproven, Embedded:
 		return nil
 	}
 	return fmt.Errorf("proof %q is none of proven, told, embedded", string(p))

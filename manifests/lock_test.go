@@ -12,7 +12,7 @@ import (
 func lockOf(paths ...string) Lock {
 	l := Lock{SchemaVersion: 1, Repo: "org/name", Revision: "0123456789abcdef0123456789abcdef01234567", Source: "a test"}
 	for i, p := range paths {
-		l.Files = append(l.Files, File{Path: p, Size: int64(i), SHA256: DigestOf([32]byte{byte(i)}), Proof: Told})
+		l.Files = append(l.Files, File{Path: p, Size: int64(i), SHA256: DigestOf([32]byte{byte(i)}), Proof: Unproven})
 	}
 	return l
 }

@@ -42,10 +42,10 @@ func (s *session) bundled(a operate.BundleAnswer, err error, verb string) error 
 	return s.answer(a, err, func(w io.Writer) {
 		fmt.Fprintf(w, "%s %s at %s: %s, %s.\n", verb, a.Repo, a.Revision, files(a.Files), units.Bytes(a.Bytes))
 		switch {
-		case a.Told == 1:
+		case a.Unproven == 1:
 			fmt.Fprintln(w, "The hash of one file is not proven from the revision.")
-		case a.Told > 1:
-			fmt.Fprintf(w, "The hashes of %d files are not proven from the revision.\n", a.Told)
+		case a.Unproven > 1:
+			fmt.Fprintf(w, "The hashes of %d files are not proven from the revision.\n", a.Unproven)
 		}
 	})
 }

@@ -110,7 +110,7 @@ func (s *session) runner(c *cli.Context) (*suite.Runner, error) {
 }
 
 func (s *session) runnerFor(c *cli.Context, server *client.Server) *suite.Runner {
-	return &suite.Runner{Server: server, Version: version, Nonce: randomWord, Say: func(text string) { s.talk("%s", text) },
+	return &suite.Runner{Server: server, Version: version, Nonce: randomWord, Say: func(text string) { s.say("%s", text) },
 		OpenFolder: func() (string, *os.Root, error) { return s.checkFolder(c) }}
 }
 

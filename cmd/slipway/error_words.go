@@ -65,7 +65,7 @@ func missingFlags(classes []plan.Class) string {
 	for _, class := range classes {
 		flag := "--yes"
 		switch class {
-		case plan.Told:
+		case plan.Unproven:
 			flag = "--accept-told"
 		case plan.Stop:
 			flag = "--allow-stop"

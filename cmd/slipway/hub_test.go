@@ -98,7 +98,7 @@ func TestSetupOfAHubModel(t *testing.T) {
 		t.Fatalf("%d\n%s", code, errOut)
 	}
 	// Hashes that only the hub vouches for are not covered by --yes.
-	r.lock(m, small.files, manifests.Told)
+	r.lock(m, small.files, manifests.Unproven)
 	if code, _, errOut := r.run(nil, args...); code != exitConsent || !strings.Contains(errOut, "--accept-told") {
 		t.Fatalf("told: %d\n%s", code, errOut)
 	}

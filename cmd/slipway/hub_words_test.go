@@ -33,7 +33,7 @@ func TestFaultsOfOthersAreNotCalledOurs(t *testing.T) {
 		"lock that does not hold":     {&manifests.LockError{Field: "files[1].path", Why: "x"}, exitDamage, "Lock the model again"},
 		"hub's list is hostile":       {&hub.HostileError{What: "its pages do not end"}, exitDamage, "refused"},
 		"gated behind a mirror":       {&hub.AccessError{Kind: hub.MirrorNoKey, Subject: "org/model", Page: "https://huggingface.co/org/model"}, exitAuth, "Unset HF_ENDPOINT"},
-		"mirror without a proof":      {&pin.ToldError{Reason: hub.ErrOffline, Mirror: true}, exitHuman, "Unset HF_ENDPOINT"},
+		"mirror without a proof":      {&pin.UnprovenError{Reason: hub.ErrOffline, Mirror: true}, exitHuman, "Unset HF_ENDPOINT"},
 		"used in place and changed":   {&store.MovedError{Path: "/x/model.safetensors", Why: "has changed"}, exitChanges, "must stay as it is"},
 		"folder that is being filled": {&store.PullInProgressError{Folder: "/x"}, exitLocked, "Wait"},
 	} {
@@ -91,7 +91,7 @@ func TestWrongToldLockIsNoDeadEnd(t *testing.T) {
 	server := httptest.NewServer(small)
 	defer server.Close()
 	env := []string{"HF_ENDPOINT=" + server.URL}
-	r.lock(m, map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("others "), 1000)}, manifests.Told)
+	r.lock(m, map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("others "), 1000)}, manifests.Unproven)
 	args := []string{"setup", "--yes", "--no-launch", "--model", id}
 	code, _, errOut := r.run(env, args...)
 	skipWhereTooSmall(t, code, errOut)

@@ -54,8 +54,8 @@ func run(ctx context.Context, args []string) int {
 
 // place collects what the environment says, and then puts the system's folders first on PATH: an app's or an
 // assistant's PATH may lack them, and libraries run ps and lsof by name.
-func place() installer.Place {
-	at := installer.Place{ToolPath: os.Getenv("PATH"), PrebuiltDigest: installer.Digest(prebuiltServer), Sources: machine.System(), Getenv: os.Getenv}
+func place() installer.Environment {
+	at := installer.Environment{ToolPath: os.Getenv("PATH"), PrebuiltDigest: installer.Digest(prebuiltServer), Sources: machine.System(), Getenv: os.Getenv}
 	if os.Getenv("HOME") == "" { // under a service manager, or in a bare container
 		if me, err := user.Current(); err == nil && filepath.IsAbs(me.HomeDir) {
 			os.Setenv("HOME", me.HomeDir)

@@ -15,14 +15,14 @@ import (
 // measureStage says what is about to be sent, before a wait that may be long.
 func (s *session) measureStage(stage measure.Stage) {
 	if stage.Run == 0 {
-		s.talk("The text is long: its first 3 KiB are read first, to tell how long the whole may take.")
+		s.say("The text is long: its first 3 KiB are read first, to tell how long the whole may take.")
 		return
 	}
 	if f := stage.Forecast; f != nil {
-		s.talk("%s", forecastWords(f))
+		s.say("%s", forecastWords(f))
 	}
 	if stage.Of > 1 {
-		s.talk("Run %d of %d.", stage.Run, stage.Of)
+		s.say("Run %d of %d.", stage.Run, stage.Of)
 	}
 }
 

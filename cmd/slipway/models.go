@@ -44,7 +44,7 @@ func modelsLockVerb(s *session) *cli.Command {
 			if c.String("model") == "" {
 				return usage("models lock needs --model; slipway models list names them")
 			}
-			answer, err := s.operator(c).LockModel(s.ctx, installer.LockInput{Model: c.String("model"), AcceptTold: c.Bool("accept-told"), Replace: c.Bool("replace")})
+			answer, err := s.operator(c).LockModel(s.ctx, installer.LockInput{Model: c.String("model"), AcceptUnproven: c.Bool("accept-told"), Replace: c.Bool("replace")})
 			return s.answer(answer, err, func(w io.Writer) {
 				fmt.Fprintf(w, "Locked %s at %s: %s, %s.\n%s\n", answer.Repo, answer.Revision, files(answer.Files), units.Bytes(answer.Bytes), answer.Sentence)
 				fmt.Fprintf(w, "Set it up: %s\n", s.printed(c, "setup", "--model", answer.Model))

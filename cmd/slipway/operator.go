@@ -13,7 +13,7 @@ import (
 func (s *session) operator(c *cli.Context) *operate.Operator {
 	s.progress = s.newProgress()
 	s.op = &operate.Operator{Place: s.place, Version: version, Home: c.String("home"), Verb: s.verb, Coat: operate.Coat{
-		Say:      func(text string) { s.talk("%s", text) },
+		Say:      func(text string) { s.say("%s", text) },
 		Report:   s.progress.report,
 		ShowPlan: s.showProposal,
 		Agree:    func(ctx context.Context, q operate.Question) (operate.Reply, error) { return s.agree(ctx, c, q) },

@@ -40,7 +40,7 @@ type session struct {
 	answered   bool       // the document is out
 	endOfFlags bool       // the command line has a "--": what follows are arguments, whatever they look like
 	terminal   *consent.Terminal
-	place      installer.Place
+	place      installer.Environment
 }
 
 // envelope is the document of --json. Exactly one of Data and Error is there: Data when the command could do or answer
@@ -177,7 +177,7 @@ func (s *session) document(e envelope) {
 }
 
 // talk prints a line of talk, unless standard error is for events.
-func (s *session) talk(format string, args ...any) {
+func (s *session) say(format string, args ...any) {
 	if !s.events {
 		fmt.Fprintln(s.errOut, termtext.Line(fmt.Sprintf(format, args...)))
 	}

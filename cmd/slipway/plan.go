@@ -24,7 +24,7 @@ func planVerb(s *session) *cli.Command {
 				printProposal(w, answer.Prepared)
 				printPlan(w, answer.Prepared)
 				printStopped(w, answer.Prepared)
-				printVerdict(w, answer.Prepared.Standing)
+				printVerdict(w, answer.Prepared.Assessment)
 				if answer.File != "" {
 					fmt.Fprintf(w, "Do exactly this: %s\n", shellWords(answer.Apply))
 				}
@@ -54,7 +54,7 @@ func doctorVerb(s *session) *cli.Command {
 						fmt.Fprintf(w, "%18s %s\n", "", check.Fix)
 					}
 				}
-				printVerdict(w, answer.Prepared.Standing)
+				printVerdict(w, answer.Prepared.Assessment)
 			})
 		},
 	}
@@ -67,7 +67,7 @@ func printStopped(w io.Writer, p installer.Prepared) {
 	}
 }
 
-func printVerdict(w io.Writer, st plan.Standing) {
+func printVerdict(w io.Writer, st plan.Assessment) {
 	for _, b := range st.Blockers {
 		fmt.Fprintf(w, "In the way: %s\n  %s\n", b.Sentence, b.Fix)
 	}

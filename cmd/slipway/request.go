@@ -20,7 +20,7 @@ import (
 func inputOf(c *cli.Context) (installer.Input, error) {
 	in := installer.Input{Home: c.String("home"), Source: c.String("source"), Request: plan.Request{
 		Model: c.String("model"), Profile: c.String("profile"), Port: c.Int("port"), MonitorPort: c.Int("monitor-port"),
-		Launch: !c.Bool("no-launch"), AcceptTold: c.Bool("accept-told"), InPlace: c.Bool("in-place"),
+		Launch: !c.Bool("no-launch"), AcceptUnproven: c.Bool("accept-told"), InPlace: c.Bool("in-place"),
 		AllowStop: plan.KindsOf(c.StringSlice("allow-stop")), AcceptLoss: c.Bool("accept-loss"),
 	}}
 	for _, name := range []string{"port", "monitor-port"} {

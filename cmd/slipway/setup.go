@@ -25,14 +25,14 @@ func setupVerb(s *session) *cli.Command {
 				return err
 			}
 			in.Deep = c.Bool("deep")
-			setup := operate.SetupInput{Input: in, Yes: c.Bool("yes"), GrantTold: c.Bool("accept-told"), SetAsideJournal: c.Bool("set-aside-journal")}
+			setup := operate.SetupInput{Input: in, Yes: c.Bool("yes"), GrantUnproven: c.Bool("accept-told"), SetAsideJournal: c.Bool("set-aside-journal")}
 			if c.Bool("dry-run") {
 				answer, err := s.operator(c).DryRun(s.ctx, setup)
 				return s.answer(answer, err, func(w io.Writer) {
 					printProposal(w, answer.Prepared)
 					printPlan(w, answer.Prepared)
 					printStopped(w, answer.Prepared)
-					printVerdict(w, answer.Prepared.Standing)
+					printVerdict(w, answer.Prepared.Assessment)
 				})
 			}
 			answer, err := s.operator(c).Setup(s.ctx, setup)

@@ -43,7 +43,7 @@ func printPlan(w io.Writer, p installer.Prepared) {
 	fmt.Fprintf(w, "Plan %s\n", p.Plan.Digest)
 	for i, a := range p.Plan.Actions {
 		done := ""
-		switch p.Standing.States[a.ID] {
+		switch p.Assessment.States[a.ID] {
 		case plan.Done:
 			done = " [done]"
 		case plan.Blocked:

@@ -79,7 +79,7 @@ func (s *session) attach() error {
 		return err
 	}
 	defer home.Close()
-	s.talk("Attached: Ctrl-C stops the server.")
+	s.say("Attached: Ctrl-C stops the server.")
 	follow := newFollower(home.Root, s.out, 10)
 	return s.op.Attach(s.ctx, home, s.pause, follow.more)
 }

@@ -44,7 +44,7 @@ func TestApplyOnAVolumeThatFillsUpKeepsWhatIsWholeAndGoesOn(t *testing.T) {
 	r := newRig(t)
 	small := mount(t, "size=4m,mode=755")
 	r.home = filepath.Join(small, "home")
-	at := installer.Place{UserHome: r.dir, WorkingDir: r.dir, Executable: r.slip, PrebuiltDigest: installer.Digest(r.digest), Sources: machine.System(), Getenv: os.Getenv}
+	at := installer.Environment{UserHome: r.dir, WorkingDir: r.dir, Executable: r.slip, PrebuiltDigest: installer.Digest(r.digest), Sources: machine.System(), Getenv: os.Getenv}
 	prepared, err := installer.Prepare(t.Context(), installer.Input{Home: r.home, Request: plan.Request{Port: r.port}}, at)
 	if err != nil {
 		t.Fatal(err)

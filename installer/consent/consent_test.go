@@ -39,9 +39,9 @@ func TestCursorReportIsFoundAmongTypedText(t *testing.T) {
 }
 
 func TestYesNeverCoversWhatOnlyTheHubVouchesForNorOtherPeoplesServers(t *testing.T) {
-	actions := func(classes ...plan.Class) (plan.Plan, plan.Standing) {
+	actions := func(classes ...plan.Class) (plan.Plan, plan.Assessment) {
 		return plan.Plan{Digest: "sha256:a", Actions: []plan.Action{{ID: "x", Consent: classes}}},
-			plan.Standing{States: map[string]plan.State{"x": plan.Pending}}
+			plan.Assessment{States: map[string]plan.State{"x": plan.Pending}}
 	}
 	for _, row := range []struct {
 		name    string
@@ -50,13 +50,13 @@ func TestYesNeverCoversWhatOnlyTheHubVouchesForNorOtherPeoplesServers(t *testing
 		allowed bool
 	}{
 		{"yes covers the ordinary", Yes(), []plan.Class{plan.Read, plan.Download, plan.Write, plan.Build, plan.Launch}, true},
-		{"yes does not cover told", Yes(), []plan.Class{plan.Download, plan.Told}, false},
-		{"told by name", Yes().With(plan.Told), []plan.Class{plan.Download, plan.Told}, true},
+		{"yes does not cover told", Yes(), []plan.Class{plan.Download, plan.Unproven}, false},
+		{"told by name", Yes().With(plan.Unproven), []plan.Class{plan.Download, plan.Unproven}, true},
 		{"yes does not cover stopping", Yes(), []plan.Class{plan.Stop}, false},
 		{"yes does not cover the LAN", Yes(), []plan.Class{plan.OpenLAN}, false},
 		{"nothing covers reading only", Of(), []plan.Class{plan.Read}, true},
 		{"nothing does not cover writing", Of(), []plan.Class{plan.Write}, false},
-		{"this digest covers all of it", Digest("sha256:a"), []plan.Class{plan.Told, plan.Stop}, true},
+		{"this digest covers all of it", Digest("sha256:a"), []plan.Class{plan.Unproven, plan.Stop}, true},
 		{"another digest covers nothing", Digest("sha256:b"), []plan.Class{plan.Write}, false},
 		{"no digest is not the digest of a plan without one", Digest(""), []plan.Class{plan.Write}, false},
 	} {

@@ -63,7 +63,7 @@ func (e *NeededError) Fault() fault.Fault {
 }
 
 // Check tells whether the actions that are pending are allowed. Done actions need nothing. Errors: *NeededError.
-func (g Grants) Check(p plan.Plan, s plan.Standing) error {
+func (g Grants) Check(p plan.Plan, s plan.Assessment) error {
 	if g.digest != "" && g.digest == p.Digest {
 		return nil
 	}
@@ -99,7 +99,7 @@ func Words(c plan.Class) string {
 		return "build the server"
 	case plan.Launch:
 		return "start the server"
-	case plan.Told:
+	case plan.Unproven:
 		return "install files that only the hub vouches for (--accept-told)"
 	case plan.Stop:
 		return "stop another server (--allow-stop KIND)"

@@ -20,7 +20,7 @@ func (c *Client) List(ctx context.Context, repo string, revision manifests.Revis
 	}
 	files := make([]manifests.File, 0, len(entries))
 	for _, e := range entries {
-		files = append(files, manifests.File{Path: e.Path, Size: e.Bytes, SHA256: e.SHA256, Proof: manifests.Told})
+		files = append(files, manifests.File{Path: e.Path, Size: e.Bytes, SHA256: e.SHA256, Proof: manifests.Unproven})
 	}
 	return files, nil
 }

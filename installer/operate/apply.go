@@ -52,13 +52,13 @@ func (o *Operator) preparedFile(ctx context.Context, in ApplyInput) (installer.P
 	if err != nil {
 		return prepared, err
 	}
-	if err := consent.Digest(in.Digest).Check(prepared.Plan, prepared.Standing); err != nil {
+	if err := consent.Digest(in.Digest).Check(prepared.Plan, prepared.Assessment); err != nil {
 		return prepared, err
 	}
-	if prepared.Standing.CanApply {
+	if prepared.Assessment.CanApply {
 		return prepared, nil
 	}
-	blocked := o.blocked(prepared.Standing)
+	blocked := o.blocked(prepared.Assessment)
 	switch blocked.Blockers[0].Kind {
 	case plan.StopBlocked, plan.JournalBlocked:
 	default: // a neighbour that works now: refused, as everywhere

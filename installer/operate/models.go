@@ -35,7 +35,7 @@ type LockAnswer struct {
 	Files    int                `json:"files"`
 	Bytes    int64              `json:"bytes"`
 	Proven   int                `json:"proven"` // files whose hash follows from the revision
-	Told     int                `json:"told"`   // unproven files: only the hub vouches for them
+	Unproven int                `json:"told"`   // unproven files: only the hub vouches for them
 	Sentence string             `json:"sentence"`
 }
 
@@ -48,14 +48,14 @@ func (o *Operator) LockModel(ctx context.Context, in installer.LockInput) (LockA
 	}
 	unproven := unprovenOf(locked.Lock)
 	return LockAnswer{Model: in.Model, Repo: locked.Lock.Repo, Revision: locked.Lock.Revision, File: locked.Path,
-		Files: len(locked.Lock.Files), Bytes: locked.Lock.TotalBytes(), Proven: len(locked.Lock.Files) - unproven, Told: unproven,
+		Files: len(locked.Lock.Files), Bytes: locked.Lock.TotalBytes(), Proven: len(locked.Lock.Files) - unproven, Unproven: unproven,
 		Sentence: locked.Sentence}, nil
 }
 
 func unprovenOf(lock manifests.Lock) int {
 	n := 0
 	for _, f := range lock.Files {
-		if f.Proof == manifests.Told {
+		if f.Proof == manifests.Unproven {
 			n++
 		}
 	}
@@ -69,11 +69,11 @@ type BundleAnswer struct {
 	File     string             `json:"file"` // the bundle
 	Files    int                `json:"files"`
 	Bytes    int64              `json:"bytes"` // of the model
-	Told     int                `json:"told"`  // unproven files: their hashes do not follow from the revision
+	Unproven int                `json:"told"`  // unproven files: their hashes do not follow from the revision
 }
 
 func bundled(lock manifests.Lock, file string) BundleAnswer {
-	return BundleAnswer{Repo: lock.Repo, Revision: lock.Revision, File: file, Files: len(lock.Files), Bytes: lock.TotalBytes(), Told: unprovenOf(lock)}
+	return BundleAnswer{Repo: lock.Repo, Revision: lock.Revision, File: file, Files: len(lock.Files), Bytes: lock.TotalBytes(), Unproven: unprovenOf(lock)}
 }
 
 // ExportBundle writes the installed model into one new file.

@@ -18,7 +18,7 @@ import (
 
 // Operator carries out the verbs of one caller on one home.
 type Operator struct {
-	Place   installer.Place
+	Place   installer.Environment
 	Version string // of slipway, for receipts
 	Home    string // as it was given; empty means the usual one
 	Verb    string // for the record of who holds the home's lock

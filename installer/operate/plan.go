@@ -41,9 +41,9 @@ type ActionState struct {
 }
 
 // Class is OK when the server can be started now.
-func (a LookAnswer) Class() fault.Class { return classOf(a.Prepared.Standing) }
+func (a LookAnswer) Class() fault.Class { return classOf(a.Prepared.Assessment) }
 
-func classOf(s plan.Standing) fault.Class {
+func classOf(s plan.Assessment) fault.Class {
 	switch {
 	case !s.CanApply:
 		return fault.NotReady
@@ -77,11 +77,11 @@ func (o *Operator) look(ctx context.Context, in installer.Input) (LookAnswer, er
 	if err != nil {
 		return LookAnswer{}, err
 	}
-	a := LookAnswer{Ready: p.Standing.Ready, CanApply: p.Standing.CanApply, Digest: p.Plan.Digest,
-		Checks: o.ownChecks(p.Standing.Checks), Blockers: o.ownBlockers(p.Standing.Blockers),
+	a := LookAnswer{Ready: p.Assessment.Ready, CanApply: p.Assessment.CanApply, Digest: p.Plan.Digest,
+		Checks: o.ownChecks(p.Assessment.Checks), Blockers: o.ownBlockers(p.Assessment.Blockers),
 		Proposal: p.Proposal, Facts: p.Facts, ServerCan: p.Server, Prepared: p}
 	for _, action := range p.Plan.Actions {
-		a.Actions = append(a.Actions, ActionState{action, p.Standing.States[action.ID]})
+		a.Actions = append(a.Actions, ActionState{action, p.Assessment.States[action.ID]})
 	}
 	return a, nil
 }
@@ -101,7 +101,7 @@ type PlanAnswer struct {
 }
 
 // Class is OK when the server can be started now.
-func (a PlanAnswer) Class() fault.Class { return classOf(a.Prepared.Standing) }
+func (a PlanAnswer) Class() fault.Class { return classOf(a.Prepared.Assessment) }
 
 // PlanFileError says that a plan could not be written to a file.
 type PlanFileError struct {
@@ -131,8 +131,8 @@ func (o *Operator) Plan(ctx context.Context, in installer.Input, file string) (P
 	if err != nil {
 		return PlanAnswer{}, err
 	}
-	a := PlanAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Standing.CanApply,
-		Checks: o.ownChecks(p.Standing.Checks), Blockers: o.ownBlockers(p.Standing.Blockers), Apply: []string{}, Prepared: p}
+	a := PlanAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Assessment.CanApply,
+		Checks: o.ownChecks(p.Assessment.Checks), Blockers: o.ownBlockers(p.Assessment.Blockers), Apply: []string{}, Prepared: p}
 	if file == "" {
 		return a, nil
 	}

@@ -16,7 +16,7 @@ import (
 type SetupInput struct {
 	installer.Input
 	Yes             bool // allow downloading, writing, building and launching without a question
-	GrantTold       bool // allow unproven files now: what is set up may have allowed them before
+	GrantUnproven   bool // allow unproven files now: what is set up may have allowed them before
 	SetAsideJournal bool // move a damaged journal away first
 }
 
@@ -58,8 +58,8 @@ func (o *Operator) Setup(ctx context.Context, in SetupInput) (SetupAnswer, error
 	if err != nil {
 		return SetupAnswer{}, err
 	}
-	if !prepared.Standing.CanApply {
-		return SetupAnswer{}, o.blocked(prepared.Standing)
+	if !prepared.Assessment.CanApply {
+		return SetupAnswer{}, o.blocked(prepared.Assessment)
 	}
 	if settled(prepared) {
 		return o.nothingToDo(ctx, prepared)
@@ -82,7 +82,7 @@ func (o *Operator) prepare(ctx context.Context, in installer.Input) (installer.P
 
 // settled reports whether a plan is carried out already.
 func settled(p installer.Prepared) bool {
-	return p.Standing.PendingCount() == 0 && p.Recorded && !p.Open
+	return p.Assessment.PendingCount() == 0 && p.Recorded && !p.Open
 }
 
 // ConsentError names what a plan needs and nobody allowed.
@@ -116,10 +116,10 @@ func (o *Operator) consentTo(ctx context.Context, in SetupInput, p installer.Pre
 	if in.AllowStop != "" {
 		grants = grants.With(plan.Stop) // a plan stops only the kinds that were named
 	}
-	if in.GrantTold {
-		grants = grants.With(plan.Told)
+	if in.GrantUnproven {
+		grants = grants.With(plan.Unproven)
 	}
-	err := grants.Check(p.Plan, p.Standing)
+	err := grants.Check(p.Plan, p.Assessment)
 	needed, ok := err.(*consent.NeededError)
 	if !ok {
 		return err
@@ -164,7 +164,7 @@ func (e *BlockedError) Fault() fault.Fault {
 	return fault.Fault{Class: e.Class, Step: fault.AsTheTextSays}
 }
 
-func (o *Operator) blocked(s plan.Standing) *BlockedError {
+func (o *Operator) blocked(s plan.Assessment) *BlockedError {
 	return &BlockedError{s.Blockers, s.Blockers[0].Kind.Class(), o.ownBlockers(slices.Clone(s.Blockers))}
 }
 

@@ -58,21 +58,21 @@ func (o *Operator) Up(ctx context.Context, in UpInput) (SetupAnswer, error) {
 	if err != nil {
 		return SetupAnswer{}, err
 	}
-	if !prepared.Standing.CanApply {
-		return SetupAnswer{}, o.blocked(prepared.Standing)
+	if !prepared.Assessment.CanApply {
+		return SetupAnswer{}, o.blocked(prepared.Assessment)
 	}
 	for _, a := range prepared.Plan.Actions {
 		switch a.Kind {
 		case plan.SettingsAction, plan.StopsAction, plan.LaunchAction:
 			continue
 		}
-		if prepared.Standing.States[a.ID] != plan.Done {
+		if prepared.Assessment.States[a.ID] != plan.Done {
 			return SetupAnswer{}, &Error{Text: fmt.Sprintf("The %s is not as it was set up.", a.ID),
 				Of: fault.Fault{Class: fault.NotReady, Step: fault.SetUpAgain}}
 		}
 	}
 	var done apply.Result
-	if prepared.Standing.PendingCount() > 0 || prepared.Open {
+	if prepared.Assessment.PendingCount() > 0 || prepared.Open {
 		if done, err = o.applyOrRollBack(ctx, prepared); err != nil {
 			return SetupAnswer{}, err
 		}
@@ -97,10 +97,10 @@ func (o *Operator) Upgrade(ctx context.Context, in UpInput) (SetupAnswer, error)
 	if err != nil {
 		return SetupAnswer{}, err
 	}
-	if !prepared.Standing.CanApply {
-		return SetupAnswer{}, o.blocked(prepared.Standing)
+	if !prepared.Assessment.CanApply {
+		return SetupAnswer{}, o.blocked(prepared.Assessment)
 	}
-	if prepared.Standing.PendingCount() == 0 {
+	if prepared.Assessment.PendingCount() == 0 {
 		return o.nothingToDo(ctx, prepared)
 	}
 	o.Coat.ShowPlan(prepared)

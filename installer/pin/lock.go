@@ -30,23 +30,23 @@ type Source interface {
 
 // Ask says what to lock.
 type Ask struct {
-	Repo       string
-	Revision   manifests.Revision
-	Include    []string // globs of path.Match on the whole path or on the last element; none is all
-	AcceptTold bool     // --accept-told: take the API's word where there is no proof
-	Now        time.Time
+	Repo           string
+	Revision       manifests.Revision
+	Include        []string // globs of path.Match on the whole path or on the last element; none is all
+	AcceptUnproven bool     // --accept-told: take the API's word where there is no proof
+	Now            time.Time
 }
 
-// ErrTold: there is no proof, and the API's word alone was not accepted.
-var ErrTold = errors.New("only the hub's API vouches for these files")
+// ErrUnproven: there is no proof, and the API's word alone was not accepted.
+var ErrUnproven = errors.New("only the hub's API vouches for these files")
 
-// ToldError carries why there is no proof.
-type ToldError struct {
+// UnprovenError carries why there is no proof.
+type UnprovenError struct {
 	Reason error
 	Mirror bool
 }
 
-func (e *ToldError) Error() string {
+func (e *UnprovenError) Error() string {
 	if e.Mirror {
 		return fmt.Sprintf("nothing ties these files to the revision (%v), and a mirror's word alone is never taken", e.Reason)
 	}
@@ -54,14 +54,14 @@ func (e *ToldError) Error() string {
 }
 
 // Fault is a missing consent for the hub's word; a mirror's word is never taken.
-func (e *ToldError) Fault() fault.Fault {
+func (e *UnprovenError) Fault() fault.Fault {
 	if e.Mirror {
 		return fault.Fault{Class: fault.Human, Step: fault.LeaveMirror}
 	}
 	return fault.Fault{Class: fault.Consent, Step: fault.NothingDone}
 }
 
-func (e *ToldError) Unwrap() error { return ErrTold }
+func (e *UnprovenError) Unwrap() error { return ErrUnproven }
 
 // ContradictionError: a lock at hand names other bytes than the proof.
 type ContradictionError struct{ Path, Lock, Proof string }
@@ -88,13 +88,13 @@ func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sen
 		sentence = "Every size and hash was derived from the 40 digits of the revision: whoever served the git objects, and whoever serves the files, cannot change a byte unnoticed."
 	case !source.Unreachable(err):
 		return lock, "", err
-	case source.Mirror() || !ask.AcceptTold:
+	case source.Mirror() || !ask.AcceptUnproven:
 		if source.Silent(err) {
 			if _, noAnswer := source.List(ctx, ask.Repo, ask.Revision); noAnswer != nil {
 				return lock, "", noAnswer // nothing of the hub can be reached: there is nobody's word to take
 			}
 		}
-		return lock, "", &ToldError{err, source.Mirror()}
+		return lock, "", &UnprovenError{err, source.Mirror()}
 	default:
 		if lock.Files, err = told(ctx, source, ask); err != nil {
 			return lock, "", err
@@ -143,7 +143,7 @@ func told(ctx context.Context, source Source, ask Ask) ([]manifests.File, error)
 		if !wanted(l.Path, ask.Include) {
 			continue
 		}
-		f := manifests.File{Path: l.Path, Size: l.Size, SHA256: l.SHA256, Proof: manifests.Told}
+		f := manifests.File{Path: l.Path, Size: l.Size, SHA256: l.SHA256, Proof: manifests.Unproven}
 		if f.SHA256 == "" {
 			data, err := source.Small(ctx, ask.Repo, ask.Revision, l.Path)
 			if err != nil {

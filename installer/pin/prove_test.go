@@ -97,14 +97,14 @@ func TestToldIsNeverTakenSilently(t *testing.T) {
 	server.Script(broken)
 	t.Run("not without being accepted", func(t *testing.T) {
 		_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}), ask)
-		if !errors.Is(err, pin.ErrTold) || !strings.Contains(err.Error(), "--accept-told") {
+		if !errors.Is(err, pin.ErrUnproven) || !strings.Contains(err.Error(), "--accept-told") {
 			t.Fatalf("got %v", err)
 		}
 	})
-	ask.AcceptTold = true
+	ask.AcceptUnproven = true
 	t.Run("never from a mirror", func(t *testing.T) {
 		_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Endpoint: server.URL}), ask)
-		if !errors.Is(err, pin.ErrTold) {
+		if !errors.Is(err, pin.ErrUnproven) {
 			t.Fatalf("got %v", err)
 		}
 	})
@@ -114,7 +114,7 @@ func TestToldIsNeverTakenSilently(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range lock.Files {
-			if f.Proof != manifests.Told {
+			if f.Proof != manifests.Unproven {
 				t.Errorf("%s is %s", f.Path, f.Proof)
 			}
 		}

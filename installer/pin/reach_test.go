@@ -24,7 +24,7 @@ func TestDeadProxyIsNoQuestionOfTrust(t *testing.T) {
 			config.Tell = func(e hub.Event) { told = append(told, e.Why) }
 			_, _, err := pin.Lock(t.Context(), client(t, config), pin.Ask{Repo: repo.Name, Revision: repo.Revision})
 			var network *hub.NetworkError
-			var word *pin.ToldError
+			var word *pin.UnprovenError
 			if !errors.As(err, &network) || errors.As(err, &word) {
 				t.Fatalf("got %v", err)
 			}
@@ -53,7 +53,7 @@ func TestGitSideThatFailsShowsNoDocument(t *testing.T) {
 	server, repo := serve(t)
 	server.Script(testhub.Fault{Place: testhub.Git, Kind: testhub.Status, Status: 500, Text: `{"error":"internal"}`, Times: -1})
 	_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}), pin.Ask{Repo: repo.Name, Revision: repo.Revision})
-	var told *pin.ToldError
+	var told *pin.UnprovenError
 	if !errors.As(err, &told) || strings.ContainsAny(err.Error(), "{}") || !strings.Contains(err.Error(), "status 500") {
 		t.Fatalf("got %v", err)
 	}

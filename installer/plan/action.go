@@ -10,7 +10,7 @@ const (
 	Write    Class = "write"  // in our own home
 	Build    Class = "build"  // runs the Go toolchain
 	Launch   Class = "launch" // starts our own server
-	Told     Class = "told"   // installs files that only the hub vouches for
+	Unproven Class = "told"   // installs files that only the hub vouches for
 	Stop     Class = "stop"   // stops somebody else's server: granted by name or by the plan's digest only
 	OpenLAN  Class = "lan"    // listens beyond this machine
 )

@@ -10,7 +10,7 @@ import (
 const DocsURL = "docs/troubleshooting.md"
 
 // checksOf gives one record per thing that a plan rests on.
-func checksOf(p Plan, w World, s Standing) []Check {
+func checksOf(p Plan, w World, s Assessment) []Check {
 	d := p.Decisions
 	fixOf := func(kinds ...BlockerKind) (string, []string) {
 		for _, b := range s.Blockers {
@@ -115,7 +115,7 @@ func checksOf(p Plan, w World, s Standing) []Check {
 	return checks
 }
 
-func hasBlocker(s Standing, kind BlockerKind) bool {
+func hasBlocker(s Assessment, kind BlockerKind) bool {
 	for _, b := range s.Blockers {
 		if b.Kind == kind {
 			return true

@@ -13,12 +13,12 @@ const SchemaVersion = 1
 // Request is what a person asked for. A plan file carries it, and the decisions are derived from it again.
 // Zero values mean "choose for me" and are resolved before the request goes into a file.
 type Request struct {
-	Model       string `json:"model"`        // manifest id
-	Profile     string `json:"profile"`      // profile name
-	Port        int    `json:"port"`         // API port, 1..65535
-	MonitorPort int    `json:"monitor_port"` // monitor page, 1..65535
-	Launch      bool   `json:"launch"`
-	AcceptTold  bool   `json:"accept_told"` // files that only the hub vouches for may be installed
+	Model          string `json:"model"`        // manifest id
+	Profile        string `json:"profile"`      // profile name
+	Port           int    `json:"port"`         // API port, 1..65535
+	MonitorPort    int    `json:"monitor_port"` // monitor page, 1..65535
+	Launch         bool   `json:"launch"`
+	AcceptUnproven bool   `json:"accept_told"` // files that only the hub vouches for may be installed
 	// InPlace asks that weights which are on this machine are used where they lie, and not copied.
 	InPlace bool `json:"in_place,omitempty"`
 	// AllowStop names the kinds of other servers that may be stopped.
@@ -84,7 +84,7 @@ type Model struct {
 	Files         int                `json:"files"`
 	Bytes         int64              `json:"bytes"`
 	Embedded      bool               `json:"embedded"` // inside this program, no network
-	ToldFiles     int                `json:"told_files"`
+	UnprovenFiles int                `json:"told_files"`
 	Folder        string             `json:"folder"` // below the home, slashes
 	DownloadBytes int64              `json:"download_bytes"`
 	// InPlace is the folder of the user's, absolute, in which the files are used as they lie; empty: they are in Folder.

@@ -114,8 +114,8 @@ type Check struct {
 	DocsURL  string   `json:"docs_url"`
 }
 
-// Standing is a plan held against the world.
-type Standing struct {
+// Assessment is a plan held against the world.
+type Assessment struct {
 	States   map[string]State `json:"states"` // by action id
 	Ready    bool             `json:"ready"`  // launchable now: everything but the launch is done
 	CanApply bool             `json:"can_apply"`
@@ -124,7 +124,7 @@ type Standing struct {
 }
 
 // PendingCount is how many actions are not done.
-func (s Standing) PendingCount() int {
+func (s Assessment) PendingCount() int {
 	n := 0
 	for _, state := range s.States {
 		if state != Done {
@@ -138,8 +138,8 @@ func (s Standing) PendingCount() int {
 const marginBytes = 64 << 20
 
 // Judge says what is done, pending and in the way.
-func Judge(p Plan, w World) Standing {
-	s := Standing{States: map[string]State{}, Blockers: []Blocker{}, Checks: []Check{}}
+func Judge(p Plan, w World) Assessment {
+	s := Assessment{States: map[string]State{}, Blockers: []Blocker{}, Checks: []Check{}}
 	done := map[Kind]bool{
 		HomeAction: w.HomeReady, ModelAction: w.ModelWhole, EngineAction: w.EngineWhole,
 		SettingsAction: w.SettingsWhole, LaunchAction: w.ServerRunning, StopsAction: w.StopsDone,

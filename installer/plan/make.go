@@ -69,7 +69,7 @@ func modelAction(d Decisions) Action {
 		a.Touches.Paths = []string{path.Dir(m.Folder)}
 		a.Touches.Bytes, a.Touches.DownloadBytes = 1<<20, 0
 		a.Precondition, a.Undo = "every file is there with the hash of the lock", "forget the folder; what is in it stays"
-		return toldToo(a, m)
+		return withUnproven(a, m)
 	}
 	a.Consent = []Class{Download, Write}
 	size := fmt.Sprintf("%d files, %s", m.Files, units.Bytes(m.Bytes))
@@ -78,15 +78,15 @@ func modelAction(d Decisions) Action {
 	}
 	a.Sentence = fmt.Sprintf("Download %s (%s at %s, %s, licence %s) to %s and check every hash; what other tools have on this machine is copied instead.",
 		m.Title, m.Repo, m.Revision.Short(), size, m.License, m.Folder)
-	return toldToo(a, m)
+	return withUnproven(a, m)
 }
 
-// toldToo adds the consent that files without a proof need.
-func toldToo(a Action, m Model) Action {
-	if m.ToldFiles > 0 {
-		a.Consent = append(a.Consent, Told)
-		told := fmt.Sprintf("%d of the hashes were", m.ToldFiles)
-		if m.ToldFiles == 1 {
+// withUnproven adds the consent that files without a proof need.
+func withUnproven(a Action, m Model) Action {
+	if m.UnprovenFiles > 0 {
+		a.Consent = append(a.Consent, Unproven)
+		told := fmt.Sprintf("%d of the hashes were", m.UnprovenFiles)
+		if m.UnprovenFiles == 1 {
 			told = "One of the hashes was"
 		}
 		a.Sentence += " " + told + " only told by the hub and not proven from the commit."

@@ -26,7 +26,7 @@ func TestDigestChangesWithEveryDecision(t *testing.T) {
 		"target":   func(d *Decisions) { d.Target = "darwin/arm64" },
 		"port":     func(d *Decisions) { d.Request.Port++ },
 		"launch":   func(d *Decisions) { d.Request.Launch = false },
-		"told":     func(d *Decisions) { d.Request.AcceptTold = true },
+		"told":     func(d *Decisions) { d.Request.AcceptUnproven = true },
 		"revision": func(d *Decisions) { d.Model.Revision = "1111111111111111111111111111111111111111" },
 		"lock":     func(d *Decisions) { d.Model.LockDigest = "sha256:bb" },
 		"window":   func(d *Decisions) { d.Profile.WindowTokens = 4096 },

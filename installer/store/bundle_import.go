@@ -65,7 +65,7 @@ func Import(ctx context.Context, home *os.Root, in io.Reader, expected *manifest
 		lock = *expected
 	} else {
 		for i := range lock.Files {
-			lock.Files[i].Proof = manifests.Told
+			lock.Files[i].Proof = manifests.Unproven
 		}
 	}
 	report, err := Verify(ctx, home, lock, false)

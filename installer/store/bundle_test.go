@@ -34,7 +34,7 @@ func TestBundleThereAndBack(t *testing.T) {
 			if report, err := Verify(context.Background(), home, got, true); err != nil || !report.OK() {
 				t.Fatalf("%+v %v", report.Bad(), err)
 			}
-			if want := map[bool]manifests.Proof{true: manifests.Proven, false: manifests.Told}[expected != nil]; got.Files[0].Proof != want {
+			if want := map[bool]manifests.Proof{true: manifests.Proven, false: manifests.Unproven}[expected != nil]; got.Files[0].Proof != want {
 				t.Errorf("files are %s, want %s", got.Files[0].Proof, want)
 			}
 		})
