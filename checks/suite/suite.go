@@ -109,7 +109,7 @@ func (r *Runner) run(ctx context.Context, in Input, setup record.Setup, tasks []
 	}
 	defer book.Close()
 	if n := book.Done(); n > 0 {
-		r.Say(fmt.Sprintf("Going on with %s: %d of %d tasks are done.", name, n, len(tasks)))
+		r.Say(fmt.Sprintf("Continuing %s: %d of %d tasks are done.", name, n, len(tasks)))
 	}
 	answers, err := book.Run(ctx, tasks, r.progress(setup.Check))
 	if errors.As(err, new(*record.OtherSetupError)) {

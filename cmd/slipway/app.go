@@ -69,7 +69,7 @@ func guard(s *session, commands []*cli.Command, path string) {
 			s.given = givenFlags(c)
 			for _, a := range c.Args().Slice() {
 				if strings.HasPrefix(a, "-") && a != "-" && !s.endOfFlags {
-					return usage(fmt.Sprintf("%s stands behind an argument, where flags are not read: put flags first", a))
+					return usage(fmt.Sprintf("%s comes after an argument, where flags are not read: put flags first", a))
 				}
 			}
 			if !takesArguments && c.Args().Present() {
@@ -131,15 +131,15 @@ func choiceFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-launch", Usage: "set everything up and do not start the server"},
 		allowStopFlag(), acceptLossFlag(), idleForFlag(),
 		modelDirFlag(),
-		&cli.BoolFlag{Name: "in-place", Usage: "use weights that are on this machine where they lie, and copy nothing; the folder must stay as it is"},
+		&cli.BoolFlag{Name: "in-place", Usage: "use weights that are on this machine in place, and copy nothing; the folder must stay as it is"},
 		&cli.StringFlag{Name: "limit-rate", Usage: "most bytes a second of downloads: 500kB, 20MB; left out: no limit"},
 		diskCacheFlag(), normalizeFlag(),
-		&cli.BoolFlag{Name: "accept-told", Usage: "also install files whose hashes only the hub vouches for"},
+		&cli.BoolFlag{Name: "accept-told", Usage: "also install unproven files: only the hub vouches for their hashes"},
 	}
 }
 
 func diskCacheFlag() cli.Flag {
-	return &cli.StringFlag{Name: "disk-cache", Usage: "most bytes of conversations kept on disk, so that they go on after a restart: 20GB, auto, or off; left out: as it is set up, else auto"}
+	return &cli.StringFlag{Name: "disk-cache", Usage: "most bytes of conversations kept on disk, to resume them after a restart: 20GB, auto, or off; left out: as it is set up, else auto"}
 }
 
 func normalizeFlag() cli.Flag {

@@ -40,7 +40,7 @@ func explainFacts(err error) *failure {
 	}
 	if e, ok := errors.AsType[*suite.UnfinishedError](err); ok {
 		f := *explain(e.Err)
-		f.then = strings.TrimSpace(f.then + " What was answered is kept in " + e.File + "; the same command goes on.")
+		f.then = strings.TrimSpace(f.then + " What was answered is kept in " + e.File + "; the same command continues.")
 		return &f
 	}
 	if e, ok := errors.AsType[serverError](err); ok {
@@ -88,13 +88,13 @@ func explainRolledBack(e *operate.RolledBackError) *failure {
 		f.then = fmt.Sprintf("The old settings are back, and the plan that failed could not be closed: %v", e.Problem)
 		return f
 	case operate.UndoServer:
-		f.then = fmt.Sprintf("The old settings are back, and the old server did not come back: %v", e.Problem)
+		f.then = fmt.Sprintf("The old settings are back, and the old server could not be started again: %v", e.Problem)
 		f.next, f.step = []string{"up"}, ""
 		return f
 	}
 	if e.SettingsBack {
 		if e.Verb == "upgrade" && errors.As(e.Err, new(*launch.UnfitError)) {
-			f.then, f.next = "Mend the source, then run the same command again.", []string{"status"}
+			f.then, f.next = "Fix the source, then run the same command again.", []string{"status"}
 		}
 		f.then = "The old settings are back. " + f.then
 	}
@@ -102,7 +102,7 @@ func explainRolledBack(e *operate.RolledBackError) *failure {
 	case operate.ServerRestarted:
 		f.then = "The old server runs again. " + f.then
 	case operate.ServerKept:
-		f.then = "The old server runs on. " + f.then
+		f.then = "The old server is still running. " + f.then
 	}
 	return f
 }

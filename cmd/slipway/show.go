@@ -54,7 +54,7 @@ func printPlan(w io.Writer, p installer.Prepared) {
 	if p.Contended != "" {
 		fmt.Fprintf(w, "  Note: %s\n", termtext.Line(p.Contended))
 	}
-	fmt.Fprintf(w, "  Undo: slipway uninstall. Nothing needs sudo, and nobody else's program is stopped%s.\n", otherThanNamed(p))
+	fmt.Fprintf(w, "  Undo: slipway uninstall. Nothing needs sudo, and no other program is stopped%s.\n", otherThanNamed(p))
 	fmt.Fprintln(w)
 }
 

@@ -66,7 +66,7 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 		fmt.Fprintln(w, damage)
 	}
 	if a.OpenPlan != "" {
-		fmt.Fprintf(w, "A plan is open (%s): the same command goes on.\n", shortDigest(a.OpenPlan))
+		fmt.Fprintf(w, "A plan is open (%s): the same command continues it.\n", shortDigest(a.OpenPlan))
 	}
 	if a.Worker != nil {
 		fmt.Fprintf(w, "Working on this home now: %s (pid %d).\n", termtext.Line(a.Worker.Command), a.Worker.PID)

@@ -27,7 +27,7 @@ func verifyVerb(s *session) *cli.Command {
 				if answer.OK {
 					fmt.Fprintf(w, "%s as they should be.\n", are(answer.Files))
 				} else {
-					fmt.Fprintln(w, "slipway setup --deep mends this.")
+					fmt.Fprintln(w, "slipway setup --deep repairs this.")
 				}
 			})
 		},

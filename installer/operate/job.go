@@ -131,7 +131,7 @@ func (o *Operator) Wait(ctx context.Context, in WaitInput) (a JobAnswer, err err
 		}
 		a = o.jobAnswer(job)
 		if job.ExitCode == nil {
-			a.Message = "The job ended without saying how; the same apply goes on where it stopped."
+			a.Message = "The job ended without saying how; the same apply continues where it stopped."
 		}
 		return nil
 	})

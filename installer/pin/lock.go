@@ -96,7 +96,7 @@ func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sen
 		}
 		return lock, "", &UnprovenError{err, source.Mirror()}
 	default:
-		if lock.Files, err = told(ctx, source, ask); err != nil {
+		if lock.Files, err = listed(ctx, source, ask); err != nil {
 			return lock, "", err
 		}
 		lock.Source = "API of " + source.Name()
@@ -133,7 +133,7 @@ func (e *UnusableError) Fault() fault.Fault {
 
 func (e *UnusableError) Unwrap() error { return e.Err }
 
-func told(ctx context.Context, source Source, ask Ask) ([]manifests.File, error) {
+func listed(ctx context.Context, source Source, ask Ask) ([]manifests.File, error) {
 	listed, err := source.List(ctx, ask.Repo, ask.Revision)
 	if err != nil {
 		return nil, err

@@ -158,7 +158,7 @@ func Judge(p Plan, w World) Assessment {
 			Fix: "Choose another folder with --home, or an empty one."})
 	}
 	if w.HomeClosed != "" && w.HomeRefused == "" && !allDone(p, done) {
-		block(HomeAction, Blocker{Kind: HomeBlocked, Sentence: w.HomeClosed, Fix: "Choose another folder with --home, or mend its permissions."})
+		block(HomeAction, Blocker{Kind: HomeBlocked, Sentence: w.HomeClosed, Fix: "Choose another folder with --home, or fix its permissions."})
 	}
 	if w.JournalDamage != "" {
 		block(HomeAction, Blocker{Kind: JournalBlocked, Sentence: w.JournalDamage,

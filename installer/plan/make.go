@@ -64,7 +64,7 @@ func modelAction(d Decisions) Action {
 		return a
 	}
 	if m.InPlace != "" {
-		a.Sentence = fmt.Sprintf("Check every hash of %s (%s at %s, %d files, %s, licence %s) in %s and use it where it lies: nothing is downloaded or copied, the folder is only read, and it must stay as it is.",
+		a.Sentence = fmt.Sprintf("Check every hash of %s (%s at %s, %d files, %s, licence %s) in %s and use it in place: nothing is downloaded or copied, the folder is only read, and it must stay as it is.",
 			m.Title, m.Repo, m.Revision.Short(), m.Files, units.Bytes(m.Bytes), m.License, m.InPlace)
 		a.Touches.Paths = []string{path.Dir(m.Folder)}
 		a.Touches.Bytes, a.Touches.DownloadBytes = 1<<20, 0
@@ -85,11 +85,11 @@ func modelAction(d Decisions) Action {
 func withUnproven(a Action, m Model) Action {
 	if m.UnprovenFiles > 0 {
 		a.Consent = append(a.Consent, Unproven)
-		told := fmt.Sprintf("%d of the hashes were", m.UnprovenFiles)
+		unproven := fmt.Sprintf("%d of the hashes are unproven: only the hub vouches for them.", m.UnprovenFiles)
 		if m.UnprovenFiles == 1 {
-			told = "One of the hashes was"
+			unproven = "One of the hashes is unproven: only the hub vouches for it."
 		}
-		a.Sentence += " " + told + " only told by the hub and not proven from the commit."
+		a.Sentence += " " + unproven
 	}
 	return a
 }
@@ -143,11 +143,11 @@ func launchAction(d Decisions) Action {
 	}
 	switch p := d.Profile; {
 	case p.CacheDiskBytes > 0:
-		a.Sentence += fmt.Sprintf(" So that conversations go on, also after a restart, it keeps restore points: up to %s in memory and up to %s on disk in %s, of which at most %s are written in a day. Your prompts and replies can be read from these files: they are for you alone (mode 0600), stay out of backups, and slipway cache clear deletes them; --disk-cache off writes none.",
+		a.Sentence += fmt.Sprintf(" To resume conversations, also after a restart, it keeps restore points: up to %s in memory and up to %s on disk in %s, of which at most %s are written in a day. Your prompts and replies can be read from these files: they are for you alone (mode 0600), stay out of backups, and slipway cache clear deletes them; --disk-cache off writes none.",
 			units.Bytes(p.CacheMemoryBytes), units.Bytes(p.CacheDiskBytes), CachePath, units.Bytes(p.CacheDiskDailyBytes))
 		a.Touches.Paths = append(a.Touches.Paths, CachePath)
 	case p.CacheMemoryBytes > 0:
-		a.Sentence += fmt.Sprintf(" So that conversations go on until it stops, it keeps restore points: up to %s in memory, none on disk.", units.Bytes(p.CacheMemoryBytes))
+		a.Sentence += fmt.Sprintf(" To resume conversations until it stops, it keeps restore points: up to %s in memory, none on disk.", units.Bytes(p.CacheMemoryBytes))
 	}
 	return a
 }
