@@ -11,9 +11,8 @@ import (
 	"slipway/manifests"
 )
 
-// bring returns the hand that brings a hub model's files: from this machine where other tools have them, from the hub
-// otherwise. The hash of the lock decides about both. Settings of the hub come from the environment, as its own tools
-// read it.
+// bring returns the function that gets a hub model's files: from this machine where other tools have them, else from the
+// hub. The lock's hashes decide about both. The hub's settings come from the environment, as its own tools read it.
 func bring(at Environment, in Input) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
 	return func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(apply.Event)) error {
 		if err := adopt(ctx, home, lock, store.Sources(lock.Repo, at.UserHome, at.Getenv, folders(in.ModelDir)...), report); err != nil {
@@ -21,7 +20,7 @@ func bring(at Environment, in Input) func(context.Context, *os.Root, manifests.L
 		}
 		config := hub.ConfigFromEnv(at.Getenv)
 		config.LimitBytesPerSec = in.LimitBytesPerSec
-		config.Tell = arrivals(report)
+		config.Notify = arrivals(report)
 		client, err := hub.New(config)
 		if err != nil {
 			return err
@@ -38,7 +37,7 @@ func folders(modelDir string) []string {
 	return []string{modelDir}
 }
 
-// adopt copies what lies on this machine already and has the right hash. What it came from is only read.
+// adopt copies files that are on this machine already and have the right hash. The originals are only read.
 func adopt(ctx context.Context, home *os.Root, lock manifests.Lock, places []string, report func(apply.Event)) error {
 	note := func(format string, args ...any) {
 		report(apply.Event{Kind: "note", Action: "model", Text: fmt.Sprintf(format, args...)})
@@ -61,7 +60,7 @@ func adopt(ctx context.Context, home *os.Root, lock manifests.Lock, places []str
 	return err
 }
 
-// arrivals turns the hub's events, which tell what is new, into how far each file is. The hub tells one at a time.
+// arrivals turns the hub's events, which say what is new, into how far each file is. Events come one at a time.
 func arrivals(report func(apply.Event)) hub.Progress {
 	done := map[string]int64{}
 	return func(e hub.Event) {

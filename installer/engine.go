@@ -25,7 +25,7 @@ type foundEngine struct {
 	untrusted string // the prebuilt one is not the one that this program trusts
 }
 
-// findEngine decides where the server program comes from: built from the source at hand; else the prebuilt one beside
+// findEngine decides where the server program comes from: built from the source available; else the prebuilt one beside
 // this program, when its digest is the one that was compiled in; else the one that is set up already.
 func findEngine(ctx context.Context, in Input, at Environment, k known) foundEngine {
 	var f foundEngine

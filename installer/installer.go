@@ -29,7 +29,7 @@ type Input struct {
 	ModelDir         string // folder with weights that are to be taken if their hashes are right
 	Deep             bool   // hash every byte of the model, however large
 	LimitBytesPerSec int64  // of downloads, over all connections; 0: none
-	KeepEngine       bool   // use the engine that is set up, whatever the source at hand is
+	KeepEngine       bool   // use the engine that is set up, whatever the source available is
 	DiskCacheAuto    bool   // choose the disk cache, whatever is set up
 	NormalizeGiven   bool   // Normalize was asked for, also where it is empty; else what is set up stays
 }
@@ -56,13 +56,13 @@ func (in *Input) FillFrom(r plan.Request) {
 	in.Port, in.MonitorPort = cmp.Or(in.Port, r.Port), cmp.Or(in.MonitorPort, r.MonitorPort)
 }
 
-// The ports when nobody asked for others.
+// The ports of a request without ports.
 const (
 	DefaultPort        = 8008
 	DefaultMonitorPort = 8010
 )
 
-// Place is where this program stands: what the environment says, collected once by cmd.
+// Environment is what the process's surroundings say, collected once by cmd.
 type Environment struct {
 	UserHome       string
 	WorkingDir     string
@@ -83,7 +83,7 @@ type Prepared struct {
 	Plan       plan.Plan
 	Assessment plan.Assessment
 	Workers    map[plan.Kind]apply.Worker
-	Open       bool // this plan was begun and not finished: going on needs no new consent
+	Open       bool // this plan was begun and not finished: continuing needs no new consent
 	Recorded   bool // a receipt of this plan is there
 	// StopLines say who is going to be stopped, as a person has to see it before agreeing.
 	StopLines string

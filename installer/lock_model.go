@@ -18,7 +18,7 @@ type LockInput struct {
 	Model          string
 	AcceptUnproven bool // take the hub's word where there is no proof
 	Replace        bool // in place of a lock in the home that says otherwise
-	Tell           func(what string)
+	Say            func(what string)
 }
 
 // Locked is a lock that was made.
@@ -47,9 +47,9 @@ func lockManifest(ctx context.Context, m manifests.Manifest, in LockInput, at En
 		return Locked{}, &ChoiceError{fmt.Sprintf("the manifest of %s names no revision, and a branch is never a pin", m.ID)}
 	}
 	config := hub.ConfigFromEnv(at.Getenv)
-	config.Tell = func(e hub.Event) {
-		if in.Tell != nil && e.Why != "" {
-			in.Tell(e.Why)
+	config.Notify = func(e hub.Event) {
+		if in.Say != nil && e.Why != "" {
+			in.Say(e.Why)
 		}
 	}
 	client, err := hub.New(config)

@@ -45,7 +45,7 @@ func TestLockModelKeepsAProvenLockInTheHomeAndRefusesAContradiction(t *testing.T
 	if found, ok := lockOf(m, known{home: home}); !ok || found.TotalBytes() != locked.Lock.TotalBytes() {
 		t.Fatalf("set-up does not find it: %+v", found)
 	}
-	// A lock at hand that names other bytes for this revision: one of the two is wrong.
+	// A lock available that names other bytes for this revision: one of the two is wrong.
 	data, err := os.ReadFile(filepath.Join(path, locked.Path))
 	if err != nil {
 		t.Fatal(err)

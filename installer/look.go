@@ -11,7 +11,7 @@ import (
 	"slipway/installer/plan"
 )
 
-// look observes what stands of a plan. It writes nothing.
+// look observes how much of a plan is done. It writes nothing.
 func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, k known, facts machine.Facts, c choice, e foundEngine, userHome string) (plan.World, error) {
 	w := plan.World{HomeReady: k.view.Ours, NotFit: c.notFit, ModelProblem: c.problem, EngineProblem: e.problem, EngineUntrusted: e.untrusted,
 		OpenDigest: k.journal, Warnings: warnings(facts),

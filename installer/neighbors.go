@@ -36,7 +36,7 @@ type neighborhood struct {
 	stopped     []neighbor.Outcome // by slipway, and not back yet
 }
 
-// smallNeedBytes: a plan that needs less meets nobody over memory.
+// smallNeedBytes: a plan that needs less competes with no other server for memory.
 const smallNeedBytes = 1 << 30
 
 // lookNeighbors finds the servers that a launch would meet: whose port or memory it wants, and those that may be stopped
@@ -110,7 +110,7 @@ type needed struct {
 
 // weigh picks, among the servers whose kind was named, those whose port or memory the launch needs. Where none is in the
 // way, all that were named are meant, as far as they hold a model; not so where one of the kind was in the way and is
-// stopped already: the same command a second time stops nobody else.
+// stopped already: the same command a second time stops no other server.
 func (n *neighborhood) weigh(in Input, servers []neighbor.Server, c choice, facts machine.Facts, models []profiles.Candidate, port int) []needed {
 	need := contention.Need{Port: port, OtherPort: n.otherPort}
 	ceiling := facts.Sizing().RAMBytes
@@ -140,7 +140,7 @@ func (n *neighborhood) weigh(in Input, servers []neighbor.Server, c choice, fact
 		case !in.AllowStop.Has(s.Kind):
 		case at >= 0:
 			inTheWay = append(inTheWay, needed{s, strings.Join(append([]string{conflicts[at].Why + "."}, gentler(conflicts[at], "Another way: leave")...), " ")})
-		case s.UID != n.system.UID: // it is in nobody's way, and not ours to stop
+		case s.UID != n.system.UID: // it is not in the way, and not ours to stop
 		case slices.ContainsFunc(records, func(r record.Record) bool { return r.Server == s.Kind }):
 		case len(s.Models) > 0 || s.Stoppable():
 			named = append(named, needed{s, s.Title + " was named to be stopped."})
@@ -288,7 +288,7 @@ func (n *neighborhood) already(in Input) {
 	}
 }
 
-// into tells a look at the world about the neighbours.
+// into adds the neighbours to a look at the world.
 func (n neighborhood) into(w *plan.World) {
 	for _, o := range n.stopped {
 		w.Warnings = append(w.Warnings, stoppedCheck(o))

@@ -108,7 +108,7 @@ func TestSmallerChoiceThatIsOfferedFitsBesideTheOther(t *testing.T) {
 	}
 }
 
-func TestPortThatIsOfferedIsFreeAndPromisedToNobody(t *testing.T) {
+func TestOfferedPortIsFreeAndNotPromised(t *testing.T) {
 	n := neighborhood{}
 	first := n.freePort(context.Background(), 8000, DefaultMonitorPort)
 	if first == 0 || first == DefaultMonitorPort {

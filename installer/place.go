@@ -8,7 +8,7 @@ import (
 	"slipway/installer/store"
 )
 
-// place decides whether the model is used where it lies, in a folder of the user's. It is when that was asked for, when
+// place decides whether the model is used in place, in a folder of the user's. It is when that was asked for, when
 // it is used so already, and when there is no room for what is missing; a copy in the home, once whole, is preferred.
 func (c *choice) place(ctx context.Context, in Input, home string, k known, places []string, facts machine.Facts) error {
 	if c.lock == nil || c.manifest.Embedded {

@@ -12,7 +12,7 @@ import (
 	"slipway/manifests"
 )
 
-// Without room for a copy a model that is here already is used where it lies; with room it is copied; a whole copy is
+// Without room for a copy a model that is here already is used in place; with room it is copied; a whole copy is
 // never given up for it; and nobody is told of a folder that is not there.
 func TestNoRoomForACopyOfWeightsThatAreHere(t *testing.T) {
 	const size = 600 << 20

@@ -58,7 +58,7 @@ type decided struct {
 }
 
 // decideBy decides by what the server says. A plan that was begun before the server was built, by what was assumed of it,
-// goes on as long as the server honours it: an interrupted run must not become another plan by its own progress.
+// continues as long as the server honours it: an interrupted run must not become another plan by its own progress.
 func decideBy(can machine.Fact[profiles.Capabilities], journal string, decide func(machine.Fact[profiles.Capabilities]) (decided, error)) (decided, error) {
 	d, err := decide(can)
 	if journal == "" || !can.Certain || err == nil && d.plan.Digest == journal || reflect.DeepEqual(can.Value, Capabilities()) {

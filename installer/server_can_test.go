@@ -11,9 +11,9 @@ import (
 	"slipway/profiles"
 )
 
-// A run that is interrupted after it built the server must go on with its own plan, although the server now says of
+// A run that is interrupted after it built the server must continue with its own plan, although the server now says of
 // itself what was only assumed when the plan was begun; unless the server cannot do what the plan wants.
-func TestPlanBegunByAssumptionGoesOnOnceTheServerSpeaks(t *testing.T) {
+func TestPlanBegunOnAssumptionsContinuesOnceTheServerIsProbed(t *testing.T) {
 	more := Capabilities()
 	more.KVFormats = append(more.KVFormats, "q8")
 	other := Capabilities()
@@ -44,7 +44,7 @@ func TestPlanBegunByAssumptionGoesOnOnceTheServerSpeaks(t *testing.T) {
 	}
 }
 
-func TestFormatOfAnotherDeviceThatIsPlannedWith(t *testing.T) {
+func TestPlanUsesNoFormatOfAnotherDevice(t *testing.T) {
 	mac := capabilitiesOn("darwin", "arm64")
 	host := profiles.Machine{RAMBytes: 36 << 30, CapBytes: 27 << 30, Mac: true}
 	pocket, _ := manifests.ByID("pocket")
@@ -63,7 +63,7 @@ func TestFormatOfAnotherDeviceThatIsPlannedWith(t *testing.T) {
 
 // A Mac that wants the smaller cache gets 8 bit, with the window that its bytes allow, in the plan, in its sentence and in what the
 // server is started with.
-func TestPlanOnAMacThatForgets8Bit(t *testing.T) {
+func TestPlanOnAMacNames8BitKV(t *testing.T) {
 	can := capabilitiesOn("darwin", "arm64")
 	host := profiles.Machine{RAMBytes: 36 << 30, CapBytes: 27 << 30, Mac: true}
 	model, _ := manifests.ByID("qwen3.8-27b-mtplx-bare-speed")

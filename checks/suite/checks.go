@@ -22,7 +22,7 @@ var (
 	rulerLengths  = []int{4096, 8192, 16384, 32768, 65536, 131072, 258000}
 )
 
-// heatRows are the depths that are told apart where codes lie anywhere; mostHeatRows where they lie on a grid.
+// heatRows are the depths that are told apart where codes lie anywhere; mostHeatRows in place on a grid.
 const (
 	heatRows     = 10
 	mostHeatRows = 20

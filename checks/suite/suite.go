@@ -1,4 +1,4 @@
-// Package suite carries the checks out: each is a function from an input to a report. It makes the setup, goes on where an
+// Package suite carries the checks out: each is a function from an input to a report. It makes the setup, continues where an
 // unfinished run of the same setup was, asks, scores, and gives the files their final names. The packages beside it ask
 // and score; callers bring a server and a folder for the answers.
 package suite
@@ -26,7 +26,7 @@ type Runner struct {
 	Profile string         // of our own server, which decides how it answers; empty: not known
 	// OpenFolder opens the folder of answers and gives its absolute path.
 	OpenFolder func() (path string, folder *os.Root, err error)
-	Say        func(text string) // a sentence while work goes on
+	Say        func(text string) // a sentence while work continues
 	Nonce      func() string     // a word that no earlier prompt began with
 }
 

@@ -55,7 +55,7 @@ func (s *session) serverAt(c *cli.Context, address, model string) (*client.Serve
 	return server, server.Identify(s.ctx)
 }
 
-// keyOf reads a key from where it was told to be, and from nowhere else: a key for one server is not for another.
+// keyOf reads a key only from where the flags say: a key for one server is not for another.
 func keyOf(c *cli.Context) (string, error) {
 	return keyNamed(c.String("key-env"), c.String("key-file"))
 }

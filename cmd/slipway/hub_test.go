@@ -112,7 +112,7 @@ func TestSetupOfAHubModel(t *testing.T) {
 		t.Fatalf("gated: %d\n%s", code, errOut)
 	}
 	small.gated.Store(false)
-	// The plan is open since, so that it goes on without a new yes.
+	// The plan is open since, so that it continues without a new yes.
 	if code, out, errOut := r.run(env, "setup", "--no-launch", "--model", id); code != 0 || !strings.Contains(errOut, "Continuing") {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
 	}

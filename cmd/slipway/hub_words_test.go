@@ -18,7 +18,7 @@ import (
 
 // What the hub, its mirror, the way to it or the user's settings did wrong has its own class and sentence, and is never
 // called a fault of slipway.
-func TestFaultsOfOthersAreNotCalledOurs(t *testing.T) {
+func TestErrorsOfOthersAreNotCalledOurs(t *testing.T) {
 	for name, row := range map[string]struct {
 		err  error
 		code int
@@ -77,7 +77,7 @@ func TestNamesKeepTheirLettersAtTheStartOfASentence(t *testing.T) {
 }
 
 // A lock that the hub once told, and that is wrong, is no dead end: the next command is whole, and works.
-func TestWrongToldLockIsNoDeadEnd(t *testing.T) {
+func TestWrongUnprovenLockCanBeReplaced(t *testing.T) {
 	const id = "qwen3.8-27b-mtplx-bare-speed"
 	m, ok := manifests.ByID(id)
 	if !ok {
@@ -104,7 +104,7 @@ func TestWrongToldLockIsNoDeadEnd(t *testing.T) {
 			t.Fatalf("%d, no %q\n%s", code, part, errOut)
 		}
 	}
-	// What the replaced lock leaves: the new one, and set-up goes on with it.
+	// What the replaced lock leaves: the new one, and set-up continues with it.
 	home, err := apply.OpenHome(r.home, "")
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"slipway/manifests"
 )
 
-// A model used where it lies: nothing is downloaded or copied, the folder stays as it is to the last byte and time, also
+// A model used in place: nothing is downloaded or copied, the folder stays as it is to the last byte and time, also
 // after uninstall, and a file that is not what it was is named before every launch.
 func TestModelUsedInPlaceIsNeitherCopiedNorTouchedAndCheckedAtLaunch(t *testing.T) {
 	const id = "qwen3.8-27b-mtplx-bare-speed"

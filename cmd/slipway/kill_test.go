@@ -399,7 +399,7 @@ func (r *rig) hangAgain() (*exec.Cmd, *bytes.Buffer) {
 	return r.hang()
 }
 
-func TestSignalStopsCleanlyAndTheSameCommandGoesOn(t *testing.T) {
+func TestSignalStopsCleanlyAndTheSameCommandContinues(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		sig  syscall.Signal

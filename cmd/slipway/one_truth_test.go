@@ -171,7 +171,7 @@ func (r *rig) watches(env []string) {
 }
 
 // Everything that status prints of a request keeps the sum, and says of a rate whether it is provisional.
-func TestStatusPromisesAFinalRateOrLosesTheSum(t *testing.T) {
+func TestStatusMarksProvisionalRatesAndKeepsTheSum(t *testing.T) {
 	var l launch.Live
 	if err := json.Unmarshal([]byte(`{"cache":{"memory":{"points":3,"bytes":1048576,"budget_bytes":536870912}},
 		"machine":{"ram_bytes":38654705664,"available_bytes":1073741824,"swap_used_bytes":0,"own_bytes":null,"pressure":"warning"},
@@ -204,7 +204,7 @@ func TestStatusPromisesAFinalRateOrLosesTheSum(t *testing.T) {
 
 // A watcher without a terminal says each change once, progress not more than every few seconds, and nothing of what had
 // ended before.
-func TestWatchRepeatsItselfOrMissesAnEnd(t *testing.T) {
+func TestWatchPrintsEachChangeOnce(t *testing.T) {
 	var out bytes.Buffer
 	teller := newStatusTeller(&out)
 	at := time.Unix(1_700_000_000, 0)

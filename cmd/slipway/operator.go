@@ -28,7 +28,7 @@ func (s *session) operator(c *cli.Context) *operate.Operator {
 // agree asks at the terminal. With --json, events or --no-input nobody is asked.
 func (s *session) agree(ctx context.Context, c *cli.Context, q operate.Question) (operate.Reply, error) {
 	manner := s.terminal.Manner(s.json || s.events || c.Bool("no-input"))
-	if manner == consent.Nobody {
+	if manner == consent.NoTerminal {
 		return operate.NotAsked, nil
 	}
 	question := "Do this?"

@@ -19,9 +19,9 @@ import (
 	"slipway/termtext"
 )
 
-// Rules of output. Results go to standard output, talk to standard error. With --json standard output holds exactly one
+// Rules of output. Results go to standard output, everything else to standard error. With --json standard output holds exactly one
 // document, the envelope below, whatever happens. With --events ndjson standard error holds one JSON object a line
-// while a command runs, and no other talk. Text that others wrote is printed without control characters.
+// while a command runs, and nothing else. Text that others wrote is printed without control characters.
 
 // session is one command line being carried out.
 type session struct {
@@ -176,7 +176,7 @@ func (s *session) document(e envelope) {
 	}
 }
 
-// talk prints a line of talk, unless standard error is for events.
+// say prints a line on standard error, unless that is for events.
 func (s *session) say(format string, args ...any) {
 	if !s.events {
 		fmt.Fprintln(s.errOut, termtext.Line(fmt.Sprintf(format, args...)))

@@ -20,7 +20,7 @@ type progress struct {
 	s      *session
 	mu     sync.Mutex
 	moving bool // a terminal that can draw
-	drawn  bool // a moving line stands unfinished
+	drawn  bool // a moving line is on the screen
 	began  map[string]time.Time
 	last   map[string]time.Time
 	first  map[string]int64 // bytes that were there when we began: they say nothing about the rate

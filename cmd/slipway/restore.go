@@ -15,7 +15,7 @@ import (
 )
 
 // startEnvironment is the environment as it was at the start, before this program changed its own PATH: restore-exec
-// hands it on.
+// passes it on.
 var startEnvironment = os.Environ()
 
 func restoreVerb(s *session) *cli.Command {

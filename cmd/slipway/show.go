@@ -13,7 +13,7 @@ import (
 	"slipway/units"
 )
 
-// showProposal prints machine, proposal and plan before the question. It is talk: the result comes at the end.
+// showProposal prints machine, proposal and plan before the question. It goes to standard error: the result comes at the end.
 func (s *session) showProposal(p installer.Prepared) {
 	if s.json || s.events {
 		return

@@ -8,7 +8,7 @@ import (
 	"slipway/wire"
 )
 
-func TestStatusLeavesOutHowKeysAndValuesAreKept(t *testing.T) {
+func TestStatusNamesTheKVFormat(t *testing.T) {
 	l := &launch.Live{Memory: &wire.Memory{Loaded: true, ContextBytes: 1 << 30}}
 	l.Server.KVFormat = "q8"
 	if said := strings.Join(memoryLines(l), "\n"); !strings.Contains(said, "KV in q8 and states") {

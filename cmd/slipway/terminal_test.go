@@ -154,7 +154,7 @@ func TestTerminalThatNeverAnswersTheCursorQuery(t *testing.T) {
 }
 
 // What was drawn before must be gone, and no line may take two: the screen is read back from a terminal that gets narrow.
-func TestTerminalWatchLeavesOldLinesOrWraps(t *testing.T) {
+func TestTerminalWatchClearsOldLinesAndNeverWraps(t *testing.T) {
 	r := newRig(t)
 	if code, out, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {
 		t.Fatalf("%d\n%s%s", code, out, errOut)

@@ -40,7 +40,7 @@ func TestSetupOnAVolumeThatIsTooSmallIsBlockedBeforeAnythingIsWritten(t *testing
 }
 
 // The space goes while a plan is being carried out: the look before it saw enough.
-func TestApplyOnAVolumeThatFillsUpKeepsWhatIsWholeAndGoesOn(t *testing.T) {
+func TestApplyOnAVolumeThatFillsUpKeepsWhatIsWholeAndContinues(t *testing.T) {
 	r := newRig(t)
 	small := mount(t, "size=4m,mode=755")
 	r.home = filepath.Join(small, "home")

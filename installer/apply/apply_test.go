@@ -106,8 +106,8 @@ func TestJournalDamageIsSeenWhereverItIs(t *testing.T) {
 	}
 }
 
-// A plan that was given up for another one is in a receipt, so that uninstall finds what it made.
-func TestPlanGivenUpForAnotherOneIsInAReceipt(t *testing.T) {
+// A plan that was abandoned for another one is in a receipt, so that uninstall finds what it made.
+func TestAbandonedPlanIsInAReceipt(t *testing.T) {
 	home := makeHome(t)
 	digest := "sha256:" + strings.Repeat("a", 64)
 	journalOf(t, home, digest)
@@ -172,7 +172,7 @@ func TestResolveHome(t *testing.T) {
 }
 
 // The record decides where the file system has no locks, and it must tell the dead from the living.
-func TestBusyTellsADeadHolderFromALiveOne(t *testing.T) {
+func TestBusyDistinguishesADeadHolderFromALiveOne(t *testing.T) {
 	home := makeHome(t)
 	if home.Busy() != nil {
 		t.Fatal("busy without a holder")

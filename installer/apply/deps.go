@@ -19,10 +19,10 @@ type Tools struct {
 	Embedded  fs.FS           // the embedded model's files, nil for a hub model
 	Download  func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(Event)) error
 	Places    []string      // folders where other tools keep this model
-	Source    *build.Source // nil when none is at hand
+	Source    *build.Source // nil when none is available
 	Toolchain *build.Toolchain
 	Prebuilt  string           // path of the prebuilt server, "" without one
-	Neighbors *neighbor.System // for plans that stop somebody else's server
+	Neighbors *neighbor.System // for plans that stop a server that is not ours
 }
 
 // Workers makes the worker of every kind of action for a plan.

@@ -3,7 +3,7 @@
 // nothing. Everything it writes or removes goes through an os.Root on the home, so that links planted inside the home
 // lead nowhere.
 //
-// Invariants: a record is on disk (fsync) before the step that it announces; a file stands under its final name only
+// Invariants: a record is on disk (fsync) before the step that it announces; A file has its final name only
 // when it is whole; a receipt is written before the journal is closed, so that what was made is always listed in one
 // of the two.
 package apply

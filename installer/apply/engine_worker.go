@@ -18,7 +18,7 @@ import (
 	"slipway/manifests"
 )
 
-// EngineRecord lies beside the server program: what it is and how it was made. Folder and record appear together, by
+// EngineRecord is beside the server program: what it is and how it was made. Folder and record appear together, by
 // one rename, after everything in them is on disk.
 type EngineRecord struct {
 	ID        string           `json:"id"`
@@ -161,7 +161,7 @@ func (w engineWorker) install(home *Home, from string, want manifests.Digest, r 
 	if err := atomicfile.Replace(home.Root, path.Join(partial, engineRecordName), append(data, '\n'), 0o644); err != nil {
 		return err
 	}
-	// A folder that stands there and is not whole (somebody removed or changed a file of it) makes way.
+	// A folder that is there and not whole (a file of it was removed or changed) is removed first.
 	if err := w.clear(home); err != nil {
 		return err
 	}

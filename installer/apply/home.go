@@ -16,7 +16,7 @@ type Home struct {
 	Marker Marker
 }
 
-// HomeError says why a folder cannot be our home. Conflict: something of another kind stands where a folder of ours
+// HomeError says why a folder cannot be our home. Conflict: something of another kind is where a folder of ours
 // should be; otherwise the folder as a whole is refused.
 type HomeError struct {
 	Path, Why string

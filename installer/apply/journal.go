@@ -134,7 +134,7 @@ func (j *Journal) result(a plan.Action, items []Item) error {
 	return j.append(record{Event: actionResult, Digest: j.records[0].Digest, Action: a.ID, Items: items})
 }
 
-// finished tells whether the journal has a result of this action that is newer than any intent.
+// finished reports whether the journal has a result of this action that is newer than any intent.
 func (j *Journal) finished(a plan.Action) bool {
 	done := false
 	for _, r := range j.records {

@@ -120,7 +120,7 @@ func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (O
 		report(Event{Kind: "note", Action: "launch", Text: fmt.Sprintf("Our server (pid %d) lives and does not answer. It has %s to answer, then %s to end; after that it is killed, which loses nothing, and replaced.",
 			status.Record.Process.PID, launch.HungLimit, launch.StopLimit)})
 	}
-	if err := tell(home, w.decisions); err != nil {
+	if err := writeLaunch(home, w.decisions); err != nil {
 		return Outcome{}, err
 	}
 	started, err := launch.Start(ctx, home.Root, home.Path, want, false)

@@ -120,7 +120,7 @@ func (l *Lock) Release() {
 	l.flock.Close()
 }
 
-// Busy reads who works on the home, without taking the lock. nil: nobody.
+// Busy reads who works on the home, without taking the lock. nil: none.
 func (h *Home) Busy() *Holder {
 	held, err := h.readHolder()
 	if err != nil {

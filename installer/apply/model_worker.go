@@ -64,7 +64,7 @@ func (w modelWorker) clonable(ctx context.Context, files ...manifests.File) int6
 	return store.ClonableBytes(ctx, w.decisions.Home, *w.tools.Lock, names, w.tools.Places)
 }
 
-// inPlace tells whether the folder that is to be used is recorded and as it was when it was hashed.
+// inPlace reports whether the folder that is to be used is recorded and as it was when it was hashed.
 func (w modelWorker) inPlace(ctx context.Context, home *Home) (bool, error) {
 	if home == nil || w.tools.Lock == nil {
 		return false, nil

@@ -18,7 +18,7 @@ type neighborsWorker struct {
 	system    *neighbor.System
 }
 
-// IsStopped tells whether a server of the plan is stopped by slipway, or has ended by itself.
+// IsStopped reports whether a server of the plan is stopped by slipway, or has ended by itself.
 func IsStopped(system *neighbor.System, stop plan.StoppedServer) bool {
 	list, _ := system.Folder().List()
 	recorded := slices.ContainsFunc(list, func(r records.Record) bool {
@@ -79,7 +79,7 @@ func (w neighborsWorker) Do(ctx context.Context, home *Home, report func(Event))
 			return Outcome{}, err
 		}
 	}
-	if err := tell(home, w.decisions); err != nil {
+	if err := writeLaunch(home, w.decisions); err != nil {
 		return Outcome{}, err
 	}
 	notes := map[string]string{}

@@ -69,7 +69,7 @@ func logNames() string {
 // besideModel are the names that the model store gives to what it keeps beside models, in models/ORG--NAME.
 var besideModel = whole(`(` + revision + `)(\.lock\.json|\.reference\.json|\.installed)`)
 
-// isWorkingFile tells whether a file, below the home, has the name of a working file. keepModels leaves the models'.
+// isWorkingFile reports whether a file, below the home, has the name of a working file. keepModels leaves the models'.
 func isWorkingFile(name string, keepModels bool) bool {
 	dir, base := path.Split(name)
 	dir = path.Clean(dir)

@@ -265,7 +265,7 @@ func (r *Removal) addFolders(home *Home, folders []string, keepModels bool) {
 	r.Left = slices.DeleteFunc(r.Left, func(l Left) bool { return r.holdsLeft(l.Path) })
 }
 
-// holdsLeft tells whether something below this name is left.
+// holdsLeft reports whether something below this name is left.
 func (r *Removal) holdsLeft(name string) bool {
 	return slices.ContainsFunc(r.Left, func(l Left) bool { return strings.HasPrefix(l.Path, name+"/") })
 }

@@ -44,7 +44,7 @@ type Done struct {
 }
 
 // Receipt says what was done under one digest, with what, when, and what undoes it. Complete is false when the plan was
-// given up for another one; its items are listed all the same, so that uninstall finds them.
+// abandoned for another one; its items are listed all the same, so that uninstall finds them.
 type Receipt struct {
 	SchemaVersion int            `json:"schema_version"`
 	Digest        string         `json:"digest"`
@@ -55,7 +55,7 @@ type Receipt struct {
 	Time          string         `json:"time"`
 }
 
-// ReceiptPath is where the receipt of a digest lies, below the home.
+// ReceiptPath is the path of the receipt of a digest, below the home.
 func ReceiptPath(digest string) string {
 	return path.Join(receiptsDir, strings.TrimPrefix(digest, "sha256:")[:16]+".json")
 }

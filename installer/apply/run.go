@@ -22,7 +22,7 @@ type Condition struct {
 type Worker interface {
 	// Check looks and writes nothing. home is nil while there is none yet.
 	Check(ctx context.Context, home *Home) (Condition, error)
-	// Do brings about the state after, from the state before or from any point in between, and lists what stands.
+	// Do brings about the state after, from the state before or from any point in between, and lists what is there then.
 	// It is also called when the state after is there already, to list it: then it changes nothing.
 	Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error)
 }
@@ -151,7 +151,7 @@ type run struct {
 	result  Result
 }
 
-// act re-checks an action's precondition, journals the intent, acts, and journals what stands.
+// act re-checks an action's precondition, journals the intent, acts, and journals what is there then.
 func (r *run) act(ctx context.Context, a plan.Action, index, count int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -234,17 +234,17 @@ func checkAll(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, op
 	return nil
 }
 
-// settle writes the receipt of a plan that was given up for this one, from its journal, and begins this one's journal.
+// settle writes the receipt of a plan that was abandoned for this one, from its journal, and begins this one's journal.
 func settle(home *Home, journal *Journal, records []record, p plan.Plan, opt Options) error {
-	if err := noteGivenUp(home, records, opt); err != nil {
+	if err := noteAbandoned(home, records, opt); err != nil {
 		return err
 	}
 	return journal.restart(p.Digest)
 }
 
-// GiveUp closes the open plan of a digest without finishing it: a receipt lists what it made, so that uninstall finds it.
+// Abandon closes the open plan of a digest without finishing it: a receipt lists what it made, so that uninstall finds it.
 // Where another plan or none is open it does nothing. The caller holds the lock.
-func GiveUp(home *Home, digest string, opt Options) error {
+func Abandon(home *Home, digest string, opt Options) error {
 	open, err := OpenDigest(home)
 	if err != nil || open != digest {
 		return err
@@ -254,13 +254,13 @@ func GiveUp(home *Home, digest string, opt Options) error {
 		return err
 	}
 	defer journal.close()
-	if err := noteGivenUp(home, journal.records, opt); err != nil {
+	if err := noteAbandoned(home, journal.records, opt); err != nil {
 		return err
 	}
 	return journal.end()
 }
 
-func noteGivenUp(home *Home, records []record, opt Options) error {
+func noteAbandoned(home *Home, records []record, opt Options) error {
 	receipt, err := home.Receipt(records[0].Digest)
 	if errors.Is(err, fs.ErrNotExist) {
 		receipt = Receipt{SchemaVersion: plan.SchemaVersion, Digest: records[0].Digest, Version: opt.Version}

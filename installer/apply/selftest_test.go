@@ -39,7 +39,7 @@ func metalServer(t *testing.T, home *Home, broken string) (settings launch.Setti
 	return launch.Settings{Program: "engines/e/slipway-server", ProgramSHA256: "sha256:aa", Device: "metal"}, runs
 }
 
-func TestReceiptThatHidesABrokenKernel(t *testing.T) {
+func TestReceiptNamesABrokenKernel(t *testing.T) {
 	home := makeHome(t)
 	settings, runs := metalServer(t, home, "linear_gemm")
 	notes, err := provenMetal(t.Context(), home, settings)
@@ -70,7 +70,7 @@ func TestReceiptThatHidesABrokenKernel(t *testing.T) {
 	}
 }
 
-func TestServerThatIsLaunchedOnAWrongGPU(t *testing.T) {
+func TestServerIsNotLaunchedOnAWrongGPU(t *testing.T) {
 	home := makeHome(t)
 	settings, _ := metalServer(t, home, "swiglu")
 	var unfit *launch.UnfitError

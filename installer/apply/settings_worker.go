@@ -110,7 +110,7 @@ func (w settingsWorker) Do(_ context.Context, home *Home, _ func(Event)) (Outcom
 	return out, w.write(home)
 }
 
-// rulesKept tells whether the copy of the normalize rules is what was decided.
+// rulesKept reports whether the copy of the normalize rules is what was decided.
 func (w settingsWorker) rulesKept(home *Home) bool {
 	rules := w.decisions.Request.Normalize
 	if rules == "" {

@@ -13,7 +13,7 @@ import (
 )
 
 // The source's digest must cover everything that goes into the server: each package that it imports from this module
-// lies below a hashed root.
+// is below a hashed root.
 func TestSourceRootsCoverEveryPackageOfTheServer(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}}", serverPackage)
 	cmd.Dir = "../.."

@@ -22,7 +22,7 @@ const serverPackage = "./cmd/slipway-server"
 // sourceRoots is everything of this module that the server program is made of. A test holds it against `go list`.
 var sourceRoots = []string{"go.mod", "go.sum", "cmd/slipway-server", "engine", "metal", "profiles", "wire"}
 
-// ErrNoSource says that no source of slipway-server is at hand.
+// ErrNoSource says that no source of slipway-server is available.
 var ErrNoSource = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo}, "no source of slipway-server is at hand")
 
 // Source is a source tree of this module.

@@ -13,7 +13,7 @@ import (
 	"slipway/fault"
 )
 
-// ErrNoGo says that no Go toolchain is at hand.
+// ErrNoGo says that no Go toolchain is available.
 var ErrNoGo = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo}, "no Go toolchain is at hand")
 
 // OldGoError: there is a toolchain, and it is too old.

@@ -62,7 +62,7 @@ func (t *Terminal) line(ctx context.Context, manner Manner, question string) (st
 	return t.readLine(ctx)
 }
 
-// isYes tells whether an answer is a yes.
+// isYes reports whether an answer is a yes.
 func isYes(answer string) bool {
 	switch strings.ToLower(norm.NFC.String(strings.TrimSpace(answer))) {
 	case "y", "yes", "д", "да":

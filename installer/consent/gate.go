@@ -12,9 +12,9 @@ import (
 type Manner int
 
 const (
-	Nobody Manner = iota // there is nobody to ask: consent must come as a flag or a digest
-	Plain                // a line is printed, a line is read
-	Rich                 // the terminal answers, survey may draw
+	NoTerminal Manner = iota // nothing can be asked: consent must come as a flag or a digest
+	Plain                    // a line is printed, a line is read
+	Rich                     // the terminal answers, survey may draw
 )
 
 // cursorLimit is how long a terminal may take to say where its cursor is. A pseudo-terminal without an emulator behind
@@ -31,7 +31,7 @@ type Terminal struct {
 // Manner decides how to ask. noInput is set by --yes, --json and --no-input.
 func (t *Terminal) Manner(noInput bool) Manner {
 	if noInput || !term.IsTerminal(int(t.In.Fd())) || !term.IsTerminal(int(t.Out.Fd())) {
-		return Nobody
+		return NoTerminal
 	}
 	for _, name := range []string{"CI", "AI_AGENT", "AGENT"} {
 		if t.Getenv(name) != "" {

@@ -15,7 +15,7 @@ type Grants struct {
 }
 
 // Yes is what --yes allows: download, write in our home, build and launch. Never files that only the hub vouches for,
-// never somebody else's server, never listening beyond this machine.
+// never a server that is not ours, never listening beyond this machine.
 func Yes() Grants {
 	return Of(plan.Download, plan.Write, plan.Build, plan.Launch)
 }
@@ -62,7 +62,7 @@ func (e *NeededError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Consent, Step: fault.NothingDone}
 }
 
-// Check tells whether the actions that are pending are allowed. Done actions need nothing. Errors: *NeededError.
+// Check reports whether the actions that are pending are allowed. Done actions need nothing. Errors: *NeededError.
 func (g Grants) Check(p plan.Plan, s plan.Assessment) error {
 	if g.digest != "" && g.digest == p.Digest {
 		return nil

@@ -60,7 +60,7 @@ func TestPartialFileAlteredInPlaceBehindTheSavedHash(t *testing.T) {
 			k := newKit(t, oneBigFile())
 			k.config.Connections = 1
 			stop(k)
-			time.Sleep(100 * time.Millisecond) // longer than the time within which a change is not told from a write of ours
+			time.Sleep(100 * time.Millisecond) // longer than the time within which a change is unknown from a write of ours
 			flipInPart(t, k, testSegment/2)
 			if err := k.download(within(t, time.Minute)); err != nil {
 				t.Fatal(err)
@@ -123,7 +123,7 @@ func TestPartialFileAlteredBetweenTheLastWriteAndTheFinalName(t *testing.T) {
 	k.whole()
 }
 
-// Both journals are gone: what arrived cannot be told from what did not, and the user is told that it starts over.
+// Both journals are gone: what arrived cannot be determined from what did not, and the user is told that it starts over.
 func TestBothJournalsGoneStartsOverAndSaysSo(t *testing.T) {
 	k := newKit(t, oneBigFile())
 	k.interrupted(8 * testSegment)

@@ -20,7 +20,7 @@ func (c *Client) authorize(r *http.Request) {
 	r.Header.Set("Authorization", "Bearer "+c.config.Token)
 }
 
-// carriesToken tells whether the answer is to a request with a token.
+// carriesToken reports whether the answer is to a request with a token.
 func carriesToken(answer *http.Response) bool {
 	return answer.Request.Header.Get("Authorization") != ""
 }
@@ -32,7 +32,7 @@ const (
 	Gated       AccessKind = "gated"              // the page asks for an agreement first
 	BadToken    AccessKind = "bad token"          // the hub does not know the token
 	Disabled    AccessKind = "disabled"           // the hub took the repository down
-	Hidden      AccessKind = "missing or private" // 401 without a token: the hub does not tell which
+	Hidden      AccessKind = "missing or private" // 401 without a token: the hub does not say which
 	Forbidden   AccessKind = "forbidden"          // the token is known and may not read this
 	NoRepo      AccessKind = "no such repository"
 	NoRevision  AccessKind = "no such revision"

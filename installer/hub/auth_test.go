@@ -17,7 +17,7 @@ import (
 	testhub "slipway/test/hub"
 )
 
-func TestRefusalsAreToldApart(t *testing.T) {
+func TestRefusalsAreDistinguished(t *testing.T) {
 	stranger := "hf_strangerstoken99999999"
 	rows := map[string]struct {
 		change func(*kit)
@@ -176,7 +176,7 @@ func TestProxyIsUsed(t *testing.T) {
 }
 
 // A proxy that cannot be read is not passed by: the hub would be asked directly.
-func TestUnreadableProxyIsNotPassedBy(t *testing.T) {
+func TestUnreadableProxyIsRefused(t *testing.T) {
 	for value, readable := range map[string]bool{"": true, "proxy:3128": true, "http://me:word@proxy:3128": true, "socks5://proxy": true, "::x": false, "ht tp://secretword": false} {
 		for _, name := range []string{"HTTP_PROXY", "https_proxy"} {
 			_, err := New(ConfigFromEnv(func(n string) string { return map[string]string{name: value, "HOME": t.TempDir()}[n] }))
@@ -229,7 +229,7 @@ func TestOfflineAsksNothing(t *testing.T) {
 
 // The canary: a token in the environment and signed addresses, through success, failure, kill and crash dump; it must
 // be in nothing that was said or written.
-func TestTokenIsNowhere(t *testing.T) {
+func TestTokenIsInNoOutput(t *testing.T) {
 	const canary = "hf_CanaryCanaryCanary1234567890"
 	outcomes := map[string]struct {
 		fault testhub.Fault

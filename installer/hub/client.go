@@ -46,7 +46,7 @@ func New(config Config) (*Client, error) {
 		return nil, config.Unreadable
 	}
 	c := &Client{config: config.withDefaults()}
-	c.tell.tell = config.Tell
+	c.tell.tell = config.Notify
 	if strings.ContainsFunc(c.config.Token, func(r rune) bool { return r <= 0x20 || r >= 0x7f }) {
 		return nil, &AccessError{Kind: TokenShape, Subject: c.config.TokenFrom, Page: c.config.Origin + "/settings/tokens"}
 	}
@@ -79,7 +79,7 @@ func New(config Config) (*Client, error) {
 // Close lets idle connections go.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// fromOrigin tells whether endpoint is the manifest's own hub.
+// fromOrigin reports whether endpoint is the manifest's own hub.
 func (c *Client) fromOrigin(endpoint string) bool { return endpoint == c.config.Origin }
 
 func resolveURL(endpoint, repo string, revision manifests.Revision, file string) string {

@@ -31,9 +31,9 @@ type Config struct {
 	Token    string   // "" is anonymous
 	// TokenFrom is where Token came from, for sentences: "HF_TOKEN", or the file.
 	TokenFrom string
-	// Tell is told of retries, waits and a refused token outside downloads; nil: nobody. One event at a time.
-	Tell  Progress
-	Proxy func(*http.Request) (*url.URL, error)
+	// Notify gets retries, waits and a refused token outside downloads, one event at a time; nil: they are dropped.
+	Notify Progress
+	Proxy  func(*http.Request) (*url.URL, error)
 	// Unreadable is a setting that says nothing, nil when there is none. New returns it: going past it would reach the
 	// hub by a way that the person closed.
 	Unreadable error
@@ -85,7 +85,7 @@ func ConfigFromEnv(getenv func(string) string) Config {
 	return c
 }
 
-// ProxyError: a proxy variable holds no address. Its value is not told, as it may hold a password.
+// ProxyError: a proxy variable holds no address. Its value is unknown, as it may hold a password.
 type ProxyError struct{ Setting string }
 
 func (e *ProxyError) Error() string {
@@ -97,7 +97,7 @@ func (e *ProxyError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Usage, Step: fault.FixAddress}
 }
 
-// proxyAddress tells whether value is empty or one that httpproxy reads, which passes over any other in silence.
+// proxyAddress reports whether value is empty or one that httpproxy reads, which passes over any other in silence.
 func proxyAddress(value string) bool {
 	if value == "" {
 		return true

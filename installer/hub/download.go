@@ -20,8 +20,8 @@ type Request struct {
 }
 
 // Download brings every missing file: preflight, space, segments in parallel, hash, final name. It returns nil only when
-// every file of the lock stands under its final name with the right hash. When nothing is missing it asks the network
-// nothing. Stopped at any moment, it keeps what arrived, and calling it again goes on. Errors: *NetworkError,
+// every file of the lock has its final name with the right hash. When nothing is missing it asks the network
+// nothing. Stopped at any moment, it keeps what arrived, and calling it again continues. Errors: *NetworkError,
 // *LimitedError (later); *AccessError; *UpstreamDiffersError; *WrongBytesError; *TooLargeError; *RedirectError;
 // *NotAHubError; *store.NoSpaceError; *store.BusyError; the context's. One download at a time a client.
 func (c *Client) Download(ctx context.Context, request Request, progress Progress) error {

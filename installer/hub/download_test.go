@@ -94,7 +94,7 @@ func (k *kit) downloadWith(ctx context.Context, c *Client, lock manifests.Lock) 
 	})
 }
 
-// whole fails unless every file stands under its final name with the right hash and nothing half-done is left.
+// whole fails unless every file has its final name with the right hash and nothing half-done is left.
 func (k *kit) whole() {
 	k.t.Helper()
 	report, err := store.Verify(context.Background(), k.home, k.repo.Lock(), true)
@@ -109,7 +109,7 @@ func (k *kit) whole() {
 	}
 }
 
-// nothingWrong fails if a file stands under its final name with other bytes than the lock names.
+// nothingWrong fails if a file has its final name with other bytes than the lock names.
 func (k *kit) nothingWrong() {
 	k.t.Helper()
 	report, err := store.Verify(context.Background(), k.home, k.repo.Lock(), true)
@@ -154,7 +154,7 @@ func TestDownloadThenAgainAsksNothing(t *testing.T) {
 }
 
 // Every fault of a file's way, alone and once: the download ends whole.
-func TestOneFaultIsSteppedOver(t *testing.T) {
+func TestDownloadSurvivesEachFaultOnce(t *testing.T) {
 	faults := map[string]testhub.Fault{
 		"connection closed in the middle":         {Place: testhub.CDN, Kind: testhub.Cut, After: 100_000},
 		"connection closed before the first byte": {Place: testhub.CDN, Kind: testhub.Cut},
@@ -261,7 +261,7 @@ func TestWrongBytesAreKeptAndNamed(t *testing.T) {
 	}
 }
 
-func TestMirrorWithWrongBytesGivesWayToTheNext(t *testing.T) {
+func TestMirrorWithWrongBytesIsReplacedByTheNext(t *testing.T) {
 	k := newKit(t)
 	bad := newKit(t)
 	bad.hub.Script(testhub.Fault{Place: testhub.CDN, Kind: testhub.WrongBytes, After: 10, Times: -1})
@@ -272,7 +272,7 @@ func TestMirrorWithWrongBytesGivesWayToTheNext(t *testing.T) {
 	k.whole()
 }
 
-func TestDeadMirrorGivesWayToTheNext(t *testing.T) {
+func TestDeadMirrorIsReplacedByTheNext(t *testing.T) {
 	k := newKit(t)
 	k.config.Endpoint, k.config.Mirrors = "http://127.0.0.1:1", []string{k.hub.URL}
 	if err := k.download(within(t, time.Minute)); err != nil {

@@ -108,7 +108,7 @@ func (e *HostileError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Integrity, Step: fault.OtherMirror}
 }
 
-// LimitedError: the hub told us to come back later, more often than we were willing to wait.
+// LimitedError: the hub asked us to wait, more often than we were willing to.
 type LimitedError struct {
 	URL  string
 	Wait time.Duration

@@ -14,7 +14,7 @@ const (
 	Hashed  EventKind = "hashed"  // From, Bytes: a chunk of the file was hashed
 	Waiting EventKind = "waiting" // Wait, Why: a retry or a limit of the hub
 	Notice  EventKind = "notice"  // Why: a sentence for the user
-	Done    EventKind = "done"    // the file stands under its final name
+	Done    EventKind = "done"    // the file has its final name
 )
 
 // Event is one step of a download. Path is "" where it is about no single file. Texts carry no secret.
@@ -28,7 +28,7 @@ type Event struct {
 	Why   string
 }
 
-// Progress is told of every event, one at a time.
+// Progress gets every event, one at a time.
 type Progress func(Event)
 
 type teller struct {
@@ -44,7 +44,7 @@ func (t *teller) say(e Event) {
 	}
 }
 
-// to tells somebody else from now on and returns who was told before.
+// to sends events to another receiver from now on and returns the one before.
 func (t *teller) to(tell Progress) (before Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

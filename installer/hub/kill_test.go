@@ -246,7 +246,7 @@ func TestCancelledKeepsEveryByteThatArrived(t *testing.T) {
 	}
 }
 
-// A damaged journal is never a failure, and with the one before it at hand costs little.
+// A damaged journal is never a failure, and with the one before it available costs little.
 func TestDamagedJournal(t *testing.T) {
 	damage := map[string]func(name string) error{
 		"empty": func(name string) error { return os.WriteFile(name, nil, 0o644) },

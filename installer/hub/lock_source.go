@@ -34,20 +34,20 @@ func (c *Client) Small(ctx context.Context, repo string, revision manifests.Revi
 	return body, err
 }
 
-// Unreachable tells whether the git side could not be reached or does not give out the commit, as opposed to a refusal
+// Unreachable reports whether the git side could not be reached or does not give out the commit, as opposed to a refusal
 // of this user or an answer that no honest hub gives.
 func (c *Client) Unreachable(err error) bool {
 	var git *GitError
 	return errors.As(err, &git)
 }
 
-// Silent tells whether not one answer of the git side came.
+// Silent reports whether not one answer of the git side came.
 func (c *Client) Silent(err error) bool {
 	var git *GitError
 	return errors.As(err, &git) && !git.Answered
 }
 
-// Mirror tells whether the client asks another host than the manifest's own hub.
+// Mirror reports whether the client asks another host than the manifest's own hub.
 func (c *Client) Mirror() bool { return !c.fromOrigin(c.endpoints[0]) }
 
 // Name is the host that is asked.

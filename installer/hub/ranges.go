@@ -62,7 +62,7 @@ func (s rangeSet) reach(at int64) int64 {
 	return at
 }
 
-// valid tells whether s keeps its own rules within [0,size).
+// valid reports whether s keeps its own rules within [0,size).
 func (s rangeSet) valid(size int64) bool {
 	at := int64(-1)
 	for _, r := range s {

@@ -201,7 +201,7 @@ func fileServer(b *testing.B, dir string, perConn int64) (url string, stop func(
 	return strings.TrimSpace(string(line[:n])), func() { in.Close(); cmd.Wait() }
 }
 
-// peakMegabytes is the most memory this process ever had, in MB; 0 where the system does not tell.
+// peakMegabytes is the most memory this process ever had, in MB; 0 where the system does not say.
 func peakMegabytes(b *testing.B) float64 {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // A file that ended while no worker waited has woken nobody. Who asks for work next must see for himself that it ended:
 // waiting for a word that was already said is waiting for ever.
-func TestFileThatEndedWhileNobodyWaitedHangsTheDownload(t *testing.T) {
+func TestDownloadEndsWhenAFileEndsUnawaited(t *testing.T) {
 	k := newKit(t)
 	f := k.repo.Lock().Files[0]
 	part, err := store.OpenPartial(k.home, f)

@@ -28,7 +28,7 @@ type transfer struct {
 	pieces     map[*piece]bool // in flight
 	oneStream  bool
 	generation int
-	restart    error // why this generation ends; nil while it goes on
+	restart    error // why this generation ends; nil while it continues
 	restarts   int   // from this endpoint
 	finishing  bool  // the hasher has seen the end
 	endpoint   int   // index into the client's endpoints
@@ -215,7 +215,7 @@ func (t *transfer) written(at int64) (to int64, generation int) {
 	return to, t.generation
 }
 
-// keep makes the state at a stop durable: what is written counts, and the hash goes on from where it is.
+// keep makes the state at a stop durable: what is written counts, and the hash continues from where it is.
 func (t *transfer) keep(h hash.Hash, hashed int64, generation int) {
 	t.mu.Lock()
 	sound := generation == t.generation && t.restart == nil && hashed <= t.done.reach(0)

@@ -26,7 +26,7 @@ const (
 	maxTreePageBytes = 16 << 20
 )
 
-// Tree lists every file of a revision, following pages. What is listed is only told: nothing ties it to the revision.
+// Tree lists every file of a revision, following pages. What is listed is unproven: nothing ties it to the revision.
 // Names that lead out of a folder, and pages that lead to another host or in a circle, are a *HostileError.
 func (c *Client) Tree(ctx context.Context, repo string, revision manifests.Revision) ([]Entry, error) {
 	entries, err := c.treeFrom(ctx, c.endpoints[0], repo, revision)

@@ -19,7 +19,7 @@ type found struct {
 
 // findServer looks for the server of this home among the processes, for when its record is lost, damaged, or names a
 // program file that was replaced or renamed since. A process is our server when it was started as one (serve with a
-// launch id) and either has the lock of this home open, which only our launcher hands on, or runs a program from this
+// launch id) and either has the lock of this home open, which only our launcher passes on, or runs a program from this
 // home's engines.
 func findServer(ctx context.Context, root *os.Root, homePath string) (found, bool) {
 	var holders []int
@@ -79,7 +79,7 @@ func below(homePath, name string) string {
 	return filepath.ToSlash(rel)
 }
 
-// Serves tells whether the living server is one that these settings would start. A server whose record was lost is
+// Serves reports whether the living server is one that these settings would start. A server whose record was lost is
 // judged by what it was started with and by the file that it runs.
 func (s Status) Serves(homePath string, want Settings) bool {
 	if s.argv == nil {

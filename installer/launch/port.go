@@ -18,7 +18,7 @@ import (
 // PortUse says who has a port.
 type PortUse struct {
 	Taken bool
-	Owner string // in words, "" when the system does not tell
+	Owner string // in words, "" when the system does not say
 	PID   int    // 0 when unknown
 	Home  string // of another slipway whose server has it, "" when it is no server of ours
 }
@@ -84,7 +84,7 @@ func (use *PortUse) name(ctx context.Context, port int) {
 }
 
 // homeOfServer is the home whose engine a process runs: HOME/engines/ID/slipway-server with our marker in HOME. "" when it
-// is no server of ours or cannot be told.
+// is no server of ours or cannot be determined.
 func homeOfServer(pid int) string {
 	id, err := process.Observe(pid)
 	if err != nil || filepath.Base(id.Exe) != serverName {

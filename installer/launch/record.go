@@ -156,7 +156,7 @@ func takeAlive(root *os.Root) (*os.File, bool, error) {
 	return f, true, nil
 }
 
-// lives tells whether some server of this home holds its lock. It writes nothing.
+// lives reports whether some server of this home holds its lock. It writes nothing.
 func lives(root *os.Root) bool {
 	f, err := root.Open(aliveLock)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestSelfTestThatIsTakenForPassed(t *testing.T) {
+func TestFailedSelfTestIsNotTakenForPassed(t *testing.T) {
 	for _, c := range []struct{ name, script, sentence, refusal string }{
 		{"passed", `echo '{"schema_version":1,"passed":true,"degraded":["rms_norm cannot be used here (x)"],"seconds":12.4,"gpu":{"name":"Apple M3"},"results":[{"operation":"a"},{"operation":"b"}]}'`, "passed: 2 operations on Apple M3 in 12 s", ""},
 		{"refused", `echo '{"schema_version":1,"passed":false,"refusal":"swiglu came out wrong","degraded":[],"gpu":null,"results":[]}'; echo 'slipway-server: swiglu came out wrong' >&2; exit 4`, "refused: swiglu came out wrong", "swiglu came out wrong. A small model"},

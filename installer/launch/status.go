@@ -40,10 +40,10 @@ type Status struct {
 	renewed bool     // the record names another program file than the one that runs
 }
 
-// Recorded tells whether the record says what was found. Where it does not, the next start writes it again.
+// Recorded reports whether the record says what was found. Where it does not, the next start writes it again.
 func (s Status) Recorded() bool { return s.argv == nil && !s.renewed }
 
-// Living tells whether a process of ours serves, or is about to.
+// Living reports whether a process of ours serves, or is about to.
 func (s Status) Living() bool { return s.State == Running || s.State == Starting || s.State == Hung }
 
 // Look tells how our server is. It writes nothing.

@@ -29,7 +29,7 @@ type Operator struct {
 
 // Coat is what a verb needs from its caller. Every function must be set.
 type Coat struct {
-	// Say gets a sentence while work goes on.
+	// Say gets a sentence while work continues.
 	Say func(text string)
 	// Report gets progress of a run.
 	Report func(apply.Event)

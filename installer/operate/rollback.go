@@ -118,7 +118,7 @@ func (o *Operator) undo(ctx context.Context, home *apply.Home, p installer.Prepa
 		return fail(UndoSettings, err)
 	}
 	if !stopped {
-		if err := apply.GiveUp(home, p.Plan.Digest, o.options()); err != nil {
+		if err := apply.Abandon(home, p.Plan.Digest, o.options()); err != nil {
 			return fail(UndoPlan, err)
 		}
 		e.SettingsBack = true

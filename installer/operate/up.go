@@ -81,7 +81,7 @@ func (o *Operator) Up(ctx context.Context, in UpInput) (SetupAnswer, error) {
 	return o.setupAnswer(prepared, done), nil
 }
 
-// Upgrade plans with what is set up and the source at hand, carries that out, and removes the old engine once the new
+// Upgrade plans with what is set up and the source available, carries that out, and removes the old engine once the new
 // one answers. When the new one does not, the old settings come back and the old server runs again.
 func (o *Operator) Upgrade(ctx context.Context, in UpInput) (SetupAnswer, error) {
 	if err := o.migrate(); err != nil {

@@ -63,7 +63,7 @@ func (e *UnprovenError) Fault() fault.Fault {
 
 func (e *UnprovenError) Unwrap() error { return ErrUnproven }
 
-// ContradictionError: a lock at hand names other bytes than the proof.
+// ContradictionError: a lock available names other bytes than the proof.
 type ContradictionError struct{ Path, Lock, Proof string }
 
 func (e *ContradictionError) Error() string {
@@ -180,7 +180,7 @@ func wanted(file string, include []string) bool {
 	return len(include) == 0
 }
 
-// Contradicts is a *ContradictionError when a lock at hand and a proven one disagree on a file that both name, or when
+// Contradicts is a *ContradictionError when a lock available and a proven one disagree on a file that both name, or when
 // the first names a file that the revision does not have.
 func Contradicts(lock, proven manifests.Lock) error {
 	for _, f := range lock.Files {

@@ -29,7 +29,7 @@ func TestCollisionIsSeen(t *testing.T) {
 	}
 }
 
-func TestPointersByTheBook(t *testing.T) {
+func TestPointersFollowTheirSpecification(t *testing.T) {
 	const head = "version https://git-lfs.github.com/spec/v1\n"
 	oid := "oid sha256:" + strings.Repeat("ab", 32) + "\n"
 	rows := map[string]struct {

@@ -90,7 +90,7 @@ func TestOnlyTheWantedFilesAreLocked(t *testing.T) {
 	}
 }
 
-func TestToldIsNeverTakenSilently(t *testing.T) {
+func TestUnprovenHashesAreNeverAcceptedSilently(t *testing.T) {
 	server, repo := serve(t)
 	broken := testhub.Fault{Place: testhub.Git, Kind: testhub.Status, Status: 503, Times: -1}
 	ask := pin.Ask{Repo: repo.Name, Revision: repo.Revision}

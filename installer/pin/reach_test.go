@@ -21,7 +21,7 @@ func TestDeadProxyIsNoQuestionOfTrust(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config.Proxy = func(*http.Request) (*url.URL, error) { return dead, nil }
 			var told []string
-			config.Tell = func(e hub.Event) { told = append(told, e.Why) }
+			config.Notify = func(e hub.Event) { told = append(told, e.Why) }
 			_, _, err := pin.Lock(t.Context(), client(t, config), pin.Ask{Repo: repo.Name, Revision: repo.Revision})
 			var network *hub.NetworkError
 			var word *pin.UnprovenError

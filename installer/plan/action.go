@@ -11,11 +11,11 @@ const (
 	Build    Class = "build"  // runs the Go toolchain
 	Launch   Class = "launch" // starts our own server
 	Unproven Class = "told"   // installs files that only the hub vouches for
-	Stop     Class = "stop"   // stops somebody else's server: granted by name or by the plan's digest only
+	Stop     Class = "stop"   // stops a server that is not ours: granted by name or by the plan's digest only
 	OpenLAN  Class = "lan"    // listens beyond this machine
 )
 
-// Kind says which hand carries an action out.
+// Kind says which worker carries an action out.
 type Kind string
 
 // The kinds, in the order of a plan.
@@ -24,7 +24,7 @@ const (
 	ModelAction    Kind = "model"
 	EngineAction   Kind = "engine"
 	SettingsAction Kind = "settings"
-	StopsAction    Kind = "neighbors" // only in a plan that stops somebody else's server
+	StopsAction    Kind = "neighbors" // only in a plan that stops a server that is not ours
 	LaunchAction   Kind = "launch"
 )
 

@@ -19,7 +19,7 @@ type Request struct {
 	MonitorPort    int    `json:"monitor_port"` // monitor page, 1..65535
 	Launch         bool   `json:"launch"`
 	AcceptUnproven bool   `json:"accept_told"` // files that only the hub vouches for may be installed
-	// InPlace asks that weights which are on this machine are used where they lie, and not copied.
+	// InPlace asks that weights which are on this machine are used in place, and not copied.
 	InPlace bool `json:"in_place,omitempty"`
 	// AllowStop names the kinds of other servers that may be stopped.
 	AllowStop Kinds `json:"allow_stop,omitempty"`
@@ -101,7 +101,7 @@ type Profile struct {
 	Parallel      int    `json:"parallel"`
 	Device        string `json:"device"`
 	BudgetBytes   int64  `json:"budget_bytes"` // what sizing counted on; 0 when it counted on nothing
-	Sentence      string `json:"sentence"`     // which limit binds and what was given up
+	Sentence      string `json:"sentence"`     // which limit binds and what was reduced
 
 	// What is kept of conversations; 0: nothing is kept there.
 	CacheMemoryBytes    int64 `json:"cache_memory_bytes"`

@@ -23,7 +23,7 @@ type World struct {
 	HomeRefused   string // why the home cannot be ours; empty when it can
 	HomeClosed    string // why nothing can be written in the home, or no home can be made; empty when it can
 	JournalDamage string // what is wrong with the journal of an open plan; empty when nothing is
-	HomeConflict  string // what stands where one of our folders should be
+	HomeConflict  string // what is where one of our folders should be
 
 	ModelMissingBytes int64  // of the lock's files, what is not whole yet; 0 when all are
 	ModelWhole        bool   // every file is there with its hash

@@ -7,7 +7,7 @@ import (
 	"slipway/installer/neighbor/contention"
 )
 
-// StoppedServer is somebody else's server that a plan stops and that comes back when our server ends. It is named by its
+// StoppedServer is a server that is not ours that a plan stops and that comes back when our server ends. It is named by its
 // identity: the action is carried out on this very process or on none. What was observed of it (how long it has been
 // idle) is not part of the decision.
 type StoppedServer struct {
@@ -22,7 +22,7 @@ type StoppedServer struct {
 	Models  []string `json:"models"`
 }
 
-// StopsHolderOf tells whether the plan stops the process that holds a port.
+// StopsHolderOf reports whether the plan stops the process that holds a port.
 func (d Decisions) StopsHolderOf(port, pid int) bool {
 	for _, s := range d.Stops {
 		if s.Port == port && s.Channel != "unload" && (pid == 0 || s.PID == pid) {

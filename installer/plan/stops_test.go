@@ -26,7 +26,7 @@ func TestStopIsItsOwnConsentAndComesBeforeTheLaunch(t *testing.T) {
 	}
 }
 
-func TestDigestNamesTheVeryProcess(t *testing.T) {
+func TestDigestNamesTheProcess(t *testing.T) {
 	first := Make(withStops(Decisions{Home: "/h"})).Digest
 	for name, change := range map[string]func(*StoppedServer){
 		"another pid":         func(s *StoppedServer) { s.PID++ },

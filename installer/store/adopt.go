@@ -110,7 +110,7 @@ func named(c Candidate) bool {
 	return filepath.Base(c.Path) == filepath.Base(filepath.FromSlash(c.File))
 }
 
-// meant tells whether a file claims to be the lock's: many small files have the size of another one, and the hub cache
+// meant reports whether a file claims to be the lock's: many small files have the size of another one, and the hub cache
 // keeps other revisions beside this one and its blobs under their hashes.
 func meant(c Candidate, revision manifests.Revision) bool {
 	if _, after, cached := strings.Cut(filepath.ToSlash(c.Path), "/snapshots/"); cached && !strings.HasPrefix(after, string(revision)+"/") {

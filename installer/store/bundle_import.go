@@ -37,7 +37,7 @@ func ReadBundleLock(in io.Reader) (manifests.Lock, error) {
 	return nextLock(archive)
 }
 
-// Import installs a bundle with no network. expected, if not nil, is the lock at hand (shipped or made before): the
+// Import installs a bundle with no network. expected, if not nil, is the lock available (shipped or made before): the
 // bundle's own must agree with it, and files are checked against expected. Without one the bundle's word is taken, and
 // every file is marked told. What was installed before a failure stays: it is whole and checked.
 func Import(ctx context.Context, home *os.Root, in io.Reader, expected *manifests.Lock) (manifests.Lock, error) {

@@ -69,7 +69,7 @@ func Collect(home *os.Root, roots []Root) ([]Garbage, error) {
 	return append(garbage, garbageIn(home, partialDir, "left over from a download that nothing needs", wanted)...), nil
 }
 
-// Locked names every model whose lock lies in the home, sorted.
+// Locked names every model whose lock is in the home, sorted.
 func Locked(home *os.Root) ([]Root, error) {
 	names, err := fs.Glob(home.FS(), ModelsDir+"/*/*.lock.json")
 	if err != nil {
@@ -186,7 +186,7 @@ func Remove(home *os.Root, garbage []Garbage) (freed int64, err error) {
 	return freed, nil
 }
 
-// heldByOther tells whether the lock of a partial file is taken.
+// heldByOther reports whether the lock of a partial file is taken.
 func heldByOther(home *os.Root, name string) bool {
 	digest, _, _ := strings.Cut(path.Base(name), ".")
 	f, err := home.OpenFile(path.Join(partialDir, digest+".lock"), os.O_RDWR, 0)

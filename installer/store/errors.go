@@ -9,7 +9,7 @@ import (
 	"slipway/manifests"
 )
 
-// IntegrityError: the bytes at hand are not those that the lock names.
+// IntegrityError: the bytes available are not those that the lock names.
 type IntegrityError struct {
 	Path            string
 	Expected, Found manifests.Digest
@@ -83,7 +83,7 @@ type NotInLockError struct{ Path string }
 
 func (e *NotInLockError) Error() string { return e.Path + " is not in the lock" }
 
-// ForeignError: something that this program did not put there stands where a file or folder of ours must be.
+// ForeignError: something that this program did not put there is where a file or folder of ours must be.
 type ForeignError struct{ Path, Why string }
 
 func (e *ForeignError) Error() string { return e.Path + " " + e.Why }

@@ -52,7 +52,7 @@ func (p *Partial) willWrite() {
 	}
 }
 
-// Altered tells whether the partial file changed later than a write of ours can explain: another program wrote into it,
+// Altered reports whether the partial file changed later than a write of ours can explain: another program wrote into it,
 // or the power failed, which may lose our own note. What was hashed of it must be hashed again.
 func (p *Partial) Altered() bool {
 	p.writing.Lock()

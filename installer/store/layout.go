@@ -1,6 +1,6 @@
 // Package store keeps models on disk: it installs, verifies, adopts, collects and bundles them.
 //
-// Everything it touches lies below one home, reached only through an os.Root, so that no link planted in it leads out:
+// Everything it touches is below one home, reached only through an os.Root, so that no link planted in it leads out:
 //
 //	models/ORG--NAME/REVISION/...              the model's files and nothing else, plain and readable by other tools
 //	models/ORG--NAME/REVISION.lock.json        the lock that they were checked against
@@ -8,7 +8,7 @@
 //	models/.partial/SHA.part, .part.json       what has arrived of a file, and the journal that says which bytes count
 //	models/.quarantine/                        files whose hash was wrong, with a report each
 //
-// A file stands under its final name only when it is whole and its hash was checked.
+// A file has its final name only when it is whole and its hash was checked.
 package store
 
 import (
@@ -36,7 +36,7 @@ func ModelDir(repo string, revision manifests.Revision) string {
 	return path.Join(RepoDir(repo), string(revision))
 }
 
-// LockPath is where the lock of an installed model lies, relative to the home.
+// LockPath is the path of the lock of an installed model, relative to the home.
 func LockPath(repo string, revision manifests.Revision) string {
 	return ModelDir(repo, revision) + ".lock.json"
 }

@@ -205,7 +205,7 @@ func makeParents(home *os.Root, lock manifests.Lock, file string) error {
 	return SaveLock(home, lock)
 }
 
-// A quarantine report lies beside the file it speaks of.
+// A quarantine report is beside the file it speaks of.
 type quarantineReport struct {
 	Path     string           `json:"path"`
 	Expected manifests.Digest `json:"expected"`
@@ -214,8 +214,8 @@ type quarantineReport struct {
 	Source   string           `json:"source"`
 }
 
-// Quarantine moves the wrong bytes aside with a report, and goes on with an empty partial file. An earlier quarantined
-// file of the same digest is replaced: one is enough to look at, and they are large. It returns where they lie.
+// Quarantine moves the wrong bytes aside with a report, and continues with an empty partial file. An earlier quarantined
+// file of the same digest is replaced: one is enough to look at, and they are large. It returns in place.
 func (p *Partial) Quarantine(found manifests.Digest, source string) (string, error) {
 	if err := p.home.MkdirAll(quarantineDir, 0o755); err != nil {
 		return "", err

@@ -14,7 +14,7 @@ import (
 	"slipway/manifests"
 )
 
-// A Reference says that a model is used where it lies, in a folder of the user's, because there is no room for a copy.
+// A Reference says that a model is used in place, in a folder of the user's, because there is no room for a copy.
 // The folder must stay as it is: a file that is cut while a server has it mapped ends that server.
 type Reference struct {
 	Folder   string              `json:"folder"` // absolute
@@ -26,7 +26,7 @@ func referencePath(lock manifests.Lock) string {
 	return ModelDir(lock.Repo, lock.Revision) + ".reference.json"
 }
 
-// ReferencePath is where the reference of a model lies, below the home.
+// ReferencePath is the path of the reference of a model, below the home.
 func ReferencePath(lock manifests.Lock) string { return referencePath(lock) }
 
 // WholeIn finds the first folder that could be used in place: every file of the lock is there by name and size, and
@@ -94,7 +94,7 @@ func openRegular(name string) (*os.File, error) {
 }
 
 // Refer hashes every file of the lock in folder and, if all are right, records the folder and each file's identity.
-// hashed, if not nil, is told of every chunk.
+// hashed, if not nil, gets every chunk.
 func Refer(ctx context.Context, home *os.Root, lock manifests.Lock, folder string, hashed func(path string, n int)) error {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {

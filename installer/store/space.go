@@ -27,7 +27,7 @@ func FreeBytes(home *os.Root) (int64, error) {
 }
 
 // RequireSpace is a *NoSpaceError when needed bytes, less what partial files of these files hold already, do not fit
-// with a margin. Where the volume does not tell, it is nil: writes will tell.
+// with a margin. Where the volume does not say, it is nil: writes will show.
 func RequireSpace(home *os.Root, files []manifests.File, needed int64) error {
 	free, err := FreeBytes(home)
 	if err != nil {

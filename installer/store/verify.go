@@ -43,7 +43,7 @@ type FileReport struct {
 	identity Identity
 }
 
-// Report is the outcome of a check. Extra names what lies in the model's folder and is not in the lock: it is named,
+// Report is the outcome of a check. Extra names what is in the model's folder and is not in the lock: it is named,
 // never touched.
 type Report struct {
 	Repo     string             `json:"repo"`

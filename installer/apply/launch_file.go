@@ -10,8 +10,8 @@ import (
 	"slipway/wire"
 )
 
-// tell writes down for the monitor what was decided and who was stopped.
-func tell(home *Home, d plan.Decisions) error {
+// writeLaunch writes for the monitor what was decided and which servers were stopped.
+func writeLaunch(home *Home, d plan.Decisions) error {
 	left := wire.Launch{Profile: d.Profile.Name, BudgetBytes: d.Profile.BudgetBytes, Limit: d.Profile.Sentence, Neighbors: []wire.Neighbor{}}
 	stopped, _ := records.Folder{Home: home.Path}.List()
 	for _, r := range stopped {
