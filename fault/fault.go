@@ -102,8 +102,8 @@ func ofSystem(err error) Fault {
 	return Fault{Class: Internal, Step: RunDoctor}
 }
 
-// InTheWay names the path below the home that is a link out of it, a folder, or a file of another kind; "" when the error
-// is a different one. Package os has no value for the link: its words are compared, and a script test holds them.
+// InTheWay names the path below the home that is a link out of it, a folder, or a file of another kind; "" when the
+// error is a different one. Package os has no value for the link: its words are compared, and a script test holds them.
 func InTheWay(err error) string {
 	at, ok := errors.AsType[*fs.PathError](err)
 	if !ok {

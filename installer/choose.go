@@ -123,8 +123,10 @@ func lockOf(m manifests.Manifest, k known) (manifests.Lock, bool) {
 
 func (c *choice) size(host profiles.Machine, device string, capabilities profiles.Capabilities, budgetBytes int64) {
 	capabilities = capabilities.On(device)
-	c.sized = plan.Profile{Name: c.profile.ID, PrefillPolicy: c.profile.Prefill.Policy, Parallel: sequences, Device: device}
-	c.input = profiles.Input{Model: c.manifest.Candidate(), Profile: c.profile, Machine: host, Sequences: sequences, Capabilities: &capabilities, UserBudgetBytes: budgetBytes}
+	c.sized = plan.Profile{Name: c.profile.ID, PrefillPolicy: c.profile.Prefill.Policy, Parallel: sequences,
+		Device: device}
+	c.input = profiles.Input{Model: c.manifest.Candidate(), Profile: c.profile, Machine: host, Sequences: sequences,
+		Capabilities: &capabilities, UserBudgetBytes: budgetBytes}
 	result, err := profiles.SizeUpTo(c.input)
 	var noFit *profiles.NoFitError
 	switch {
@@ -136,7 +138,8 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 		return
 	}
 	c.result = &result
-	c.sized.WindowTokens, c.sized.KVFormat, c.sized.Draft = result.WindowTokens, string(result.KVFormat), string(result.Draft.Kind)
+	c.sized.WindowTokens, c.sized.KVFormat, c.sized.Draft = result.WindowTokens, string(result.KVFormat),
+		string(result.Draft.Kind)
 	c.sized.Parallel, c.sized.Sentence = result.Sequences, result.Sentence
 	if device == "metal" {
 		c.sized.BudgetBytes, c.needs = result.BudgetBytes, result.UsedBytes

@@ -11,11 +11,12 @@ import (
 	"slipway/manifests"
 )
 
-// bring returns the function that gets a hub model's files: from this machine where other tools have them, else from the
-// hub. The lock's hashes decide about both. The hub's settings come from the environment, as its own tools read it.
+// bring returns the function that gets a hub model's files: from this machine where other tools have them, else from
+// the hub. The lock's hashes decide about both. The hub's settings come from the environment, as its own tools read it.
 func bring(at Environment, in Input) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
 	return func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(apply.Event)) error {
-		if err := adopt(ctx, home, lock, store.Sources(lock.Repo, at.UserHome, at.Getenv, folders(in.ModelDir)...), report); err != nil {
+		if err := adopt(ctx, home, lock, store.Sources(lock.Repo, at.UserHome, at.Getenv, folders(in.ModelDir)...),
+			report); err != nil {
 			return err
 		}
 		config := hub.ConfigFromEnv(at.Getenv)

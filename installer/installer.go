@@ -113,16 +113,19 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	known := lookHome(home, at)
 	defer known.close()
 
-	facts := machine.Observe(ctx, at.Sources, machine.Subject{Home: home, Program: at.Executable, Files: known.largestFile()})
+	facts := machine.Observe(ctx, at.Sources, machine.Subject{Home: home, Program: at.Executable,
+		Files: known.largestFile()})
 	engine := findEngine(ctx, in, at, known)
-	decided, err := decideBy(serverCan(ctx, known, engine.engine.ID), known.journal, func(can machine.Fact[profiles.Capabilities]) (decided, error) {
-		return decide(ctx, in, at, home, known, facts, engine, can)
-	})
+	decided, err := decideBy(serverCan(ctx, known, engine.engine.ID), known.journal,
+		func(can machine.Fact[profiles.Capabilities]) (decided, error) {
+			return decide(ctx, in, at, home, known, facts, engine, can)
+		})
 	if err != nil {
 		return Prepared{}, err
 	}
 	choice, neighbors, made := decided.choice, decided.neighbors, decided.plan
-	tools := apply.Tools{UserHome: at.UserHome, Deep: in.Deep, Lock: choice.lock, Download: bring(at, in), Places: decided.places,
+	tools := apply.Tools{UserHome: at.UserHome, Deep: in.Deep, Lock: choice.lock, Download: bring(at, in),
+		Places: decided.places,
 		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt, Neighbors: neighbors.system}
 	if choice.manifest.Embedded {
 		tools.Embedded = manifests.Pocket()
@@ -134,7 +137,8 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	}
 	neighbors.into(&world)
 	p := Prepared{Facts: facts, Server: decided.can, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
-		Assessment: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest, StopLines: world.StopLines, Contended: world.Contended}
+		Assessment: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest,
+		StopLines: world.StopLines, Contended: world.Contended}
 	for _, o := range neighbors.stopped {
 		p.Stopped = append(p.Stopped, o.Sentence)
 	}
@@ -146,7 +150,8 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 }
 
 // decide chooses for a server with these capabilities, and makes the plan.
-func decide(ctx context.Context, in Input, at Environment, home string, k known, facts machine.Facts, engine foundEngine, can machine.Fact[profiles.Capabilities]) (decided, error) {
+func decide(ctx context.Context, in Input, at Environment, home string, k known, facts machine.Facts,
+	engine foundEngine, can machine.Fact[profiles.Capabilities]) (decided, error) {
 	choice, err := choose(in, facts, k, can.Value)
 	if err != nil {
 		return decided{}, err

@@ -21,18 +21,19 @@ func (c *choice) keepConversations(in Input, facts machine.Facts) {
 }
 
 func withCache(sized plan.Profile, kept profiles.CacheBudget) plan.Profile {
-	sized.CacheMemoryBytes, sized.CacheDiskBytes, sized.CacheDiskDailyBytes = kept.MemoryBytes, kept.DiskBytes, kept.DiskDailyBytes
+	sized.CacheMemoryBytes, sized.CacheDiskBytes, sized.CacheDiskDailyBytes = kept.MemoryBytes, kept.DiskBytes,
+		kept.DiskDailyBytes
 	return sized
 }
 
-// diskCache is the wish that goes into the request: what was chosen, so that the same request gives the same plan however
-// much space is left by then.
+// diskCache is the wish that goes into the request: what was chosen, so that the same request gives the same plan
+// however much space is left by then.
 func (c *choice) diskCache(r plan.Request) int64 {
 	return cmp.Or(r.DiskCacheBytes, c.sized.CacheDiskBytes)
 }
 
-// planOf makes the plan. Where the disk cache was chosen and a plan was begun when more or less space was free, that plan goes
-// on: its own downloads must not make it another one.
+// planOf makes the plan. Where the disk cache was chosen and a plan was begun when more or less space was free, that
+// plan goes on: its own downloads must not make it another one.
 func planOf(d plan.Decisions, in Input, result *profiles.Result, journal string) plan.Plan {
 	p := plan.Make(d)
 	if journal == "" || p.Digest == journal || in.DiskCacheBytes != 0 || result == nil {

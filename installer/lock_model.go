@@ -34,7 +34,8 @@ type Locked struct {
 func LockModel(ctx context.Context, in LockInput, at Environment) (Locked, error) {
 	m, ok := manifests.ByID(in.Model)
 	if !ok {
-		return Locked{}, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are", in.Model)}
+		return Locked{}, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are",
+			in.Model)}
 	}
 	if m.Embedded {
 		return Locked{}, &ChoiceError{m.ID + " is inside this program and locked already"}
@@ -57,7 +58,8 @@ func lockManifest(ctx context.Context, m manifests.Manifest, in LockInput, at En
 		return Locked{}, err
 	}
 	defer client.Close()
-	lock, sentence, err := pin.Lock(ctx, client, pin.Ask{Repo: m.Repo, Revision: m.Revision, Include: m.Include, AcceptUnproven: in.AcceptUnproven, Now: time.Now()})
+	lock, sentence, err := pin.Lock(ctx, client, pin.Ask{Repo: m.Repo, Revision: m.Revision, Include: m.Include,
+		AcceptUnproven: in.AcceptUnproven, Now: time.Now()})
 	if err != nil {
 		return Locked{}, err
 	}

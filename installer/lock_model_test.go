@@ -29,12 +29,14 @@ func TestLockModelKeepsAProvenLockInTheHomeAndRefusesAContradiction(t *testing.T
 	at := Environment{Getenv: func(name string) string {
 		return map[string]string{"HF_ENDPOINT": server.URL, "HOME": t.TempDir(), "NO_PROXY": "127.0.0.1"}[name]
 	}}
-	m := manifests.Manifest{ID: "test", Repo: "test/model", Revision: repo.Revision, Include: []string{"*.json", "*.safetensors"}}
+	m := manifests.Manifest{ID: "test", Repo: "test/model", Revision: repo.Revision,
+		Include: []string{"*.json", "*.safetensors"}}
 	locked, err := lockManifest(t.Context(), m, LockInput{Home: path}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(locked.Lock.Files) != 2 || locked.Lock.Files[1].Proof != manifests.Proven || locked.Lock.Files[1].Size != 100_000 {
+	if len(locked.Lock.Files) != 2 || locked.Lock.Files[1].Proof != manifests.Proven ||
+		locked.Lock.Files[1].Size != 100_000 {
 		t.Fatalf("%+v", locked.Lock)
 	}
 	home, err := apply.OpenHome(path, "")

@@ -12,9 +12,11 @@ import (
 )
 
 // look observes how much of a plan is done. It writes nothing.
-func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, k known, facts machine.Facts, c choice, e foundEngine, userHome string) (plan.World, error) {
-	w := plan.World{HomeReady: k.view.Ours, NotFit: c.notFit, ModelProblem: c.problem, EngineProblem: e.problem, EngineUntrusted: e.untrusted,
-		OpenDigest: k.journal, Warnings: warnings(facts),
+func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, k known, facts machine.Facts, c choice,
+	e foundEngine, userHome string) (plan.World, error) {
+	w := plan.World{HomeReady: k.view.Ours, NotFit: c.notFit, ModelProblem: c.problem, EngineProblem: e.problem,
+		EngineUntrusted: e.untrusted,
+		OpenDigest:      k.journal, Warnings: warnings(facts),
 		FreeBytes: facts.DiskFree.Value, FreeKnown: facts.DiskFree.Known}
 	var journal *apply.JournalError
 	switch {
@@ -76,7 +78,8 @@ func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known, userHo
 	}
 	if monitor != ours.MonitorPort {
 		use := launch.LookMonitorPort(ctx, monitor)
-		w.MonitorTaken, w.MonitorOwner = use.Taken && !apply.OurServerHolds(ctx, p.Decisions.Home, userHome, monitor), use.Owner
+		w.MonitorTaken, w.MonitorOwner = use.Taken && !apply.OurServerHolds(ctx, p.Decisions.Home, userHome, monitor),
+			use.Owner
 	}
 	if port == ours.Port {
 		return nil

@@ -38,7 +38,8 @@ func Models(ctx context.Context, homePath string, at Environment) ([]ModelRow, e
 	can := serverCan(ctx, k, engineID)
 	rows := []ModelRow{}
 	for _, m := range manifests.All() {
-		row := ModelRow{ID: m.ID, Title: m.Title, Repo: m.Repo, Revision: m.Revision, License: m.License.SPDX, Bytes: m.DownloadBytes}
+		row := ModelRow{ID: m.ID, Title: m.Title, Repo: m.Repo, Revision: m.Revision, License: m.License.SPDX,
+			Bytes: m.DownloadBytes}
 		_, row.Locked = lockOf(m, k)
 		c := choice{manifest: m, profile: profiles.All()[0]}
 		host := facts.Sizing()

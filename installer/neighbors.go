@@ -39,13 +39,15 @@ type neighborhood struct {
 // smallNeedBytes: a plan that needs less competes with no other server for memory.
 const smallNeedBytes = 1 << 30
 
-// lookNeighbors finds the servers that a launch would meet: whose port or memory it wants, and those that may be stopped
-// because they were named. Servers that slipway has stopped already stay part of the plan until they are back.
-func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k known, c choice, facts machine.Facts) (neighborhood, error) {
+// lookNeighbors finds the servers that a launch would meet: whose port or memory it wants, and those that may be
+// stopped because they were named. Servers that slipway has stopped already stay part of the plan until they are back.
+func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k known, c choice,
+	facts machine.Facts) (neighborhood, error) {
 	names := neighbor.Known()
 	for _, kind := range in.AllowStop.List() {
 		if _, ok := names[kind]; !ok {
-			return neighborhood{}, &ChoiceError{fmt.Sprintf("--allow-stop is %q, and slipway knows %s", kind, strings.Join(slices.Sorted(maps.Keys(names)), ", "))}
+			return neighborhood{}, &ChoiceError{fmt.Sprintf("--allow-stop is %q, and slipway knows %s", kind,
+				strings.Join(slices.Sorted(maps.Keys(names)), ", "))}
 		}
 	}
 	var n neighborhood
@@ -89,7 +91,8 @@ func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k
 		n.otherPort = n.freePort(ctx, port, cmp.Or(in.MonitorPort, DefaultMonitorPort))
 	}
 	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool {
-		return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) || s.Kind == "unknown" && s.Port != port
+		return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) ||
+			s.Kind == "unknown" && s.Port != port
 	})
 	needed := n.weigh(in, servers, c, facts, installable(k), port)
 	n.prove(ctx, needed)
@@ -108,10 +111,11 @@ type needed struct {
 	why string
 }
 
-// weigh picks, among the servers whose kind was named, those whose port or memory the launch needs. Where none is in the
-// way, all that were named are meant, as far as they hold a model; not so where one of the kind was in the way and is
-// stopped already: the same command a second time stops no other server.
-func (n *neighborhood) weigh(in Input, servers []neighbor.Server, c choice, facts machine.Facts, models []profiles.Candidate, port int) []needed {
+// weigh picks, among the servers whose kind was named, those whose port or memory the launch needs. Where none is in
+// the way, all that were named are meant, as far as they hold a model; not so where one of the kind was in the way and
+// is stopped already: the same command a second time stops no other server.
+func (n *neighborhood) weigh(in Input, servers []neighbor.Server, c choice, facts machine.Facts,
+	models []profiles.Candidate, port int) []needed {
 	need := contention.Need{Port: port, OtherPort: n.otherPort}
 	ceiling := facts.Sizing().RAMBytes
 	if facts.WorkingSet.Known {
@@ -130,7 +134,10 @@ func (n *neighborhood) weigh(in Input, servers []neighbor.Server, c choice, fact
 	records, _ := n.system.Folder().List()
 	var inTheWay, named []needed
 	for _, s := range servers {
-		at := slices.IndexFunc(conflicts, func(c contention.Conflict) bool { return c.Neighbor.PID == s.PID && c.Neighbor.Port == s.Port })
+		at := slices.IndexFunc(conflicts, func(c contention.Conflict) bool {
+			return c.Neighbor.PID == s.PID &&
+				c.Neighbor.Port == s.Port
+		})
 		if at >= 0 && slices.Contains(conflicts[at].Resources, contention.ResourcePort) {
 			n.ways = waysOf(conflicts[at])
 		}
@@ -139,7 +146,8 @@ func (n *neighborhood) weigh(in Input, servers []neighbor.Server, c choice, fact
 			n.contended = strings.TrimSpace(n.contended + " " + waysOf(conflicts[at]))
 		case !in.AllowStop.Has(s.Kind):
 		case at >= 0:
-			inTheWay = append(inTheWay, needed{s, strings.Join(append([]string{conflicts[at].Why + "."}, gentler(conflicts[at], "Another way: leave")...), " ")})
+			inTheWay = append(inTheWay, needed{s, strings.Join(append([]string{conflicts[at].Why + "."},
+				gentler(conflicts[at], "Another way: leave")...), " ")})
 		case s.UID != n.system.UID: // it is not in the way, and not ours to stop
 		case slices.ContainsFunc(records, func(r record.Record) bool { return r.Server == s.Kind }):
 		case len(s.Models) > 0 || s.Stoppable():
@@ -167,10 +175,12 @@ func smaller(c choice, models []profiles.Candidate, leftBytes int64) *contention
 	if !ok {
 		return nil
 	}
-	return &contention.Smaller{Model: r.ModelID, Profile: r.ProfileID, Memory: fmt.Sprintf("%dGB", whole), WindowTokens: r.WindowTokens, NeedsBytes: r.UsedBytes}
+	return &contention.Smaller{Model: r.ModelID, Profile: r.ProfileID, Memory: fmt.Sprintf("%dGB", whole),
+		WindowTokens: r.WindowTokens, NeedsBytes: r.UsedBytes}
 }
 
-// portStep leads from our port to others that end in the same digit: none of them is the port of a server that is known.
+// portStep leads from our port to others that end in the same digit: none of them is the port of a server that is
+// known.
 const portStep = 10
 
 // freePort looks for a port that could be taken instead: ours, or one of the next. The ports of those who are stopped
@@ -211,7 +221,8 @@ func (n *neighborhood) decide(in Input, list []needed) {
 			n.problem = (&neighbor.NotIdleError{Server: s.Server, Idle: s.Idle}).Error() + "."
 		}
 		id, contender := s.Identity(), s.Contender(time.Now())
-		n.stops = append(n.stops, plan.StoppedServer{Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID, StartUS: id.StartUS, BootID: id.BootID,
+		n.stops = append(n.stops, plan.StoppedServer{Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID,
+			StartUS: id.StartUS, BootID: id.BootID,
 			Exe: s.Exe, Channel: string(s.Channel), Models: contender.Models})
 		line := s.why + " " + contention.StopLine(contender)
 		if len(s.Losses) > 0 {
@@ -255,15 +266,18 @@ func waysOf(c contention.Conflict) string {
 	case n.Channel == "unload":
 		words = append(words, fmt.Sprintf("With %s slipway unloads its models once it is idle, and loads them again when ours stops.", allow))
 	default:
-		words = append(words, fmt.Sprintf("With %s slipway stops it once it is idle, and starts it again when ours stops.", allow))
+		words = append(words, fmt.Sprintf("With %s slipway stops it once it is idle, and starts it again when ours stops.",
+			allow))
 	}
 	return strings.Join(words, " ")
 }
 
 // stoppedCheck is a server that slipway has stopped and that is not back yet, as a check shows it.
 func stoppedCheck(o neighbor.Outcome) plan.Check {
-	c := plan.Check{ID: "neighbors", Status: "warn", Severity: "warning", Observed: strings.TrimSuffix(o.Sentence, "."), Expected: "every server that slipway stopped runs again",
-		Fix: "Start it again with slipway restore; slipway setup, up and down do so too.", Command: []string{"slipway", "restore"}, DocsURL: plan.DocsURL + "#neighbors"}
+	c := plan.Check{ID: "neighbors", Status: "warn", Severity: "warning", Observed: strings.TrimSuffix(o.Sentence, "."),
+		Expected: "every server that slipway stopped runs again",
+		Fix:      "Start it again with slipway restore; slipway setup, up and down do so too.",
+		Command:  []string{"slipway", "restore"}, DocsURL: plan.DocsURL + "#neighbors"}
 	switch o.Result {
 	case neighbor.Held:
 		c.Status, c.Severity, c.Fix, c.Command = "ok", "info", "It comes back when our server ends.", []string{}
@@ -277,10 +291,12 @@ func stoppedCheck(o neighbor.Outcome) plan.Check {
 func (n *neighborhood) already(in Input) {
 	records, _ := n.system.Folder().List()
 	for _, r := range records {
-		if !in.AllowStop.Has(r.Server) || slices.ContainsFunc(n.stops, func(s plan.StoppedServer) bool { return s.Port == r.Port && s.PID == r.PID }) {
+		if !in.AllowStop.Has(r.Server) || slices.ContainsFunc(n.stops,
+			func(s plan.StoppedServer) bool { return s.Port == r.Port && s.PID == r.PID }) {
 			continue
 		}
-		stop := plan.StoppedServer{Kind: r.Server, Title: r.Title, Port: r.Port, PID: r.PID, StartUS: r.StartUS, BootID: r.BootID, Exe: r.Exe, Channel: string(r.Channel)}
+		stop := plan.StoppedServer{Kind: r.Server, Title: r.Title, Port: r.Port, PID: r.PID, StartUS: r.StartUS,
+			BootID: r.BootID, Exe: r.Exe, Channel: string(r.Channel)}
 		for _, m := range r.Models {
 			stop.Models = append(stop.Models, termtext.Line(m.ID))
 		}

@@ -25,16 +25,20 @@ func TestWaysAroundAServerAreWholeSentences(t *testing.T) {
 		need     contention.Need
 		want     string
 	}{
-		{"not looked at yet", contention.Neighbor{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, Channel: "argv", State: "unknown", StateSentence: "cannot be proved idle: not looked at yet"},
+		{"not looked at yet", contention.Neighbor{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, Channel: "argv",
+			State: "unknown", StateSentence: "cannot be proved idle: not looked at yet"},
 			contention.Need{Port: 8000},
 			"MTPLX has port 8000. Choose another port with --port. With --allow-stop mtplx slipway stops it once it is idle, and starts it again when ours stops."},
-		{"unknown", contention.Neighbor{Kind: "unknown", Title: "an unknown program", Port: 8000, PID: 1, Refusal: "slipway does not know this program"},
+		{"unknown", contention.Neighbor{Kind: "unknown", Title: "an unknown program", Port: 8000, PID: 1,
+			Refusal: "slipway does not know this program"},
 			contention.Need{Port: 8000}, ""},
-		{"refused", contention.Neighbor{Kind: "omlx", Title: "oMLX", Port: 8000, PID: 1, Refusal: "it belongs to another user"},
+		{"refused", contention.Neighbor{Kind: "omlx", Title: "oMLX", Port: 8000, PID: 1,
+			Refusal: "it belongs to another user"},
 			contention.Need{Port: 8000}, "oMLX has port 8000. Choose another port with --port. slipway does not stop it: it belongs to another user."},
 		{"only unloads", contention.Neighbor{Kind: "ollama", Title: "Ollama", Port: 8000, PID: 1, Channel: "unload"},
 			contention.Need{Port: 8000}, "Ollama has port 8000. Choose another port with --port. slipway only unloads its models, which does not free its port: quit it yourself to use this one."},
-		{"memory", contention.Neighbor{Kind: "ollama", Title: "Ollama", Port: 1, PID: 1, Channel: "unload", FootprintBytes: 9 << 30},
+		{"memory", contention.Neighbor{Kind: "ollama", Title: "Ollama", Port: 1, PID: 1, Channel: "unload",
+			FootprintBytes: 9 << 30},
 			contention.Need{Port: 8000, NeedsBytes: 20 << 30, AvailableBytes: 12 << 30},
 			"With --allow-stop ollama slipway unloads its models once it is idle, and loads them again when ours stops."},
 	} {
@@ -61,8 +65,10 @@ func weighed(t *testing.T, in Input, servers ...neighbor.Server) (pids []int) {
 
 func TestAnotherUsersServerIsNoVetoWhereItIsNotInTheWay(t *testing.T) {
 	models := []record.Model{{ID: "m"}}
-	ours := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501, Models: models, Channel: record.ChannelArgv}
-	theirs := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8001, PID: 2, UID: 502, Models: models, Refusal: "it belongs to another user"}
+	ours := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501, Models: models,
+		Channel: record.ChannelArgv}
+	theirs := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8001, PID: 2, UID: 502, Models: models,
+		Refusal: "it belongs to another user"}
 	in := Input{Request: plan.Request{AllowStop: "mtplx"}}
 	if got := weighed(t, in, ours, theirs); !slices.Equal(got, []int{1}) {
 		t.Errorf("not in the way: %v", got)
@@ -79,10 +85,13 @@ func TestAnotherUsersServerIsNoVetoWhereItIsNotInTheWay(t *testing.T) {
 // A real choice for a Mac beside a server that holds 20 GiB of its GPU's memory: what is offered fits when it is asked
 // for by its flags, with nobody stopped.
 func TestSmallerChoiceThatIsOfferedFitsBesideTheOther(t *testing.T) {
-	facts := machine.Facts{OS: machine.Fact[string]{Value: "darwin", Known: true}, RAM: machine.Fact[int64]{Value: 64 << 30, Known: true},
+	facts := machine.Facts{OS: machine.Fact[string]{Value: "darwin", Known: true},
+		RAM:        machine.Fact[int64]{Value: 64 << 30, Known: true},
 		WorkingSet: machine.Fact[int64]{Value: 48 << 30, Known: true, Certain: true}}
-	can := profiles.Capabilities{KVFormats: []string{"f32", "f16", "q8", "q4"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"mtp"}, Devices: []string{"cpu", "metal"}}
-	other := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501, Models: []record.Model{{ID: "m"}}, Channel: record.ChannelArgv, FootprintBytes: 20 << 30}
+	can := profiles.Capabilities{KVFormats: []string{"f32", "f16", "q8", "q4"}, PrefillPolicies: []string{"exact"},
+		Drafts: []string{"mtp"}, Devices: []string{"cpu", "metal"}}
+	other := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501,
+		Models: []record.Model{{ID: "m"}}, Channel: record.ChannelArgv, FootprintBytes: 20 << 30}
 	weigh := func(in Input) (neighborhood, []needed) {
 		t.Helper()
 		c, err := choose(in, facts, known{}, can)
@@ -96,14 +105,16 @@ func TestSmallerChoiceThatIsOfferedFitsBesideTheOther(t *testing.T) {
 	said := weighOf(Input{Request: plan.Request{Model: "qwen3.8-27b-mtplx-bare-speed"}})
 	var asked Input
 	_, flags, _ := strings.Cut(said, " (--model ")
-	if n, _ := fmt.Sscanf(flags, "%s --profile %s --memory %dGB).", &asked.Model, &asked.Profile, &asked.MemoryBytes); n != 3 {
+	if n, _ := fmt.Sscanf(flags, "%s --profile %s --memory %dGB).", &asked.Model, &asked.Profile,
+		&asked.MemoryBytes); n != 3 {
 		t.Fatalf("no smaller choice in: %q", said)
 	}
 	asked.MemoryBytes *= gigabyte
 	if again := weighOf(asked); again != "" {
 		t.Errorf("%s was offered, and then: %q", said, again)
 	}
-	if _, list := weigh(Input{Request: plan.Request{Model: "qwen3.8-27b-mtplx-bare-speed", AllowStop: "mtplx"}}); len(list) != 1 || !strings.Contains(list[0].why, "Another way: leave it alone and take ") {
+	if _, list := weigh(Input{Request: plan.Request{Model: "qwen3.8-27b-mtplx-bare-speed",
+		AllowStop: "mtplx"}}); len(list) != 1 || !strings.Contains(list[0].why, "Another way: leave it alone and take ") {
 		t.Errorf("named to be stopped: %+v", list)
 	}
 }

@@ -10,10 +10,12 @@ import (
 
 // place decides whether the model is used in place, in a folder of the user's. It is when that was asked for, when
 // it is used so already, and when there is no room for what is missing; a copy in the home, once whole, is preferred.
-func (c *choice) place(ctx context.Context, in Input, home string, k known, places []string, facts machine.Facts) error {
+func (c *choice) place(ctx context.Context, in Input, home string, k known, places []string,
+	facts machine.Facts) error {
 	if c.lock == nil || c.manifest.Embedded {
 		if in.InPlace {
-			return &ChoiceError{fmt.Sprintf("%s cannot be used in place: it is inside this program, or no lock of it is known", c.manifest.ID)}
+			return &ChoiceError{fmt.Sprintf("%s cannot be used in place: it is inside this program, or no lock of it is known",
+				c.manifest.ID)}
 		}
 		return nil
 	}

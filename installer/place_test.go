@@ -21,7 +21,8 @@ func TestNoRoomForACopyOfWeightsThatAreHere(t *testing.T) {
 		t.Fatal("no such manifest")
 	}
 	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: m.Repo, Revision: m.Revision,
-		Files: []manifests.File{{Path: "model.safetensors", Size: size, SHA256: manifests.DigestOf([32]byte{1}), Proof: manifests.Proven}}}
+		Files: []manifests.File{{Path: "model.safetensors", Size: size, SHA256: manifests.DigestOf([32]byte{1}),
+			Proof: manifests.Proven}}}
 	user := t.TempDir()
 	at := Environment{UserHome: user, Getenv: func(string) string { return "" }}
 	places := store.Sources(m.Repo, at.UserHome, at.Getenv)

@@ -30,10 +30,11 @@ func capabilitiesOn(system, processor string) profiles.Capabilities {
 	return c
 }
 
-// serverCan is what the server of an engine honours: what its probe says where it is built and whole, else what is taken
-// for granted of this version, marked as not certain. At launch the probe is compared again.
+// serverCan is what the server of an engine honours: what its probe says where it is built and whole, else what is
+// taken for granted of this version, marked as not certain. At launch the probe is compared again.
 func serverCan(ctx context.Context, k known, engineID string) machine.Fact[profiles.Capabilities] {
-	assumed := machine.Fact[profiles.Capabilities]{Value: Capabilities(), Known: true, How: "assumed of this version: the server is not built yet"}
+	assumed := machine.Fact[profiles.Capabilities]{Value: Capabilities(), Known: true,
+		How: "assumed of this version: the server is not built yet"}
 	if k.home == nil || engineID == "" {
 		return assumed
 	}
@@ -45,7 +46,8 @@ func serverCan(ctx context.Context, k known, engineID string) machine.Fact[profi
 		assumed.How = "assumed of this version: " + err.Error()
 		return assumed
 	}
-	return machine.Fact[profiles.Capabilities]{Value: probe.Capabilities, Known: true, Certain: true, How: "slipway-server probe"}
+	return machine.Fact[profiles.Capabilities]{Value: probe.Capabilities, Known: true, Certain: true,
+		How: "slipway-server probe"}
 }
 
 // decided is what was chosen for a server, and the plan that follows from it.
@@ -57,14 +59,17 @@ type decided struct {
 	plan      plan.Plan
 }
 
-// decideBy decides by what the server says. A plan that was begun before the server was built, by what was assumed of it,
-// continues as long as the server honours it: an interrupted run must not become another plan by its own progress.
-func decideBy(can machine.Fact[profiles.Capabilities], journal string, decide func(machine.Fact[profiles.Capabilities]) (decided, error)) (decided, error) {
+// decideBy decides by what the server says. A plan that was begun before the server was built, by what was assumed of
+// it, continues as long as the server honours it: an interrupted run must not become another plan by its own progress.
+func decideBy(can machine.Fact[profiles.Capabilities], journal string,
+	decide func(machine.Fact[profiles.Capabilities]) (decided, error)) (decided, error) {
 	d, err := decide(can)
-	if journal == "" || !can.Certain || err == nil && d.plan.Digest == journal || reflect.DeepEqual(can.Value, Capabilities()) {
+	if journal == "" || !can.Certain || err == nil && d.plan.Digest == journal ||
+		reflect.DeepEqual(can.Value, Capabilities()) {
 		return d, err
 	}
-	begun, begunErr := decide(machine.Fact[profiles.Capabilities]{Value: Capabilities(), Known: true, How: "assumed when the plan was begun"})
+	begun, begunErr := decide(machine.Fact[profiles.Capabilities]{Value: Capabilities(), Known: true,
+		How: "assumed when the plan was begun"})
 	if begunErr == nil && begun.plan.Digest == journal && honours(can.Value, begun.choice.sized) {
 		return begun, nil
 	}
@@ -75,7 +80,8 @@ func honours(can profiles.Capabilities, p plan.Profile) bool {
 	for _, need := range []struct {
 		what string
 		has  []string
-	}{{p.KVFormat, can.On(p.Device).KVFormats}, {p.PrefillPolicy, can.PrefillPolicies}, {p.Draft, can.Drafts}, {p.Device, can.Devices}} {
+	}{{p.KVFormat, can.On(p.Device).KVFormats}, {p.PrefillPolicy, can.PrefillPolicies}, {p.Draft, can.Drafts},
+		{p.Device, can.Devices}} {
 		if need.what != "" && !slices.Contains(need.has, need.what) {
 			return false
 		}

@@ -37,7 +37,8 @@ func TestPlanBegunOnAssumptionsContinuesOnceTheServerIsProbed(t *testing.T) {
 		{"another plan is open", more, "by another home", "by q8"},
 		{"the server cannot do what the open plan wants", other, was, "by q8"},
 	} {
-		d, err := decideBy(machine.Fact[profiles.Capabilities]{Value: row.probe, Known: true, Certain: true}, row.journal, decide)
+		d, err := decideBy(machine.Fact[profiles.Capabilities]{Value: row.probe, Known: true, Certain: true}, row.journal,
+			decide)
 		if err != nil || d.plan.Digest != row.want {
 			t.Errorf("%s: %s %v, want %s", row.name, d.plan.Digest, err, row.want)
 		}
@@ -48,12 +49,14 @@ func TestPlanUsesNoFormatOfAnotherDevice(t *testing.T) {
 	mac := capabilitiesOn("darwin", "arm64")
 	host := profiles.Machine{RAMBytes: 36 << 30, CapBytes: 27 << 30, Mac: true}
 	pocket, _ := manifests.ByID("pocket")
-	for _, row := range []struct{ device, profile, want string }{{"cpu", "exact", "f32"}, {"metal", "exact", "f16"}, {"cpu", "balanced", "f32"}, {"metal", "balanced", "q8"}} {
+	for _, row := range []struct{ device, profile, want string }{{"cpu", "exact", "f32"}, {"metal", "exact", "f16"},
+		{"cpu", "balanced", "f32"}, {"metal", "balanced", "q8"}} {
 		d := choice{manifest: pocket}
 		d.profile, _ = profiles.ByID(row.profile)
 		d.size(host, row.device, mac, 0)
 		if d.sized.KVFormat != row.want || d.notFit != "" || !honours(mac, d.sized) {
-			t.Errorf("%s on %s: keys and values are planned in %q, wanted %s: %s", row.profile, row.device, d.sized.KVFormat, row.want, d.notFit)
+			t.Errorf("%s on %s: keys and values are planned in %q, wanted %s: %s", row.profile, row.device, d.sized.KVFormat,
+				row.want, d.notFit)
 		}
 	}
 	if honours(mac, plan.Profile{KVFormat: "q8", Device: "cpu"}) {
@@ -61,8 +64,8 @@ func TestPlanUsesNoFormatOfAnotherDevice(t *testing.T) {
 	}
 }
 
-// A Mac that wants the smaller cache gets 8 bit, with the window that its bytes allow, in the plan, in its sentence and in what the
-// server is started with.
+// A Mac that wants the smaller cache gets 8 bit, with the window that its bytes allow, in the plan, in its sentence
+// and in what the server is started with.
 func TestPlanOnAMacNames8BitKV(t *testing.T) {
 	can := capabilitiesOn("darwin", "arm64")
 	host := profiles.Machine{RAMBytes: 36 << 30, CapBytes: 27 << 30, Mac: true}
@@ -82,18 +85,24 @@ func TestPlanOnAMacNames8BitKV(t *testing.T) {
 	for id, bytes := range map[string]int64{"exact": 65536, "balanced": 34816} {
 		c := sized[id]
 		if want := int(rest / bytes / 4096 * 4096); c.sized.WindowTokens != want || c.result.Costs.KVBytesPerToken != bytes {
-			t.Errorf("%s: a window of %d at %d bytes a token, wanted %d", id, c.sized.WindowTokens, c.result.Costs.KVBytesPerToken, want)
+			t.Errorf("%s: a window of %d at %d bytes a token, wanted %d", id, c.sized.WindowTokens,
+				c.result.Costs.KVBytesPerToken, want)
 		}
 	}
 	c := sized["balanced"].sized
-	if c.KVFormat != "q8" || c.Draft != "none" || !strings.Contains(c.Sentence, "no draft because this server has no mtp") {
+	if c.KVFormat != "q8" || c.Draft != "none" || !strings.Contains(c.Sentence,
+		"no draft because this server has no mtp") {
 		t.Errorf("%+v", c)
 	}
-	if reasons := strings.Join(sized["balanced"].proposal.Reasons, " "); !strings.Contains(reasons, "Profile balanced approximates: keys and values at 8 bit") {
+	if reasons := strings.Join(sized["balanced"].proposal.Reasons, " "); !strings.Contains(reasons,
+		"Profile balanced approximates: keys and values at 8 bit") {
 		t.Errorf("the price is not said: %s", reasons)
 	}
 	p := plan.Make(plan.Decisions{Profile: c, Request: plan.Request{Launch: true}})
-	if !slices.ContainsFunc(p.Actions, func(a plan.Action) bool { return strings.Contains(a.Sentence, "KV q8 (less exact than 16 bit)") }) {
+	if !slices.ContainsFunc(p.Actions, func(a plan.Action) bool {
+		return strings.Contains(a.Sentence,
+			"KV q8 (less exact than 16 bit)")
+	}) {
 		t.Errorf("the plan does not say it: %+v", p.Actions)
 	}
 }

@@ -19,22 +19,27 @@ func warnings(f machine.Facts) []plan.Check {
 		if command == nil {
 			command = []string{}
 		}
-		checks = append(checks, plan.Check{ID: id, Status: "warn", Severity: "warning", Observed: observed, Expected: expected,
-			Fix: fix, Command: command, DocsURL: plan.DocsURL + "#" + id})
+		checks = append(checks, plan.Check{ID: id, Status: "warn", Severity: "warning", Observed: observed,
+			Expected: expected,
+			Fix:      fix, Command: command, DocsURL: plan.DocsURL + "#" + id})
 	}
 	if f.Quarantined.Known && f.Quarantined.Value {
-		warn("quarantine", "this program was downloaded by a browser and macOS holds it back", "no com.apple.quarantine attribute",
+		warn("quarantine", "this program was downloaded by a browser and macOS holds it back",
+			"no com.apple.quarantine attribute",
 			"Look where it came from, then take the mark off: xattr -d com.apple.quarantine and the path of slipway.")
 	}
 	if f.Translated.Known && f.Translated.Value {
-		warn("rosetta", "this program is translated by Rosetta", "a program for arm64", "Use slipway for arm64; this one cannot reach Metal well.")
+		warn("rosetta", "this program is translated by Rosetta", "a program for arm64",
+			"Use slipway for arm64; this one cannot reach Metal well.")
 	}
 	if f.FileSystem.Known && slices.Contains(weakFileSystems, strings.ToLower(f.FileSystem.Value)) {
-		warn("file-system", fmt.Sprintf("the home lies on %s", f.FileSystem.Value), "a local file system such as APFS or ext4",
+		warn("file-system", fmt.Sprintf("the home lies on %s", f.FileSystem.Value),
+			"a local file system such as APFS or ext4",
 			"Choose a home on an internal disk with --home; here files are copied instead of cloned, and locks may not hold.")
 	}
 	if f.Pressure.Known && f.Pressure.Value == "critical" {
-		warn("memory-pressure", "memory is nearly exhausted", "normal memory pressure", "Close other programs before the server starts.")
+		warn("memory-pressure", "memory is nearly exhausted", "normal memory pressure",
+			"Close other programs before the server starts.")
 	}
 	for _, a := range f.Access {
 		if a.Fact.Known && a.Fact.Value == "privacy" {

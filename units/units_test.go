@@ -14,7 +14,8 @@ func TestSizesAreReadInEveryUsualSpelling(t *testing.T) {
 }
 
 func TestTextThatIsNoSizeIsRefused(t *testing.T) {
-	for _, text := range []string{"", "0", "-1", "-5GB", "GB", "12GB/s", "12 Gigabytes", "1e9", "1.2.3", "NaN", "inf", "1TiB", "99999999999999999999"} {
+	for _, text := range []string{"", "0", "-1", "-5GB", "GB", "12GB/s", "12 Gigabytes", "1e9", "1.2.3", "NaN", "inf",
+		"1TiB", "99999999999999999999"} {
 		if got, ok := ParseBytes(text); ok {
 			t.Errorf("%q is read as %d", text, got)
 		}

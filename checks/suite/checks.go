@@ -72,7 +72,8 @@ func (r *Runner) Needle(ctx context.Context, in NeedleInput) (record.Report, err
 	if in.Grid > 1 {
 		rows = min(in.Grid, mostHeatRows)
 	}
-	tasks := needle.Tasks(r.Server, lines, needle.Options{Lengths: setup.Lengths, Samples: setup.Samples, Codes: in.Codes, Grid: in.Grid,
+	tasks := needle.Tasks(r.Server, lines, needle.Options{Lengths: setup.Lengths, Samples: setup.Samples, Codes: in.Codes,
+		Grid: in.Grid,
 		Seed: setup.Seed, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
 	return r.run(ctx, in.Input, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
 		heat := needle.MapOf(answers, rows)
@@ -145,8 +146,9 @@ func (r *Runner) Ruler(ctx context.Context, in RulerInput) (record.Report, error
 	}
 	setup.Template, setup.Scoring, setup.Tokens = ruler.Template(in.Tasks), ruler.Scoring, counter.Route
 	setup.Options["tasks"], setup.Options["shots"] = strings.Join(in.Tasks, ","), fmt.Sprint(in.Shots)
-	tasks, err := ruler.Tasks(ctx, r.Server, counter, ruler.Options{Tasks: in.Tasks, Lengths: setup.Lengths, Samples: setup.Samples,
-		Seed: setup.Seed, Shots: in.Shots, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
+	tasks, err := ruler.Tasks(ctx, r.Server, counter, ruler.Options{Tasks: in.Tasks, Lengths: setup.Lengths,
+		Samples: setup.Samples,
+		Seed:    setup.Seed, Shots: in.Shots, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
 	if err != nil {
 		return record.Report{}, tooShort(err)
 	}
@@ -192,7 +194,8 @@ func (r *Runner) Cache(ctx context.Context, in CacheInput) (record.Report, error
 		return record.Report{}, err
 	}
 	if w := r.Server.Details.WindowTokens; w > 0 && in.Tokens+in.Tokens/countMargin+setup.MaxTokens+spokenTokens > w {
-		return record.Report{}, wrong("texts of %s tokens and what is said about them are beyond the server's window of %s", units.Count(in.Tokens), units.Count(w))
+		return record.Report{}, wrong("texts of %s tokens and what is said about them are beyond the server's window of %s",
+			units.Count(in.Tokens), units.Count(w))
 	}
 	if setup.Thinking {
 		return record.Report{}, wrong("check cache asks for short answers without thinking")
@@ -205,8 +208,10 @@ func (r *Runner) Cache(ctx context.Context, in CacheInput) (record.Report, error
 	if err != nil {
 		return record.Report{}, err
 	}
-	setup.Lengths, setup.Template, setup.Scoring, setup.Tokens = []int{in.Tokens}, cache.Template, cache.Scoring, lines.Route
-	tasks := cache.Tasks(r.Server, lines, cache.Options{Tokens: in.Tokens, Samples: setup.Samples, Seed: setup.Seed, MaxTokens: setup.MaxTokens, Nonce: r.Nonce})
+	setup.Lengths, setup.Template, setup.Scoring, setup.Tokens = []int{in.Tokens}, cache.Template, cache.Scoring,
+		lines.Route
+	tasks := cache.Tasks(r.Server, lines, cache.Options{Tokens: in.Tokens, Samples: setup.Samples, Seed: setup.Seed,
+		MaxTokens: setup.MaxTokens, Nonce: r.Nonce})
 	return r.run(ctx, in.Input, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
 		report.Findings, report.Scores = cache.Findings(answers), []record.Score{}
 		return map[string][]byte{}
@@ -220,7 +225,8 @@ func (r *Runner) Tools(ctx context.Context, in Input) (record.Report, error) {
 		return record.Report{}, err
 	}
 	setup.Template, setup.Scoring, setup.Tokens = tools.Template, tools.Scoring, "by the server's usage"
-	tasks := tools.Tasks(r.Server, tools.Options{Samples: setup.Samples, Seed: setup.Seed, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
+	tasks := tools.Tasks(r.Server, tools.Options{Samples: setup.Samples, Seed: setup.Seed, MaxTokens: setup.MaxTokens,
+		Thinking: setup.Thinking})
 	return r.run(ctx, in, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
 		report.Findings = tools.Findings(answers)
 		return map[string][]byte{}

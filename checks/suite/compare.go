@@ -85,10 +85,12 @@ func (r *Runner) Compare(ctx context.Context, b *client.Server, in Input) (Compa
 	setup.Scoring = "codes: " + needle.Scoring + "; the others: " + ruler.Scoring
 	var files [2]string
 	for i, server := range []*client.Server{r.Server, b} {
-		tasks := needle.Tasks(server, lines, needle.Options{Lengths: setup.Lengths, Samples: setup.Samples, Codes: 4, Seed: setup.Seed,
+		tasks := needle.Tasks(server, lines, needle.Options{Lengths: setup.Lengths, Samples: setup.Samples, Codes: 4,
+			Seed:      setup.Seed,
 			MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
-		more, err := ruler.Tasks(ctx, server, counter, ruler.Options{Tasks: comparedTasks, Lengths: setup.Lengths, Samples: setup.Samples,
-			Seed: setup.Seed, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
+		more, err := ruler.Tasks(ctx, server, counter, ruler.Options{Tasks: comparedTasks, Lengths: setup.Lengths,
+			Samples: setup.Samples,
+			Seed:    setup.Seed, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
 		if err != nil {
 			return CompareAnswer{}, tooShort(err)
 		}
@@ -146,8 +148,10 @@ func CompareRuns(a, b string) (CompareAnswer, error) {
 		return CompareAnswer{}, err
 	}
 	answer := CompareAnswer{
-		A: Side{r.A, files[0], r.ScoreA, record.DoubtsOf(answers[0])}, B: Side{r.B, files[1], r.ScoreB, record.DoubtsOf(answers[1])},
-		Decision: r.Decision, Tasks: r.Tasks, Same: r.Same, ABetter: r.ABetter, BBetter: r.BBetter, P: r.P, Shift: r.Shift, Low: r.Low, High: r.High,
+		A: Side{r.A, files[0], r.ScoreA, record.DoubtsOf(answers[0])}, B: Side{r.B, files[1], r.ScoreB,
+			record.DoubtsOf(answers[1])},
+		Decision: r.Decision, Tasks: r.Tasks, Same: r.Same, ABetter: r.ABetter, BBetter: r.BBetter, P: r.P, Shift: r.Shift,
+		Low: r.Low, High: r.High,
 		Groups: []Group{},
 	}
 	for _, g := range r.Groups {

@@ -20,7 +20,8 @@ func lengths(server *client.Server, in Input, defaults ...int) ([]int, error) {
 	if len(in.Lengths) > 0 {
 		for _, n := range in.Lengths {
 			if window > 0 && n+n/countMargin+answer > window {
-				return nil, wrong("--lengths has %d, which with an answer of %d tokens is beyond the server's window of %s", n, answer, units.Count(window))
+				return nil, wrong("--lengths has %d, which with an answer of %d tokens is beyond the server's window of %s", n,
+					answer, units.Count(window))
 			}
 		}
 		return in.Lengths, nil
@@ -32,7 +33,8 @@ func lengths(server *client.Server, in Input, defaults ...int) ([]int, error) {
 		}
 	}
 	if len(fit) == 0 {
-		return nil, &InputError{"The server's window of " + units.Count(window) + " tokens is too small for the usual lengths.", fault.GiveLengths}
+		return nil, &InputError{"The server's window of " + units.Count(window) +
+			" tokens is too small for the usual lengths.", fault.GiveLengths}
 	}
 	return fit, nil
 }

@@ -49,8 +49,9 @@ func (r *Runner) Measure(ctx context.Context, in MeasureInput) (MeasureAnswer, e
 	sum := sha256.Sum256([]byte(in.Text))
 	answer := MeasureAnswer{Text: MeasuredText{in.Name, len(in.Text), hex.EncodeToString(sum[:])}}
 	var err error
-	answer.Result, err = measure.Do(ctx, r.Server, measure.Options{Text: in.Text, Fresh: in.Fresh, Nonce: r.Nonce, MaxTokens: in.MaxTokens,
-		Repeat: in.Repeat, Thinking: in.Thinking, Stage: in.Stage})
+	answer.Result, err = measure.Do(ctx, r.Server, measure.Options{Text: in.Text, Fresh: in.Fresh, Nonce: r.Nonce,
+		MaxTokens: in.MaxTokens,
+		Repeat:    in.Repeat, Thinking: in.Thinking, Stage: in.Stage})
 	if !in.ShowAnswer {
 		for i := range answer.Result.Runs {
 			answer.Result.Runs[i].Answer, answer.Result.Runs[i].Thinking = "", ""

@@ -1,6 +1,6 @@
-// Package suite carries the checks out: each is a function from an input to a report. It makes the setup, continues where an
-// unfinished run of the same setup was, asks, scores, and gives the files their final names. The packages beside it ask
-// and score; callers bring a server and a folder for the answers.
+// Package suite carries the checks out: each is a function from an input to a report. It makes the setup, continues
+// where an unfinished run of the same setup was, asks, scores, and gives the files their final names. The packages
+// beside it ask and score; callers bring a server and a folder for the answers.
 package suite
 
 import (
@@ -78,8 +78,10 @@ func (r *Runner) setup(check string, in Input) (record.Setup, error) {
 		}
 	}
 	details := r.Server.Details
-	setup := record.Setup{Check: check, Program: r.Version, URL: r.Server.Base, Model: r.Server.Model, Revision: details.Revision, Seed: in.Seed,
-		Samples: in.Samples, Lengths: []int{}, MaxTokens: in.MaxTokens, Thinking: in.Thinking, Quick: in.Quick, Options: map[string]string{}}
+	setup := record.Setup{Check: check, Program: r.Version, URL: r.Server.Base, Model: r.Server.Model,
+		Revision: details.Revision, Seed: in.Seed,
+		Samples: in.Samples, Lengths: []int{}, MaxTokens: in.MaxTokens, Thinking: in.Thinking, Quick: in.Quick,
+		Options: map[string]string{}}
 	if r.Profile != "" {
 		setup.Options["profile"] = r.Profile
 	}
@@ -93,7 +95,8 @@ func (r *Runner) setup(check string, in Input) (record.Setup, error) {
 type conclude func(answers []record.Answer, report *record.Report) (beside map[string][]byte)
 
 // run carries a check out. Errors: *InputError, *record.OtherSetupError, *record.DamagedError, *UnfinishedError.
-func (r *Runner) run(ctx context.Context, in Input, setup record.Setup, tasks []record.Task, end conclude) (record.Report, error) {
+func (r *Runner) run(ctx context.Context, in Input, setup record.Setup, tasks []record.Task,
+	end conclude) (record.Report, error) {
 	path, folder, err := r.OpenFolder()
 	if err != nil {
 		return record.Report{}, err
@@ -101,7 +104,8 @@ func (r *Runner) run(ctx context.Context, in Input, setup record.Setup, tasks []
 	defer folder.Close()
 	name := runName(in, setup)
 	if !record.GoodName(name) {
-		return record.Report{}, wrong("--name is %q, and a name has small letters, digits, dots, dashes and underscores", name)
+		return record.Report{}, wrong("--name is %q, and a name has small letters, digits, dots, dashes and underscores",
+			name)
 	}
 	book, err := record.Open(folder, name, setup, in.Restart, time.Now())
 	if err != nil {
@@ -118,7 +122,8 @@ func (r *Runner) run(ctx context.Context, in Input, setup record.Setup, tasks []
 	if err != nil {
 		return record.Report{}, &UnfinishedError{err, filepath.Join(path, name+".partial.jsonl")}
 	}
-	report := record.Report{Setup: setup, Scores: record.ScoresByGroup(answers), Findings: record.FindingsOf(answers), Notes: []string{}, Doubts: record.DoubtsOf(answers)}
+	report := record.Report{Setup: setup, Scores: record.ScoresByGroup(answers), Findings: record.FindingsOf(answers),
+		Notes: []string{}, Doubts: record.DoubtsOf(answers)}
 	beside := map[string][]byte{}
 	if end != nil {
 		beside = end(answers, &report)

@@ -22,7 +22,8 @@ func newApp(s *session) *cli.App {
 		Commands: []*cli.Command{
 			setupVerb(s), planVerb(s), applyVerb(s), doctorVerb(s), upVerb(s), downVerb(s), statusVerb(s), logsVerb(s),
 			waitVerb(s), askVerb(s), verifyVerb(s), upgradeVerb(s), uninstallVerb(s), connectVerb(s), modelsVerb(s),
-			agentVerb(s), schemaVerb(s), versionVerb(s), neighborsVerb(s), restoreVerb(s), restoreExecVerb(s), watchRestoreVerb(s),
+			agentVerb(s), schemaVerb(s), versionVerb(s), neighborsVerb(s), restoreVerb(s), restoreExecVerb(s),
+			watchRestoreVerb(s),
 			gcVerb(s), keptVerb(s), bundleVerb(s), measureVerb(s), checkVerb(s),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
@@ -61,7 +62,8 @@ func guard(s *session, commands []*cli.Command, path string) {
 			continue
 		}
 		if !slices.ContainsFunc(command.Flags, func(f cli.Flag) bool { return f.Names()[0] == "json" }) {
-			command.Flags = append(command.Flags, &cli.BoolFlag{Name: "json", Usage: "print exactly one JSON document on standard output"})
+			command.Flags = append(command.Flags, &cli.BoolFlag{Name: "json",
+				Usage: "print exactly one JSON document on standard output"})
 		}
 		takesArguments := command.ArgsUsage != ""
 		command.Before = func(c *cli.Context) error {
@@ -108,11 +110,13 @@ func words(lines ...string) func(io.Writer) {
 
 // Flags that several verbs have.
 func homeFlag() cli.Flag {
-	return &cli.StringFlag{Name: "home", Usage: "folder that everything lives in", EnvVars: []string{"SLIPWAY_HOME"}, Value: "~/.slipway"}
+	return &cli.StringFlag{Name: "home", Usage: "folder that everything lives in", EnvVars: []string{"SLIPWAY_HOME"},
+		Value: "~/.slipway"}
 }
 
 func sourceFlag() cli.Flag {
-	return &cli.StringFlag{Name: "source", Usage: "folder of slipway's source, to build the server from", EnvVars: []string{"SLIPWAY_SOURCE"}}
+	return &cli.StringFlag{Name: "source", Usage: "folder of slipway's source, to build the server from",
+		EnvVars: []string{"SLIPWAY_SOURCE"}}
 }
 
 func modelDirFlag() cli.Flag {

@@ -42,7 +42,8 @@ func (s *session) applyPlan(c *cli.Context) error {
 	if err != nil {
 		return &failure{code: exitUsage, what: "The plan file cannot be read: " + err.Error() + "."}
 	}
-	in := operate.ApplyInput{File: file, Digest: c.String("digest"), Source: c.String("source"), SetAsideJournal: c.Bool("set-aside-journal")}
+	in := operate.ApplyInput{File: file, Digest: c.String("digest"), Source: c.String("source"),
+		SetAsideJournal: c.Bool("set-aside-journal")}
 	if in.ModelDir, err = modelDirOf(c); err != nil {
 		return err
 	}
@@ -114,7 +115,8 @@ func readBounded(name string, most int64) ([]byte, error) {
 }
 
 func applyArgs(c *cli.Context) []string {
-	args := append([]string{"apply", "--plan", spelledOut(c.String("plan")), "--digest", c.String("digest")}, homeArgs(c)...)
+	args := append([]string{"apply", "--plan", spelledOut(c.String("plan")), "--digest", c.String("digest")},
+		homeArgs(c)...)
 	for _, name := range []string{"source", "model-dir"} {
 		if c.IsSet(name) {
 			args = append(args, "--"+name, spelledOut(c.String(name)))

@@ -91,8 +91,10 @@ func answerQuestion(s *session, c *cli.Context, set launch.Settings, question st
 	return s.result(exitOK, askAnswer{set.ModelID, question, text}, func(w io.Writer) { fmt.Fprintln(w) })
 }
 
-// askServer puts one question, greedily, and returns the whole answer; stream, if not nil, gets the pieces as they come.
-func askServer(ctx context.Context, port int, model, question string, maxTokens int, stream func(string)) (string, error) {
+// askServer puts one question, greedily, and returns the whole answer; stream, if not nil, gets the pieces as they
+// come.
+func askServer(ctx context.Context, port int, model, question string, maxTokens int, stream func(string)) (string,
+	error) {
 	server, err := client.New(launch.URL(port), model, "")
 	if err != nil {
 		return "", err

@@ -11,31 +11,32 @@ import (
 )
 
 func bundleVerb(s *session) *cli.Command {
-	return &cli.Command{Name: "bundle", Usage: "carry an installed model to a machine without a network", Subcommands: []*cli.Command{
-		{
-			Name: "export", Usage: "write the installed model into one file",
-			Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "out", Usage: "the file to write; it must not exist"}},
-			Action: func(c *cli.Context) error {
-				if c.String("out") == "" {
-					return usage("bundle export needs --out FILE")
-				}
-				answer, err := s.operator(c).ExportBundle(s.ctx, c.String("out"))
-				return s.bundled(answer, err, "Wrote")
+	return &cli.Command{Name: "bundle", Usage: "carry an installed model to a machine without a network",
+		Subcommands: []*cli.Command{
+			{
+				Name: "export", Usage: "write the installed model into one file",
+				Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "out", Usage: "the file to write; it must not exist"}},
+				Action: func(c *cli.Context) error {
+					if c.String("out") == "" {
+						return usage("bundle export needs --out FILE")
+					}
+					answer, err := s.operator(c).ExportBundle(s.ctx, c.String("out"))
+					return s.bundled(answer, err, "Wrote")
+				},
 			},
-		},
-		{
-			Name: "import", Usage: "install a model from a bundle; no network is used",
-			Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "in", Usage: "the bundle"},
-				&cli.BoolFlag{Name: "accept-told", Usage: "take the bundle's word for the hashes when no lock of this model is known"}},
-			Action: func(c *cli.Context) error {
-				if c.String("in") == "" {
-					return usage("bundle import needs --in FILE")
-				}
-				answer, err := s.operator(c).ImportBundle(s.ctx, c.String("in"), c.Bool("accept-told"))
-				return s.bundled(answer, err, "Installed")
+			{
+				Name: "import", Usage: "install a model from a bundle; no network is used",
+				Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "in", Usage: "the bundle"},
+					&cli.BoolFlag{Name: "accept-told", Usage: "take the bundle's word for the hashes when no lock of this model is known"}},
+				Action: func(c *cli.Context) error {
+					if c.String("in") == "" {
+						return usage("bundle import needs --in FILE")
+					}
+					answer, err := s.operator(c).ImportBundle(s.ctx, c.String("in"), c.Bool("accept-told"))
+					return s.bundled(answer, err, "Installed")
+				},
 			},
-		},
-	}}
+		}}
 }
 
 func (s *session) bundled(a operate.BundleAnswer, err error, verb string) error {

@@ -28,16 +28,17 @@ func keptVerb(s *session) *cli.Command {
 			}},
 			{Name: "clear", Usage: "delete it; the server must be stopped", Flags: []cli.Flag{homeFlag(),
 				&cli.BoolFlag{Name: "yes", Usage: "do it without a question"},
-				&cli.BoolFlag{Name: "no-input", Usage: "never ask; without --yes end with exit code 5"}}, Action: func(c *cli.Context) error {
-				answer, err := s.operator(c).ClearCache(s.ctx, c.Bool("yes"))
-				return s.answer(answer, err, func(w io.Writer) {
-					if answer.Never {
-						fmt.Fprintln(w, "Nothing is kept on disk.")
-						return
-					}
-					fmt.Fprintf(w, "Deleted %s restore points, %s.\n", units.Count(answer.Points), units.Bytes(answer.Bytes))
-				})
-			}},
+				&cli.BoolFlag{Name: "no-input", Usage: "never ask; without --yes end with exit code 5"}},
+				Action: func(c *cli.Context) error {
+					answer, err := s.operator(c).ClearCache(s.ctx, c.Bool("yes"))
+					return s.answer(answer, err, func(w io.Writer) {
+						if answer.Never {
+							fmt.Fprintln(w, "Nothing is kept on disk.")
+							return
+						}
+						fmt.Fprintf(w, "Deleted %s restore points, %s.\n", units.Count(answer.Points), units.Bytes(answer.Bytes))
+					})
+				}},
 		},
 	}
 }
@@ -47,8 +48,10 @@ func printCache(w io.Writer, a operate.CacheAnswer) {
 		fmt.Fprintf(w, "Nothing is kept on disk (%q).\n", a.Folder)
 		return
 	}
-	fmt.Fprintf(w, "%s restore points, %s, in %q. They hold your prompts and the replies.\n", units.Count(a.Points), units.Bytes(a.Bytes), a.Folder)
+	fmt.Fprintf(w, "%s restore points, %s, in %q. They hold your prompts and the replies.\n", units.Count(a.Points),
+		units.Bytes(a.Bytes), a.Folder)
 	if a.Points > 0 {
-		fmt.Fprintf(w, "The oldest is of %s, the newest of %s.\n", a.Oldest.Local().Format(time.DateTime), a.Newest.Local().Format(time.DateTime))
+		fmt.Fprintf(w, "The oldest is of %s, the newest of %s.\n", a.Oldest.Local().Format(time.DateTime),
+			a.Newest.Local().Format(time.DateTime))
 	}
 }

@@ -42,7 +42,8 @@ func recordFlags(samples, tokens int) []cli.Flag {
 }
 
 func lengthsFlag(value string) cli.Flag {
-	return &cli.StringFlag{Name: "lengths", Value: value, Usage: "tokens of the prompts, with commas between; k is 1024; left out: what the window takes"}
+	return &cli.StringFlag{Name: "lengths", Value: value,
+		Usage: "tokens of the prompts, with commas between; k is 1024; left out: what the window takes"}
 }
 
 func atLeastFlag() cli.Flag {
@@ -51,7 +52,8 @@ func atLeastFlag() cli.Flag {
 
 // checkInput reads the flags of every check.
 func checkInput(c *cli.Context) (suite.Input, error) {
-	in := suite.Input{Name: c.String("name"), Restart: c.Bool("restart"), Seed: c.Uint64("seed"), Samples: c.Int("samples"),
+	in := suite.Input{Name: c.String("name"), Restart: c.Bool("restart"), Seed: c.Uint64("seed"),
+		Samples:   c.Int("samples"),
 		MaxTokens: c.Int("max-tokens"), Thinking: c.Bool("thinking")}
 	text := c.String("lengths")
 	if text == "" {
@@ -65,7 +67,8 @@ func checkInput(c *cli.Context) (suite.Input, error) {
 			n *= 1024
 		}
 		if err != nil || n < 128 || n > 4<<20 {
-			return in, usage(fmt.Sprintf("--lengths has %q, and a length is a number of tokens from 128 on, such as 4096 or 4k", part))
+			return in, usage(fmt.Sprintf("--lengths has %q, and a length is a number of tokens from 128 on, such as 4096 or 4k",
+				part))
 		}
 		in.Lengths = append(in.Lengths, n)
 	}
@@ -73,7 +76,8 @@ func checkInput(c *cli.Context) (suite.Input, error) {
 }
 
 // checked runs one check: check refuses what needs no server to be refused.
-func (s *session) checked(c *cli.Context, check func(suite.Input) error, run func(*suite.Runner, suite.Input) (record.Report, error)) error {
+func (s *session) checked(c *cli.Context, check func(suite.Input) error,
+	run func(*suite.Runner, suite.Input) (record.Report, error)) error {
 	in, err := checkInput(c)
 	if err != nil {
 		return err
@@ -129,7 +133,8 @@ func (s *session) checkFolder(c *cli.Context) (string, *os.Root, error) {
 	}
 	path, root, err := s.operator(c).ChecksFolder()
 	if f, ok := fault.In(err); ok && f.Class == fault.NotReady {
-		return "", nil, &failure{code: exitUsage, what: "Nothing is set up here, so there is no home to keep the answers in.", then: "Give a folder with --out."}
+		return "", nil, &failure{code: exitUsage, what: "Nothing is set up here, so there is no home to keep the answers in.",
+			then: "Give a folder with --out."}
 	}
 	return path, root, err
 }

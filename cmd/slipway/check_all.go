@@ -18,7 +18,8 @@ func allVerb(s *session) *cli.Command {
 	flags := append(judgedFlags(), recordFlags(0, 256)...)
 	return &cli.Command{
 		Name: "all", Usage: "measure and run every check of one server, and print a report card",
-		Flags: append(flags, &cli.BoolFlag{Name: "quick", Usage: "a small sample of each: an impression in minutes, no score"}),
+		Flags: append(flags, &cli.BoolFlag{Name: "quick",
+			Usage: "a small sample of each: an impression in minutes, no score"}),
 		Action: func(c *cli.Context) error {
 			if c.IsSet("samples") && c.Int("samples") < 1 {
 				return usage("--samples must be at least 1")

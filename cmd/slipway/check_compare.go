@@ -54,7 +54,8 @@ func (s *session) compare(c *cli.Context, a, b string, files bool) (suite.Compar
 		return suite.CompareAnswer{}, err
 	}
 	servers := [2]*client.Server{}
-	for i, at := range []struct{ address, model, key string }{{a, c.String("model"), keyA}, {b, c.String("model-b"), keyB}} {
+	for i, at := range []struct{ address, model, key string }{{a, c.String("model"), keyA},
+		{b, c.String("model-b"), keyB}} {
 		if servers[i], err = client.New(at.address, at.model, at.key); err != nil {
 			return suite.CompareAnswer{}, err
 		}
@@ -72,10 +73,13 @@ func printCompare(w io.Writer, a suite.CompareAnswer) {
 	}
 	fmt.Fprintf(w, "  %-34s %10s %10s\n", "", "A", "B")
 	for _, g := range append(a.Groups, suite.Group{Name: "all", A: a.A.Score, B: a.B.Score}) {
-		fmt.Fprintf(w, "  %-34s %10s %10s\n", g.Name, fmt.Sprintf("%d/%d", g.A.Hits, g.A.Of), fmt.Sprintf("%d/%d", g.B.Hits, g.B.Of))
+		fmt.Fprintf(w, "  %-34s %10s %10s\n", g.Name, fmt.Sprintf("%d/%d", g.A.Hits, g.A.Of),
+			fmt.Sprintf("%d/%d", g.B.Hits, g.B.Of))
 	}
-	fmt.Fprintf(w, "  %d tasks: A better in %d, B better in %d, the same answer in %d\n", a.Tasks, a.ABetter, a.BBetter, a.Same)
-	fmt.Fprintf(w, "  B's share less A's: %+.1f points, 95 %% interval %+.1f to %+.1f; sign test p = %.3f\n", a.Shift*100, a.Low*100, a.High*100, a.P)
+	fmt.Fprintf(w, "  %d tasks: A better in %d, B better in %d, the same answer in %d\n", a.Tasks, a.ABetter, a.BBetter,
+		a.Same)
+	fmt.Fprintf(w, "  B's share less A's: %+.1f points, 95 %% interval %+.1f to %+.1f; sign test p = %.3f\n", a.Shift*100,
+		a.Low*100, a.High*100, a.P)
 	switch a.Decision {
 	case compare.Worse:
 		fmt.Fprintln(w, "  B is worse than A.")

@@ -23,7 +23,8 @@ func urlFlags() []cli.Flag {
 		&cli.StringFlag{Name: "url", Usage: "address of any OpenAI-compatible server; left out: the server that slipway started"},
 		&cli.StringFlag{Name: "key-env", Usage: "name of the environment variable that holds the server's key"},
 		&cli.StringFlag{Name: "key-file", Usage: "file that holds the server's key"},
-		&cli.DurationFlag{Name: "patience", Value: 30 * time.Minute, Usage: "longest silence of the server that is waited for"},
+		&cli.DurationFlag{Name: "patience", Value: 30 * time.Minute,
+			Usage: "longest silence of the server that is waited for"},
 	}
 }
 
@@ -68,7 +69,8 @@ func keyNamed(name, file string) (string, error) {
 	switch {
 	case name != "":
 		if key = strings.TrimSpace(os.Getenv(name)); key == "" {
-			return "", &failure{code: exitAuth, what: fmt.Sprintf("The environment has no %s.", name), then: "Set it, or give the key by --key-file."}
+			return "", &failure{code: exitAuth, what: fmt.Sprintf("The environment has no %s.", name),
+				then: "Set it, or give the key by --key-file."}
 		}
 	case file != "":
 		raw, err := os.ReadFile(file)

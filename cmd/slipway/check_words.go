@@ -12,7 +12,8 @@ import (
 
 func printReport(w io.Writer, r record.Report) {
 	fmt.Fprintf(w, "%s of %s at %s%s\n", r.Setup.Check, termtext.Line(r.Setup.Model), r.Setup.URL, quickWord(r.Setup))
-	fmt.Fprintf(w, "  seed %d, %d samples, answers up to %d tokens, tokens counted %s\n", r.Setup.Seed, r.Setup.Samples, r.Setup.MaxTokens, orNone(r.Setup.Tokens))
+	fmt.Fprintf(w, "  seed %d, %d samples, answers up to %d tokens, tokens counted %s\n", r.Setup.Seed, r.Setup.Samples,
+		r.Setup.MaxTokens, orNone(r.Setup.Tokens))
 	if policy := r.Setup.Options["prefill_policy"]; policy != "" && policy != "exact" {
 		fmt.Fprintf(w, "  prefill policy %s: an approximation\n", termtext.Line(policy))
 	}
@@ -22,7 +23,8 @@ func printReport(w io.Writer, r record.Report) {
 	}
 	for _, score := range r.Scores {
 		if _, judged := judgedNames[score.Name]; judged {
-			judgedNames[score.Name] = fmt.Sprintf("%d of %d (%.0f to %.0f %%)", score.Hits, score.Of, score.Low*100, score.High*100)
+			judgedNames[score.Name] = fmt.Sprintf("%d of %d (%.0f to %.0f %%)", score.Hits, score.Of, score.Low*100,
+				score.High*100)
 		} else {
 			fmt.Fprintf(w, "  %s\n", scoreWords(score))
 		}
@@ -65,7 +67,8 @@ func orNone(text string) string {
 }
 
 func scoreWords(s record.Score) string {
-	return fmt.Sprintf("%-34s %5.1f %%  %s, 95 %% interval %.1f to %.1f %%", s.Name, s.Share*100, fmt.Sprintf("%d of %d", s.Hits, s.Of), s.Low*100, s.High*100)
+	return fmt.Sprintf("%-34s %5.1f %%  %s, 95 %% interval %.1f to %.1f %%", s.Name, s.Share*100,
+		fmt.Sprintf("%d of %d", s.Hits, s.Of), s.Low*100, s.High*100)
 }
 
 // oneLine counts a report's findings, for the report card.

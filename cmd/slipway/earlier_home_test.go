@@ -57,7 +57,8 @@ func TestHomeOfAnEarlierVersionStillWorks(t *testing.T) {
 			r := newRig(t)
 			placeEarlierHome(t, r, begun)
 			code, out, errOut := r.run(nil, "status", "--json")
-			if code != exitNotReady || !strings.Contains(out, `"set_up": true`) || !strings.Contains(out, `"model": "pocket"`) || strings.Contains(out, `"open_plan": ""`) == begun {
+			if code != exitNotReady || !strings.Contains(out, `"set_up": true`) || !strings.Contains(out, `"model": "pocket"`) ||
+				strings.Contains(out, `"open_plan": ""`) == begun {
 				t.Fatalf("status: %d\n%s%s", code, out, errOut)
 			}
 			code, out, errOut = r.run(nil, "setup", "--yes", "--no-launch")
@@ -112,7 +113,8 @@ func TestPlanFileOfAnEarlierVersionHasToBeMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errOut := r.run(nil, "apply", "--plan", file, "--digest", p.Digest)
-	if code != exitStale || !strings.Contains(errOut, "earlier version of slipway") || !strings.Contains(errOut, "Nothing was done. Make the plan again") {
+	if code != exitStale || !strings.Contains(errOut, "earlier version of slipway") ||
+		!strings.Contains(errOut, "Nothing was done. Make the plan again") {
 		t.Fatalf("%d\n%s", code, errOut)
 	}
 	if _, err := os.Lstat(r.home); err == nil {

@@ -29,11 +29,14 @@ func explainFacts(err error) *failure {
 	}
 	if e, ok := errors.AsType[*operate.ConsentError](err); ok {
 		return &failure{code: exitConsent, what: sentence(e.Error()), details: e.Plan, next: []string{"plan"},
-			then: "Nothing was done. Show the plan to the person, then add " + missingFlags(e.Needed.Classes) + ", or apply the plan by its digest."}
+			then: "Nothing was done. Show the plan to the person, then add " + missingFlags(e.Needed.Classes) +
+				", or apply the plan by its digest."}
 	}
 	if e, ok := errors.AsType[*operate.GarbageError](err); ok {
-		return &failure{code: exitConsent, what: fmt.Sprintf("%d files of %s are not needed.", len(e.Answer.Garbage), units.Bytes(e.Answer.Bytes)),
-			then: "Nothing was done. See them with slipway gc --dry-run; remove them with --yes.", next: []string{"gc", "--dry-run"}, details: e.Answer}
+		return &failure{code: exitConsent, what: fmt.Sprintf("%d files of %s are not needed.", len(e.Answer.Garbage),
+			units.Bytes(e.Answer.Bytes)),
+			then: "Nothing was done. See them with slipway gc --dry-run; remove them with --yes.",
+			next: []string{"gc", "--dry-run"}, details: e.Answer}
 	}
 	if e, ok := errors.AsType[*operate.PlanFileError](err); ok {
 		return explainPlanFile(e)
@@ -109,13 +112,16 @@ func explainRolledBack(e *operate.RolledBackError) *failure {
 
 // explainPlanFile words a --out that cannot be written.
 func explainPlanFile(e *operate.PlanFileError) *failure {
-	f := &failure{code: int(e.Fault().Class), what: fmt.Sprintf("The plan cannot be written to %q: %s.", e.File, reasonOf(e.Err)), then: "Give --out another file."}
+	f := &failure{code: int(e.Fault().Class), what: fmt.Sprintf("The plan cannot be written to %q: %s.", e.File,
+		reasonOf(e.Err)), then: "Give --out another file."}
 	switch info, lookErr := os.Stat(e.File); {
 	case lookErr == nil && info.IsDir():
-		f.code, f.what, f.then = exitUsage, fmt.Sprintf("The plan cannot be written to %q: that is a folder.", e.File), "Give --out the name of a file in it."
+		f.code, f.what, f.then = exitUsage, fmt.Sprintf("The plan cannot be written to %q: that is a folder.", e.File),
+			"Give --out the name of a file in it."
 	case errors.Is(e.Err, syscall.ENOSPC), errors.Is(e.Err, syscall.EDQUOT):
 	case errors.Is(e.Err, fs.ErrNotExist):
-		f.what, f.then = fmt.Sprintf("The plan cannot be written to %q: its folder does not exist.", e.File), "Make the folder, or give --out another file."
+		f.what, f.then = fmt.Sprintf("The plan cannot be written to %q: its folder does not exist.", e.File),
+			"Make the folder, or give --out another file."
 	}
 	return f
 }

@@ -86,7 +86,8 @@ func sentence(s string) string {
 	}
 	first, _, _ := strings.Cut(s, " ")
 	word := strings.TrimRight(first, ",;")
-	named := strings.HasPrefix(s, "slipway") || strings.ContainsFunc(word, func(c rune) bool { return (c < 'a' || c > 'z') && c != '\'' && c != '-' })
+	named := strings.HasPrefix(s, "slipway") || strings.ContainsFunc(word,
+		func(c rune) bool { return (c < 'a' || c > 'z') && c != '\'' && c != '-' })
 	if s[0] >= 'a' && s[0] <= 'z' && !named {
 		s = strings.ToUpper(s[:1]) + s[1:]
 	}

@@ -17,7 +17,8 @@ func gcVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "all", Usage: "also models that were locked or imported and never set up"},
 			&cli.BoolFlag{Name: "yes", Usage: "remove it; without --yes nothing is removed"}},
 		Action: func(c *cli.Context) error {
-			answer, err := s.operator(c).GC(s.ctx, operate.GCInput{DryRun: c.Bool("dry-run"), All: c.Bool("all"), Yes: c.Bool("yes")})
+			answer, err := s.operator(c).GC(s.ctx, operate.GCInput{DryRun: c.Bool("dry-run"), All: c.Bool("all"),
+				Yes: c.Bool("yes")})
 			return s.answer(answer, err, func(w io.Writer) {
 				for _, g := range answer.Garbage {
 					fmt.Fprintf(w, "%s, %s: %s\n", g.Path, units.Bytes(g.Bytes), g.Why)

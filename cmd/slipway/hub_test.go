@@ -39,7 +39,8 @@ func (h *smallHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var entries []map[string]any
 		for name, data := range h.files {
 			sum := fmt.Sprintf("%x", sha256.Sum256(data))
-			entries = append(entries, map[string]any{"type": "file", "path": name, "size": len(data), "oid": strings.Repeat("0", 40),
+			entries = append(entries, map[string]any{"type": "file", "path": name, "size": len(data),
+				"oid": strings.Repeat("0", 40),
 				"lfs": map[string]any{"oid": sum, "size": len(data), "pointerSize": 130}})
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -62,8 +63,8 @@ func (h *smallHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, path.Base(name), time.Time{}, bytes.NewReader(data))
 }
 
-// skipWhereTooSmall ends a test where the refusal is that of a model larger than this machine. That a second window does not fit beside the
-// first is no refusal.
+// skipWhereTooSmall ends a test where the refusal is that of a model larger than this machine. That a second window
+// does not fit beside the first is no refusal.
 func skipWhereTooSmall(t *testing.T, code int, errOut string) {
 	t.Helper()
 	if code != exitOK && strings.Contains(errOut, "does not fit: ") {
@@ -88,7 +89,8 @@ func TestSetupOfAHubModel(t *testing.T) {
 	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
 		t.Fatalf("%d\n%s", code, errOut)
 	}
-	small := &smallHub{revision: m.Revision, files: map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("weights "), 100_000)}}
+	small := &smallHub{revision: m.Revision, files: map[string][]byte{"config.json": []byte("{}"),
+		"model.safetensors": bytes.Repeat([]byte("weights "), 100_000)}}
 	hub := httptest.NewServer(small)
 	defer hub.Close()
 	// A lock of a model that was never set up does not outlive an uninstall.
@@ -113,7 +115,8 @@ func TestSetupOfAHubModel(t *testing.T) {
 	}
 	small.gated.Store(false)
 	// The plan is open since, so that it continues without a new yes.
-	if code, out, errOut := r.run(env, "setup", "--no-launch", "--model", id); code != 0 || !strings.Contains(errOut, "Continuing") {
+	if code, out, errOut := r.run(env, "setup", "--no-launch", "--model", id); code != 0 ||
+		!strings.Contains(errOut, "Continuing") {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
 	}
 	installed, err := os.ReadFile(filepath.Join(r.home, store.ModelDir(m.Repo, m.Revision), "model.safetensors"))
@@ -154,7 +157,8 @@ func (r *rig) adopts(m manifests.Manifest, small *smallHub, env, args []string) 
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		r.t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{"model.safetensors": small.files["model.safetensors"], "config.json": []byte("[]")} {
+	for name, data := range map[string][]byte{"model.safetensors": small.files["model.safetensors"],
+		"config.json": []byte("[]")} {
 		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
 			r.t.Fatal(err)
 		}
@@ -165,7 +169,8 @@ func (r *rig) adopts(m manifests.Manifest, small *smallHub, env, args []string) 
 	}
 	small.bytes.Store(0)
 	code, _, errOut := r.run(env, append(args, "--model-dir", folder)...)
-	if code != 0 || !strings.Contains(errOut, "model.safetensors was here already") || !strings.Contains(errOut, "was left alone") {
+	if code != 0 || !strings.Contains(errOut, "model.safetensors was here already") ||
+		!strings.Contains(errOut, "was left alone") {
 		r.t.Fatalf("%d\n%s", code, errOut)
 	}
 	if n := small.bytes.Load(); n > 100 {
@@ -185,9 +190,11 @@ func (r *rig) adopts(m manifests.Manifest, small *smallHub, env, args []string) 
 // lock puts a model's lock where `slipway models lock` leaves it.
 func (r *rig) lock(m manifests.Manifest, files map[string][]byte, proof manifests.Proof) {
 	r.t.Helper()
-	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: m.Repo, Revision: m.Revision, Source: "a test"}
+	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: m.Repo, Revision: m.Revision,
+		Source: "a test"}
 	for name, data := range files {
-		lock.Files = append(lock.Files, manifests.File{Path: name, Size: int64(len(data)), SHA256: manifests.DigestOf(sha256.Sum256(data)), Proof: proof})
+		lock.Files = append(lock.Files, manifests.File{Path: name, Size: int64(len(data)),
+			SHA256: manifests.DigestOf(sha256.Sum256(data)), Proof: proof})
 	}
 	data, err := lock.Marshal()
 	if err != nil {

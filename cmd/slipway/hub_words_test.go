@@ -24,17 +24,24 @@ func TestErrorsOfOthersAreNotCalledOurs(t *testing.T) {
 		code int
 		says string
 	}{
-		"https left for http":         {&hub.RedirectError{From: "https://a", To: "http://b", Why: "it leaves https"}, exitDamage, "Nothing was taken from there"},
-		"HF_ENDPOINT is no address":   {&hub.AddressError{Setting: "HF_ENDPOINT", Address: "ftp://x"}, exitUsage, "HF_ENDPOINT"},
-		"proxy is no address":         {&hub.ProxyError{Setting: "HTTP_PROXY"}, exitUsage, "HTTP_PROXY"},
-		"told to stay offline":        {&hub.NetworkError{Err: hub.ErrOffline}, exitNetwork, "HF_HUB_OFFLINE"},
-		"token with a line break":     {&hub.AccessError{Kind: hub.TokenShape, Subject: "HF_TOKEN"}, exitAuth, "HF_TOKEN"},
-		"two files that are one":      {&pin.UnusableError{Err: &manifests.LockError{Field: "files[1].path", Why: "x"}}, exitDamage, "cannot be installed"},
-		"lock that does not hold":     {&manifests.LockError{Field: "files[1].path", Why: "x"}, exitDamage, "Lock the model again"},
-		"hub's list is hostile":       {&hub.HostileError{What: "its pages do not end"}, exitDamage, "refused"},
-		"gated behind a mirror":       {&hub.AccessError{Kind: hub.MirrorNoKey, Subject: "org/model", Page: "https://huggingface.co/org/model"}, exitAuth, "Unset HF_ENDPOINT"},
-		"mirror without a proof":      {&pin.UnprovenError{Reason: hub.ErrOffline, Mirror: true}, exitHuman, "Unset HF_ENDPOINT"},
-		"used in place and changed":   {&store.MovedError{Path: "/x/model.safetensors", Why: "has changed"}, exitChanges, "must stay as it is"},
+		"https left for http": {&hub.RedirectError{From: "https://a", To: "http://b", Why: "it leaves https"},
+			exitDamage, "Nothing was taken from there"},
+		"HF_ENDPOINT is no address": {&hub.AddressError{Setting: "HF_ENDPOINT", Address: "ftp://x"}, exitUsage,
+			"HF_ENDPOINT"},
+		"proxy is no address":     {&hub.ProxyError{Setting: "HTTP_PROXY"}, exitUsage, "HTTP_PROXY"},
+		"told to stay offline":    {&hub.NetworkError{Err: hub.ErrOffline}, exitNetwork, "HF_HUB_OFFLINE"},
+		"token with a line break": {&hub.AccessError{Kind: hub.TokenShape, Subject: "HF_TOKEN"}, exitAuth, "HF_TOKEN"},
+		"two files that are one": {&pin.UnusableError{Err: &manifests.LockError{Field: "files[1].path", Why: "x"}},
+			exitDamage, "cannot be installed"},
+		"lock that does not hold": {&manifests.LockError{Field: "files[1].path", Why: "x"}, exitDamage,
+			"Lock the model again"},
+		"hub's list is hostile": {&hub.HostileError{What: "its pages do not end"}, exitDamage, "refused"},
+		"gated behind a mirror": {&hub.AccessError{Kind: hub.MirrorNoKey, Subject: "org/model",
+			Page: "https://huggingface.co/org/model"}, exitAuth, "Unset HF_ENDPOINT"},
+		"mirror without a proof": {&pin.UnprovenError{Reason: hub.ErrOffline, Mirror: true}, exitHuman,
+			"Unset HF_ENDPOINT"},
+		"used in place and changed": {&store.MovedError{Path: "/x/model.safetensors", Why: "has changed"}, exitChanges,
+			"must stay as it is"},
 		"folder that is being filled": {&store.PullInProgressError{Folder: "/x"}, exitLocked, "Wait"},
 	} {
 		f := explain(&apply.ActionError{Action: "model", Err: row.err})
@@ -44,15 +51,17 @@ func TestErrorsOfOthersAreNotCalledOurs(t *testing.T) {
 	}
 }
 
-// A bundle is the suspect, not the lock that is known here: nobody is told to replace the lock or to try the same again.
+// A bundle is the suspect, not the lock that is known here: nobody is told to replace the lock or to try the same
+// again.
 func TestBadBundleIsTheSuspect(t *testing.T) {
 	for name, row := range map[string]struct {
 		err  error
 		code int
 		says string
 	}{
-		"flipped byte":           {&store.IntegrityError{Path: "model.safetensors"}, exitDamage, "Copy the bundle again"},
-		"another lock than ours": {&store.LockConflictError{Path: "config.json", Why: "x"}, exitStale, "contradicts the lock"},
+		"flipped byte": {&store.IntegrityError{Path: "model.safetensors"}, exitDamage, "Copy the bundle again"},
+		"another lock than ours": {&store.LockConflictError{Path: "config.json", Why: "x"}, exitStale,
+			"contradicts the lock"},
 	} {
 		f := explain(operate.OfBundle(row.err))
 		if f.code != row.code || !strings.Contains(f.Error(), row.says) || len(f.next) > 0 {
@@ -87,11 +96,13 @@ func TestWrongUnprovenLockCanBeReplaced(t *testing.T) {
 	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
 		t.Fatalf("%d\n%s", code, errOut)
 	}
-	small := &smallHub{revision: m.Revision, files: map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("weights "), 1000)}}
+	small := &smallHub{revision: m.Revision, files: map[string][]byte{"config.json": []byte("{}"),
+		"model.safetensors": bytes.Repeat([]byte("weights "), 1000)}}
 	server := httptest.NewServer(small)
 	defer server.Close()
 	env := []string{"HF_ENDPOINT=" + server.URL}
-	r.lock(m, map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("others "), 1000)}, manifests.Unproven)
+	r.lock(m, map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("others "), 1000)},
+		manifests.Unproven)
 	args := []string{"setup", "--yes", "--no-launch", "--model", id}
 	code, _, errOut := r.run(env, args...)
 	skipWhereTooSmall(t, code, errOut)
@@ -115,7 +126,8 @@ func TestWrongUnprovenLockCanBeReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, f := range lock.Files {
-		lock.Files[i].Size, lock.Files[i].SHA256 = int64(len(small.files[f.Path])), manifests.DigestOf(sha256.Sum256(small.files[f.Path]))
+		lock.Files[i].Size, lock.Files[i].SHA256 = int64(len(small.files[f.Path])),
+			manifests.DigestOf(sha256.Sum256(small.files[f.Path]))
 	}
 	if err := store.ReplaceLock(home.Root, lock); err != nil {
 		t.Fatal(err)
@@ -131,7 +143,8 @@ func TestWrongUnprovenLockCanBeReplaced(t *testing.T) {
 		if err := home.Root.Remove(filepath.Join(store.ModelDir(m.Repo, m.Revision), "config.json")); err != nil {
 			t.Fatal(err)
 		}
-		if code, _, errOut := r.run([]string{env[0], bad.env}, append(args, "--accept-told")...); code != bad.code || strings.Contains(errOut, "fault of slipway") {
+		if code, _, errOut := r.run([]string{env[0], bad.env}, append(args, "--accept-told")...); code != bad.code ||
+			strings.Contains(errOut, "fault of slipway") {
 			t.Errorf("%q: %d\n%s", bad.env, code, errOut)
 		}
 		if code, out, _ := r.run(nil, "gc", "--dry-run"); strings.Contains(out, store.RepoDir(m.Repo)) {

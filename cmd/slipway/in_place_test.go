@@ -24,7 +24,8 @@ func TestModelUsedInPlaceIsNeitherCopiedNorTouchedAndCheckedAtLaunch(t *testing.
 	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
 		t.Fatalf("%d\n%s", code, errOut)
 	}
-	small := &smallHub{revision: m.Revision, files: map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("weights "), 100_000)}}
+	small := &smallHub{revision: m.Revision, files: map[string][]byte{"config.json": []byte("{}"),
+		"model.safetensors": bytes.Repeat([]byte("weights "), 100_000)}}
 	hub := httptest.NewServer(small)
 	defer hub.Close()
 	env := []string{"HF_ENDPOINT=" + hub.URL}
@@ -64,7 +65,8 @@ func TestModelUsedInPlaceIsNeitherCopiedNorTouchedAndCheckedAtLaunch(t *testing.
 			t.Fatalf("%s: %d\n%s", deep, code, out)
 		}
 	}
-	if code, _, errOut := r.run(env, "setup", "--no-launch"); code != 0 || !strings.Contains(errOut, "nothing was changed") {
+	if code, _, errOut := r.run(env, "setup", "--no-launch"); code != 0 ||
+		!strings.Contains(errOut, "nothing was changed") {
 		t.Fatalf("again: %d\n%s", code, errOut)
 	}
 	flipByte(t, weights) // size, inode and time stay

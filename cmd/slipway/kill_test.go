@@ -50,7 +50,8 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	copyProgram(t, found, r.slip)
-	out, err := exec.Command("go", "build", "-C", "testdata/source", "-o", filepath.Join(r.dir, "bin", "slipway-server"), "./cmd/slipway-server").CombinedOutput()
+	out, err := exec.Command("go", "build", "-C", "testdata/source", "-o", filepath.Join(r.dir, "bin", "slipway-server"),
+		"./cmd/slipway-server").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -78,7 +79,8 @@ func copyProgram(t *testing.T, from, to string) {
 func (r *rig) command(env []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(r.slip, args...)
 	cmd.Dir = r.dir
-	cmd.Env = append([]string{"HOME=" + filepath.Join(r.dir, "user"), "PATH=" + filepath.Dir(r.slip), "SLIPWAY_HOME=" + r.home, "TERM=xterm",
+	cmd.Env = append([]string{"HOME=" + filepath.Join(r.dir, "user"), "PATH=" + filepath.Dir(r.slip),
+		"SLIPWAY_HOME=" + r.home, "TERM=xterm",
 		"TEST_BARE_MACHINE=1", "TEST_PREBUILT_DIGEST=" + r.digest}, env...)
 	return cmd
 }
@@ -351,7 +353,8 @@ func TestTwoRunsAtOnceOneIsLockedOut(t *testing.T) {
 	if err := os.Remove(filepath.Join(r.home, "fault")); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errOut := r.run(nil, r.setupArgs()...); code != 0 || !strings.Contains(errOut, fmt.Sprintf("pid %d", second.Process.Pid)) {
+	if code, _, errOut := r.run(nil, r.setupArgs()...); code != 0 || !strings.Contains(errOut,
+		fmt.Sprintf("pid %d", second.Process.Pid)) {
 		t.Fatalf("after a dead holder: %d\n%s", code, errOut)
 	}
 }
@@ -404,7 +407,8 @@ func TestSignalStopsCleanlyAndTheSameCommandContinues(t *testing.T) {
 		name string
 		sig  syscall.Signal
 		code int
-	}{{"Ctrl-C", syscall.SIGINT, exitInterrupt}, {"SIGTERM", syscall.SIGTERM, exitTerminated}, {"SIGHUP", syscall.SIGHUP, exitHangup}} {
+	}{{"Ctrl-C", syscall.SIGINT, exitInterrupt}, {"SIGTERM", syscall.SIGTERM, exitTerminated},
+		{"SIGHUP", syscall.SIGHUP, exitHangup}} {
 		t.Run(row.name, func(t *testing.T) {
 			r := newRig(t)
 			cmd, errOut := r.hang()

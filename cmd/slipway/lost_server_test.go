@@ -48,7 +48,11 @@ func TestLivingServerWithoutItsRecordIsNeverOrphaned(t *testing.T) {
 		damage func()
 	}{
 		{"record lost", func() { must(os.Remove(record)) }},
-		{"whole folder run lost", func() { must(os.RemoveAll(filepath.Dir(record))); must(os.Mkdir(filepath.Dir(record), 0o700)) }},
+		{"whole folder run lost", func() {
+			must(os.RemoveAll(filepath.Dir(record)))
+			must(os.Mkdir(filepath.Dir(record),
+				0o700))
+		}},
 		{"record cut", func() { must(os.Truncate(record, 40)) }},
 		{"record of another kind", func() { must(os.WriteFile(record, []byte("{}\n"), 0o600)) }},
 		{"program renamed", func() { must(os.Rename(engine(), filepath.Join(r.dir, "moved"))) }},
@@ -124,7 +128,8 @@ func TestHungServerIsReportedAndReplaced(t *testing.T) {
 	if code == exitOK || strings.Contains(out, "Ready:") || !strings.Contains(out, "does not answer") {
 		t.Fatalf("doctor: %d\n%s%s", code, out, errOut)
 	}
-	if code, out, errOut := r.run(nil, "up"); code != 0 || !strings.Contains(errOut, "does not answer. It has 20s to answer, then 15s to end") {
+	if code, out, errOut := r.run(nil, "up"); code != 0 || !strings.Contains(errOut,
+		"does not answer. It has 20s to answer, then 15s to end") {
 		t.Fatalf("up: %d\n%s%s", code, out, errOut)
 	}
 	if now := r.serverPID(); now == pid || r.servers() != 1 {

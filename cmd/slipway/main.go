@@ -1,6 +1,6 @@
-// Command slipway sets up a local language model and takes it away again: it looks at the machine, plans, asks, fetches,
-// builds, launches, and keeps a receipt of all of it. Here are verbs, wording and exit codes; what is done is decided in
-// the packages of installer.
+// Command slipway sets up a local language model and takes it away again: it looks at the machine, plans, asks,
+// fetches, builds, launches, and keeps a receipt of all of it. Here are verbs, wording and exit codes; what is done is
+// decided in the packages of installer.
 package main
 
 import (
@@ -55,7 +55,8 @@ func run(ctx context.Context, args []string) int {
 // place collects what the environment says, and then puts the system's folders first on PATH: an app's or an
 // assistant's PATH may lack them, and libraries run ps and lsof by name.
 func place() installer.Environment {
-	at := installer.Environment{ToolPath: os.Getenv("PATH"), PrebuiltDigest: installer.Digest(prebuiltServer), Sources: machine.System(), Getenv: os.Getenv}
+	at := installer.Environment{ToolPath: os.Getenv("PATH"), PrebuiltDigest: installer.Digest(prebuiltServer),
+		Sources: machine.System(), Getenv: os.Getenv}
 	if os.Getenv("HOME") == "" { // under a service manager, or in a bare container
 		if me, err := user.Current(); err == nil && filepath.IsAbs(me.HomeDir) {
 			os.Setenv("HOME", me.HomeDir)

@@ -58,7 +58,8 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(filepath.Join(env.WorkDir, "user"), 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "document": document, "snapshot": snapshot, "flip": flip, "field": field, "listen": listen, "digest": digest,
+			"exits": exits, "document": document, "snapshot": snapshot, "flip": flip, "field": field, "listen": listen,
+			"digest": digest,
 		},
 	})
 }

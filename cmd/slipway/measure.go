@@ -44,8 +44,9 @@ func measureVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			answer, err := runner.Measure(s.ctx, suite.MeasureInput{Name: name, Text: text, Fresh: c.Bool("fresh"), MaxTokens: c.Int("max-tokens"),
-				Repeat: c.Int("repeat"), Thinking: c.Bool("thinking"), ShowAnswer: c.Bool("show-answer"), Stage: s.measureStage})
+			answer, err := runner.Measure(s.ctx, suite.MeasureInput{Name: name, Text: text, Fresh: c.Bool("fresh"),
+				MaxTokens: c.Int("max-tokens"),
+				Repeat:    c.Int("repeat"), Thinking: c.Bool("thinking"), ShowAnswer: c.Bool("show-answer"), Stage: s.measureStage})
 			if errors.As(err, new(*client.Fault)) {
 				f := explain(err)
 				f.details = answer

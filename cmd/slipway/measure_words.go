@@ -31,9 +31,11 @@ func forecastWords(f *measure.Forecast) string {
 		return sentence(f.Why)
 	}
 	text := fmt.Sprintf("%s of about %s tokens takes at least about %s to read when nothing of it is cached: %s tokens took %s just now, and long prompts are read more slowly.",
-		"A prompt", units.Count(f.PromptTokens), measure.Seconds(f.PrefillSeconds), units.Count(f.ProbeTokens), measure.Seconds(f.ProbeSeconds))
+		"A prompt", units.Count(f.PromptTokens), measure.Seconds(f.PrefillSeconds), units.Count(f.ProbeTokens),
+		measure.Seconds(f.ProbeSeconds))
 	for _, t := range f.Exceeds {
-		text += fmt.Sprintf(" That is longer than the %.0f s that %s waits for a whole answer unless told otherwise.", t.Seconds, t.Client)
+		text += fmt.Sprintf(" That is longer than the %.0f s that %s waits for a whole answer unless told otherwise.",
+			t.Seconds, t.Client)
 	}
 	if len(f.Exceeds) > 0 {
 		text += " slipway connect prints settings that wait longer."
@@ -74,7 +76,8 @@ func printMeasure(w io.Writer, a suite.MeasureAnswer) {
 		fmt.Fprintf(w, "\nover the runs\n")
 	}
 	for _, sp := range r.Summary {
-		fmt.Fprintf(w, "  %-15s median %s, least %s, most %s  (%s's, %d %s runs)\n", rowNames[sp.Name], measured(sp.Name, sp.Median), measured(sp.Name, sp.Least), measured(sp.Name, sp.Most), sp.Whose, sp.Runs, sp.Group)
+		fmt.Fprintf(w, "  %-15s median %s, least %s, most %s  (%s's, %d %s runs)\n", rowNames[sp.Name],
+			measured(sp.Name, sp.Median), measured(sp.Name, sp.Least), measured(sp.Name, sp.Most), sp.Whose, sp.Runs, sp.Group)
 	}
 }
 
@@ -94,9 +97,11 @@ func serverWords(url string, d client.Identity) string {
 
 // rowNames are the words of the numbers.
 var rowNames = map[string]string{
-	"prompt_tokens": "prompt", "cached_tokens": "  cached", "computed_tokens": "  computed", "queue_seconds": "queue", "prefill_seconds": "prefill",
-	"prefill_tokens_per_second": "prefill rate", "first_token_seconds": "first token", "decode_tokens_per_second": "decode rate",
-	"completion_tokens": "answer", "total_seconds": "whole request",
+	"prompt_tokens": "prompt", "cached_tokens": "  cached", "computed_tokens": "  computed", "queue_seconds": "queue",
+	"prefill_seconds":           "prefill",
+	"prefill_tokens_per_second": "prefill rate", "first_token_seconds": "first token",
+	"decode_tokens_per_second": "decode rate",
+	"completion_tokens":        "answer", "total_seconds": "whole request",
 }
 
 func measured(name string, v float64) string {
@@ -148,8 +153,10 @@ func printRun(w io.Writer, r measure.Run) {
 	}
 	row("prefill_tokens_per_second", number("prefill_tokens_per_second", r.PrefillRate), rests)
 	row("first_token_seconds", number("first_token_seconds", r.FirstToken), cache)
-	row("decode_tokens_per_second", number("decode_tokens_per_second", r.DecodeRate), "over the stream, without the first token")
-	row("completion_tokens", count(r.Completion), fmt.Sprintf("came in %s pieces; ended: %s", units.Count(r.Pieces), r.FinishReason))
+	row("decode_tokens_per_second", number("decode_tokens_per_second", r.DecodeRate),
+		"over the stream, without the first token")
+	row("completion_tokens", count(r.Completion), fmt.Sprintf("came in %s pieces; ended: %s", units.Count(r.Pieces),
+		r.FinishReason))
 	row("total_seconds", number("total_seconds", &r.Total), "")
 	if r.Notice != "" {
 		fmt.Fprintf(w, "  the server says: %s\n", termtext.Line(r.Notice))

@@ -14,7 +14,8 @@ func modelsVerb(s *session) *cli.Command {
 	return &cli.Command{Name: "models", Usage: "the models that slipway knows", Subcommands: []*cli.Command{
 		modelsLockVerb(s),
 		{
-			Name: "list", Usage: "models, whether they fit this machine, and whether they can be installed", Flags: []cli.Flag{homeFlag()},
+			Name: "list", Usage: "models, whether they fit this machine, and whether they can be installed",
+			Flags: []cli.Flag{homeFlag()},
 			Action: func(c *cli.Context) error {
 				answer, err := s.operator(c).Models(s.ctx)
 				return s.answer(answer, err, func(w io.Writer) {
@@ -44,9 +45,11 @@ func modelsLockVerb(s *session) *cli.Command {
 			if c.String("model") == "" {
 				return usage("models lock needs --model; slipway models list names them")
 			}
-			answer, err := s.operator(c).LockModel(s.ctx, installer.LockInput{Model: c.String("model"), AcceptUnproven: c.Bool("accept-told"), Replace: c.Bool("replace")})
+			answer, err := s.operator(c).LockModel(s.ctx, installer.LockInput{Model: c.String("model"),
+				AcceptUnproven: c.Bool("accept-told"), Replace: c.Bool("replace")})
 			return s.answer(answer, err, func(w io.Writer) {
-				fmt.Fprintf(w, "Locked %s at %s: %s, %s.\n%s\n", answer.Repo, answer.Revision, files(answer.Files), units.Bytes(answer.Bytes), answer.Sentence)
+				fmt.Fprintf(w, "Locked %s at %s: %s, %s.\n%s\n", answer.Repo, answer.Revision, files(answer.Files),
+					units.Bytes(answer.Bytes), answer.Sentence)
 				fmt.Fprintf(w, "Set it up: %s\n", s.printed(c, "setup", "--model", answer.Model))
 			})
 		},

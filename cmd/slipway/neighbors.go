@@ -12,7 +12,8 @@ import (
 
 func neighborsVerb(s *session) *cli.Command {
 	return &cli.Command{
-		Name: "neighbors", Aliases: []string{"neighbours"}, Usage: "show other model servers on this machine, and whether they work; change nothing",
+		Name: "neighbors", Aliases: []string{"neighbours"},
+		Usage: "show other model servers on this machine, and whether they work; change nothing",
 		Flags: []cli.Flag{homeFlag()},
 		Action: func(c *cli.Context) error {
 			answer, err := s.operator(c).Neighbors(s.ctx)

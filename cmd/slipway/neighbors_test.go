@@ -46,28 +46,32 @@ func TestNeighborScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/neighbors",
 		Setup: func(env *testscript.Env) error {
-			for name, value := range map[string]string{"GOCACHE": caches[0], "GOMODCACHE": caches[1], "GOPROXY": caches[2], "HOME": filepath.Join(env.WorkDir, "user"),
+			for name, value := range map[string]string{"GOCACHE": caches[0], "GOMODCACHE": caches[1], "GOPROXY": caches[2],
+				"HOME":         filepath.Join(env.WorkDir, "user"),
 				"SLIPWAY_HOME": filepath.Join(env.WorkDir, "home"), "SLIPWAY_SOURCE": source, "TERM": "dumb", "DOUBLES": doubles,
-				"PATH": env.Getenv("PATH") + string(os.PathListSeparator) + filepath.Dir(goCommand), "PORT2": strconv.Itoa(freePort(t))} {
+				"PATH":  env.Getenv("PATH") + string(os.PathListSeparator) + filepath.Dir(goCommand),
+				"PORT2": strconv.Itoa(freePort(t))} {
 				env.Setenv(name, value)
 			}
 			env.Defer(func() { killServers(env.WorkDir); killBelow(env.WorkDir) })
 			return os.Mkdir(filepath.Join(env.WorkDir, "user"), 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "document": document, "field": field, "double": startDouble, "mode": setMode, "answers": answersAt, "started": startedTimes, "killserver": killServer, "killwatchers": killWatchers,
+			"exits": exits, "document": document, "field": field, "double": startDouble, "mode": setMode, "answers": answersAt,
+			"started": startedTimes, "killserver": killServer, "killwatchers": killWatchers,
 		},
 	})
 }
 
-// double NAME MODE [VARIABLE=VALUE ...]: starts a double on $PORT2 as an orphan, as a server is whose terminal was closed,
-// with little more in its environment than what slipway writes down.
+// double NAME MODE [VARIABLE=VALUE ...]: starts a double on $PORT2 as an orphan, as a server is whose terminal was
+// closed, with little more in its environment than what slipway writes down.
 func startDouble(ts *testscript.TestScript, neg bool, args []string) {
 	folder := ts.MkAbs(args[0])
 	ts.Check(os.Mkdir(folder, 0o755))
 	setMode(ts, neg, args)
 	program := filepath.Join(ts.Getenv("DOUBLES"), args[0])
-	command := []string{"-c", `"$@" </dev/null >/dev/null 2>&1 &`, "sh", "env", "-i", "PATH=" + os.Getenv("PATH"), "HOME=" + folder, "TERM=dumb"}
+	command := []string{"-c", `"$@" </dev/null >/dev/null 2>&1 &`, "sh", "env", "-i", "PATH=" + os.Getenv("PATH"),
+		"HOME=" + folder, "TERM=dumb"}
 	command = append(append(command, args[2:]...), program, "serve", "--port", ts.Getenv("PORT2"), "--double", folder)
 	ts.Check(ts.Exec("/bin/sh", command...))
 	answersAt(ts, false, []string{ts.Getenv("PORT2"), args[0]})
@@ -100,7 +104,8 @@ func answersAt(ts *testscript.TestScript, _ bool, args []string) {
 // started NAME TIMES: how often the double was started in all; exactly one of it runs.
 func startedTimes(ts *testscript.TestScript, _ bool, args []string) {
 	log := ts.ReadFile(filepath.Join(args[0], "log"))
-	if n := strings.Count(log, "start "); strconv.Itoa(n) != args[1] || strings.Contains(log, "refused") || strings.Count(log, "end ") != n-1 {
+	if n := strings.Count(log, "start "); strconv.Itoa(n) != args[1] || strings.Contains(log, "refused") ||
+		strings.Count(log, "end ") != n-1 {
 		ts.Fatalf("log:\n%s", log)
 	}
 }
@@ -118,7 +123,8 @@ func killWatchers(ts *testscript.TestScript, _ bool, _ []string) {
 		left = false
 		for _, pid := range pids {
 			d, err := process.Look(pid)
-			if err == nil && slices.Contains(d.Argv, "watch-restore") && slices.ContainsFunc(d.Argv, func(a string) bool { return strings.HasPrefix(a, ts.Getenv("WORK")) }) {
+			if err == nil && slices.Contains(d.Argv, "watch-restore") && slices.ContainsFunc(d.Argv,
+				func(a string) bool { return strings.HasPrefix(a, ts.Getenv("WORK")) }) {
 				left = true
 				syscall.Kill(pid, syscall.SIGKILL)
 			}

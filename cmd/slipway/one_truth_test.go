@@ -29,8 +29,8 @@ type measuredRun struct {
 	Prefill    float64 `json:"prefill_seconds"`
 }
 
-// oneTruth asks everybody who tells of the same request: measure (which reads the response's usage), status, the API that the
-// monitor shows, and the metrics. The server must have answered few requests, all of which it still lists.
+// oneTruth asks everybody who tells of the same request: measure (which reads the response's usage), status, the API
+// that the monitor shows, and the metrics. The server must have answered few requests, all of which it still lists.
 func (r *rig) oneTruth(env []string) {
 	t := r.t
 	t.Helper()
@@ -50,12 +50,14 @@ func (r *rig) oneTruth(env []string) {
 			Server operate.ServerStatus `json:"server"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal([]byte(out), &status); err != nil || code != 0 || status.Data.Live == nil || len(status.Data.Live.Requests) == 0 {
+	if err := json.Unmarshal([]byte(out), &status); err != nil || code != 0 || status.Data.Live == nil ||
+		len(status.Data.Live.Requests) == 0 {
 		t.Fatalf("status: %d, %v\n%s", code, err, out)
 	}
 	live := status.Data.Live
 	told := live.Requests[0]
-	if told.PromptTokens != m.Prompt || told.CachedTokens != m.Cached || told.ComputedTokens != m.Computed || told.CompletionTokens != m.Completion ||
+	if told.PromptTokens != m.Prompt || told.CachedTokens != m.Cached || told.ComputedTokens != m.Computed ||
+		told.CompletionTokens != m.Completion ||
 		fmt.Sprintf("%.3f", told.PrefillMs/1000) != fmt.Sprintf("%.3f", m.Prefill) {
 		t.Errorf("measure says %+v, status says %+v", m, told)
 	}
@@ -77,7 +79,8 @@ func (r *rig) oneTruth(env []string) {
 	}
 
 	counted := r.scrape()
-	for name, want := range map[string]int{"slipway_prompt_tokens_total": sum.PromptTokens, "slipway_cached_tokens_total": sum.CachedTokens,
+	for name, want := range map[string]int{"slipway_prompt_tokens_total": sum.PromptTokens,
+		"slipway_cached_tokens_total":   sum.CachedTokens,
 		"slipway_computed_tokens_total": sum.ComputedTokens, "slipway_completion_tokens_total": sum.CompletionTokens} {
 		if counted[name] != want {
 			t.Errorf("%s is %d, the requests add up to %d", name, counted[name], want)
@@ -85,8 +88,10 @@ func (r *rig) oneTruth(env []string) {
 	}
 
 	code, out, _ = r.run(env, "status")
-	line := fmt.Sprintf("prompt %s = %s cached + %s computed", units.Count(m.Prompt), units.Count(m.Cached), units.Count(m.Computed))
-	if code != 0 || !strings.Contains(out, line) || !strings.Contains(out, "Its monitor: "+status.Data.Server.Monitor) || !strings.Contains(out, "Memory: weights ") {
+	line := fmt.Sprintf("prompt %s = %s cached + %s computed", units.Count(m.Prompt), units.Count(m.Cached),
+		units.Count(m.Computed))
+	if code != 0 || !strings.Contains(out, line) || !strings.Contains(out, "Its monitor: "+status.Data.Server.Monitor) ||
+		!strings.Contains(out, "Memory: weights ") {
 		t.Errorf("%d, %q is not in:\n%s", code, line, out)
 	}
 	response, err := http.Get(status.Data.Server.Monitor)
@@ -94,7 +99,8 @@ func (r *rig) oneTruth(env []string) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if page, _ := io.ReadAll(response.Body); response.StatusCode != 200 || !strings.Contains(string(page), "<title>slipway monitor</title>") {
+	if page, _ := io.ReadAll(response.Body); response.StatusCode != 200 ||
+		!strings.Contains(string(page), "<title>slipway monitor</title>") {
 		t.Errorf("%s: %d", status.Data.Server.Monitor, response.StatusCode)
 	}
 }
@@ -189,7 +195,8 @@ func TestStatusMarksProvisionalRatesAndKeepsTheSum(t *testing.T) {
 	var out bytes.Buffer
 	printLive(&out, &l, 10)
 	for _, want := range []string{
-		"given back until the next request", "budget 2.0 GiB", "Window cut: Metal may use 27.0 GiB.", "3 (1.0 MiB of 512.0 MiB) in memory", "memory pressure warning, 1.0 GiB of 36.0 GiB available",
+		"given back until the next request", "budget 2.0 GiB", "Window cut: Metal may use 27.0 GiB.",
+		"3 (1.0 MiB of 512.0 MiB) in memory", "memory pressure warning, 1.0 GiB of 36.0 GiB available",
 		"aaaaaaaa waits for its turn with 1,234 tokens\n",
 		"bbbbbbbb prefill 1,500 of 3,000 tokens, 250 tok/s so far (provisional), about 6.0 s left; prompt 1,500 = 500 cached + 1,000 computed\n",
 		"cccccccc decode 40 of at most 100 tokens, 31.2 tok/s so far (provisional), first token after 12 ms; prompt 10 = 0 cached + 10 computed\n",
@@ -208,9 +215,11 @@ func TestWatchPrintsEachChangeOnce(t *testing.T) {
 	var out bytes.Buffer
 	teller := newStatusTeller(&out)
 	at := time.Unix(1_700_000_000, 0)
-	a := operate.StatusAnswer{Server: operate.ServerStatus{State: launch.Running, Health: &wire.Health{Active: 1}}, Live: &launch.Live{}}
+	a := operate.StatusAnswer{Server: operate.ServerStatus{State: launch.Running, Health: &wire.Health{Active: 1}},
+		Live: &launch.Live{}}
 	request := wire.WatchedRequest{ID: "req_0123456789", Phase: "prefill"}
-	for i, phase := range []string{"prefill", "prefill", "prefill", "prefill", "prefill", "prefill", "decode", "done", "done"} {
+	for i, phase := range []string{"prefill", "prefill", "prefill", "prefill", "prefill", "prefill", "decode", "done",
+		"done"} {
 		request.Phase = phase
 		a.Live.Requests = []wire.WatchedRequest{request, {ID: "req_before_us", Phase: "done"}}
 		teller.tell(a, at.Add(time.Duration(i)*time.Second))

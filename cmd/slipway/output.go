@@ -19,9 +19,9 @@ import (
 	"slipway/termtext"
 )
 
-// Rules of output. Results go to standard output, everything else to standard error. With --json standard output holds exactly one
-// document, the envelope below, whatever happens. With --events ndjson standard error holds one JSON object a line
-// while a command runs, and nothing else. Text that others wrote is printed without control characters.
+// Rules of output. Results go to standard output, everything else to standard error. With --json standard output holds
+// exactly one document, the envelope below, whatever happens. With --events ndjson standard error holds one JSON
+// object a line while a command runs, and nothing else. Text that others wrote is printed without control characters.
 
 // session is one command line being carried out.
 type session struct {
@@ -151,7 +151,8 @@ func (s *session) end(err error) int {
 func (s *session) tell(f *failure) {
 	s.progress.end()
 	if s.events {
-		line, err := json.Marshal(map[string]any{"event": "error", "code": codeName(f.code), "text": f.Error(), "next": s.argv(f.next...)})
+		line, err := json.Marshal(map[string]any{"event": "error", "code": codeName(f.code), "text": f.Error(),
+			"next": s.argv(f.next...)})
 		if err == nil {
 			fmt.Fprintln(s.errOut, string(line))
 		}
@@ -191,8 +192,8 @@ func (s *session) argv(args ...string) []string {
 	return append(append([]string{}, s.invocation...), args...)
 }
 
-// again gives a next step the flags of this command line that it understands too: it must act on the same home, port and
-// model.
+// again gives a next step the flags of this command line that it understands too: it must act on the same home, port
+// and model.
 func (s *session) again(next []string) []string {
 	flags := s.flagsOf(next)
 	for _, given := range s.given {
@@ -222,8 +223,8 @@ func (s *session) flagsOf(next []string) map[string]bool {
 	return flags
 }
 
-// shellWords writes an argv so that a shell reads it back as it was; control characters in the form $'...' of bash and zsh,
-// because they must not reach a terminal.
+// shellWords writes an argv so that a shell reads it back as it was; control characters in the form $'...' of bash and
+// zsh, because they must not reach a terminal.
 func shellWords(argv []string) string {
 	words := make([]string, len(argv))
 	for i, a := range argv {

@@ -13,7 +13,8 @@ import (
 func planVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "plan", Usage: "print the plan, or write it to a file that apply takes",
-		Flags: append(choiceFlags(), &cli.StringFlag{Name: "out", Usage: "file to write the plan to; it is the only thing that is written"}),
+		Flags: append(choiceFlags(), &cli.StringFlag{Name: "out",
+			Usage: "file to write the plan to; it is the only thing that is written"}),
 		Action: func(c *cli.Context) error {
 			in, err := inputOf(c)
 			if err != nil {

@@ -44,7 +44,8 @@ func TestSetupOfTheRealServerAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	caches := goEnv(t, "GOCACHE", "GOMODCACHE", "GOPROXY")
-	env := []string{"SLIPWAY_SOURCE=" + source, "PATH=" + filepath.Dir(r.slip) + ":" + filepath.Dir(goCommand), "GOCACHE=" + caches[0], "GOMODCACHE=" + caches[1], "GOPROXY=" + caches[2]}
+	env := []string{"SLIPWAY_SOURCE=" + source, "PATH=" + filepath.Dir(r.slip) + ":" + filepath.Dir(goCommand),
+		"GOCACHE=" + caches[0], "GOMODCACHE=" + caches[1], "GOPROXY=" + caches[2]}
 	code, out, errOut := r.run(env, r.setupArgs("--yes")...)
 	if code != 0 {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
@@ -57,11 +58,14 @@ func TestSetupOfTheRealServerAnswers(t *testing.T) {
 	}
 	r.oneTruth(env)
 	r.watches(env)
-	if code, out, errOut := r.run(env, "measure", "--max-tokens", "4"); code != 0 || !strings.Contains(out, "prefill rate") {
+	if code, out, errOut := r.run(env, "measure", "--max-tokens", "4"); code != 0 ||
+		!strings.Contains(out, "prefill rate") {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
 	}
-	code, out, errOut = r.run(env, "check", "needle", "--json", "--lengths", "600", "--samples", "1", "--max-tokens", "128")
-	if code != 0 || !strings.Contains(out, `"profile": "`) || !strings.Contains(out, filepath.Join(r.home, "checks", "needle-")) {
+	code, out, errOut = r.run(env, "check", "needle", "--json", "--lengths", "600", "--samples", "1", "--max-tokens",
+		"128")
+	if code != 0 || !strings.Contains(out, `"profile": "`) || !strings.Contains(out,
+		filepath.Join(r.home, "checks", "needle-")) {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
 	}
 	if code, out, _ := r.run(env, "cache", "clear", "--yes"); code != exitLocked {

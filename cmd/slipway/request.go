@@ -36,7 +36,8 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 	}
 	if text, ok := c.String("limit-rate"), false; text != "" {
 		if in.LimitBytesPerSec, ok = units.ParseRate(text); !ok {
-			return in, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB", text))
+			return in, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB",
+				text))
 		}
 	}
 	if text, ok := c.String("memory"), false; text != "" {
@@ -70,7 +71,8 @@ func conversationsInto(c *cli.Context, in *installer.Input) error {
 	default:
 		bytes, ok := units.ParseBytes(text)
 		if !ok || bytes < profiles.LeastDiskCacheBytes {
-			return usage(fmt.Sprintf("--disk-cache is %q; it is a size of at least %s such as 20GB, auto, or off", text, units.Bytes(profiles.LeastDiskCacheBytes)))
+			return usage(fmt.Sprintf("--disk-cache is %q; it is a size of at least %s such as 20GB, auto, or off", text,
+				units.Bytes(profiles.LeastDiskCacheBytes)))
 		}
 		in.DiskCacheBytes = bytes
 	}
@@ -111,7 +113,8 @@ func modelDirOf(c *cli.Context) (string, error) {
 // givenFlags are the flags that say what is meant, each with its value.
 func givenFlags(c *cli.Context) [][]string {
 	var given [][]string
-	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "memory", "disk-cache", "normalize-file"} {
+	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "memory", "disk-cache",
+		"normalize-file"} {
 		if c.IsSet(name) {
 			value := c.String(name)
 			if slices.Contains([]string{"home", "source", "model-dir", "normalize-file"}, name) {

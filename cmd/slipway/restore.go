@@ -24,7 +24,8 @@ func restoreVerb(s *session) *cli.Command {
 		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "say what would be started and change nothing"},
 			&cli.BoolFlag{Name: "changed-program", Usage: "start a server also where its program file is another one than the one that was stopped"}},
 		Action: func(c *cli.Context) error {
-			answer, err := s.operator(c).Restore(s.ctx, operate.RestoreInput{DryRun: c.Bool("dry-run"), ChangedPrograms: c.Bool("changed-program")})
+			answer, err := s.operator(c).Restore(s.ctx, operate.RestoreInput{DryRun: c.Bool("dry-run"),
+				ChangedPrograms: c.Bool("changed-program")})
 			return s.answer(answer, err, func(w io.Writer) {
 				if len(answer.Neighbors) == 0 {
 					fmt.Fprintln(w, "Nothing that slipway stopped waits to be started again.")

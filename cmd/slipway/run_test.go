@@ -32,7 +32,8 @@ func TestApplyRefusesAPlanWithAnActionAddedAndItsDigestRecomputed(t *testing.T) 
 	if err := json.Unmarshal(data, &p); err != nil {
 		t.Fatal(err)
 	}
-	p.Actions = append(p.Actions, plan.Action{ID: "extra", Kind: plan.LaunchAction, Sentence: "Run rm -rf.", Consent: []plan.Class{plan.Launch}})
+	p.Actions = append(p.Actions, plan.Action{ID: "extra", Kind: plan.LaunchAction, Sentence: "Run rm -rf.",
+		Consent: []plan.Class{plan.Launch}})
 	p.Digest = plan.DigestOf(p)
 	if err := os.WriteFile(file, plan.WriteFile(p), 0o600); err != nil {
 		t.Fatal(err)

@@ -19,16 +19,21 @@ import (
 // answers is the data of every verb that has a document. The schema of a verb is made of the type, so that it cannot
 // say anything else than the program does; the tests hold every document against it.
 var answers = map[string]any{
-	"setup": operate.SetupAnswer{}, "setup --dry-run": operate.LookAnswer{}, "doctor": operate.LookAnswer{}, "plan": operate.PlanAnswer{},
-	"apply": operate.SetupAnswer{}, "apply --detach": operate.JobAnswer{}, "wait": operate.JobAnswer{}, "up": operate.SetupAnswer{},
+	"setup": operate.SetupAnswer{}, "setup --dry-run": operate.LookAnswer{}, "doctor": operate.LookAnswer{},
+	"plan":  operate.PlanAnswer{},
+	"apply": operate.SetupAnswer{}, "apply --detach": operate.JobAnswer{}, "wait": operate.JobAnswer{},
+	"up":   operate.SetupAnswer{},
 	"down": operate.DownAnswer{}, "status": operate.StatusAnswer{}, "logs": operate.LogsAnswer{}, "ask": askAnswer{},
 	"verify": operate.VerifyAnswer{}, "upgrade": operate.SetupAnswer{}, "uninstall": operate.UninstallAnswer{},
 	"connect": operate.ConnectAnswer{}, "models list": operate.ModelsAnswer{}, "models lock": operate.LockAnswer{},
 	"gc": operate.GCAnswer{}, "cache show": operate.CacheAnswer{}, "cache clear": operate.CacheAnswer{},
-	"bundle export": operate.BundleAnswer{}, "bundle import": operate.BundleAnswer{}, "agent prompt": operate.AgentAnswer{},
-	"neighbors": operate.NeighborsAnswer{}, "restore": operate.RestoreAnswer{}, "measure": suite.MeasureAnswer{},
-	"check needle": record.Report{}, "check ruler": record.Report{}, "check cache": record.Report{}, "check tools": record.Report{},
-	"check compare": suite.CompareAnswer{}, "check all": suite.CardAnswer{}, "version": versionAnswer{}, "schema": schemaAnswer{},
+	"bundle export": operate.BundleAnswer{}, "bundle import": operate.BundleAnswer{},
+	"agent prompt": operate.AgentAnswer{},
+	"neighbors":    operate.NeighborsAnswer{}, "restore": operate.RestoreAnswer{}, "measure": suite.MeasureAnswer{},
+	"check needle": record.Report{}, "check ruler": record.Report{}, "check cache": record.Report{},
+	"check tools":   record.Report{},
+	"check compare": suite.CompareAnswer{}, "check all": suite.CardAnswer{}, "version": versionAnswer{},
+	"schema": schemaAnswer{},
 }
 
 // schemaAnswer is the data of schema.
@@ -72,7 +77,8 @@ func envelopeSchema(answer any) map[string]any {
 		"required": []string{"ok", "schema_version", "meta"}, "additionalProperties": false,
 		"properties": map[string]any{
 			"ok": map[string]any{"type": "boolean"}, "schema_version": map[string]any{"const": schemaVersion},
-			"data": schemaOf(reflect.TypeOf(answer)), "error": schemaOf(reflect.TypeOf(errorBody{})), "meta": schemaOf(reflect.TypeOf(meta{})),
+			"data": schemaOf(reflect.TypeOf(answer)), "error": schemaOf(reflect.TypeOf(errorBody{})),
+			"meta": schemaOf(reflect.TypeOf(meta{})),
 		},
 		"oneOf": []any{
 			map[string]any{"required": []string{"data"}, "properties": map[string]any{"ok": map[string]any{"const": true}}},

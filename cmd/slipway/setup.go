@@ -25,7 +25,8 @@ func setupVerb(s *session) *cli.Command {
 				return err
 			}
 			in.Deep = c.Bool("deep")
-			setup := operate.SetupInput{Input: in, Yes: c.Bool("yes"), GrantUnproven: c.Bool("accept-told"), SetAsideJournal: c.Bool("set-aside-journal")}
+			setup := operate.SetupInput{Input: in, Yes: c.Bool("yes"), GrantUnproven: c.Bool("accept-told"),
+				SetAsideJournal: c.Bool("set-aside-journal")}
 			if c.Bool("dry-run") {
 				answer, err := s.operator(c).DryRun(s.ctx, setup)
 				return s.answer(answer, err, func(w io.Writer) {

@@ -13,7 +13,8 @@ import (
 	"slipway/units"
 )
 
-// showProposal prints machine, proposal and plan before the question. It goes to standard error: the result comes at the end.
+// showProposal prints machine, proposal and plan before the question. It goes to standard error: the result comes at
+// the end.
 func (s *session) showProposal(p installer.Prepared) {
 	if s.json || s.events {
 		return
@@ -54,7 +55,8 @@ func printPlan(w io.Writer, p installer.Prepared) {
 	if p.Contended != "" {
 		fmt.Fprintf(w, "  Note: %s\n", termtext.Line(p.Contended))
 	}
-	fmt.Fprintf(w, "  Undo: slipway uninstall. Nothing needs sudo, and no other program is stopped%s.\n", otherThanNamed(p))
+	fmt.Fprintf(w, "  Undo: slipway uninstall. Nothing needs sudo, and no other program is stopped%s.\n",
+		otherThanNamed(p))
 	fmt.Fprintln(w)
 }
 
@@ -74,7 +76,8 @@ func factLines(f machine.Facts) []string {
 	}
 	add("Machine", text(f.Chip), text(f.Model), cores(f))
 	add("System", strings.TrimSpace(text(f.System)+" "+text(f.Version)), f.Arch.Value)
-	add("Memory", sized(f.RAM, ""), sized(f.MemoryLimit, "limit of the container"), sized(f.WorkingSet, "for Metal"), pressure(f))
+	add("Memory", sized(f.RAM, ""), sized(f.MemoryLimit, "limit of the container"), sized(f.WorkingSet, "for Metal"),
+		pressure(f))
 	add("Disk", sized(f.DiskFree, "free on the volume of "+f.Home), sized(f.Purgeable, "purgeable"), text(f.FileSystem))
 	add("Power", text(f.Power))
 	var tools []string
@@ -90,7 +93,8 @@ func factLines(f machine.Facts) []string {
 // serverLine is what the server honours, marked where it is only assumed.
 func serverLine(f machine.Fact[profiles.Capabilities]) string {
 	can := f.Value
-	line := fmt.Sprintf("%-8s on %s, KV %s, prefill %s, draft %s", "Server:", strings.Join(can.Devices, " or "), strings.Join(can.KVFormats, " or "),
+	line := fmt.Sprintf("%-8s on %s, KV %s, prefill %s, draft %s", "Server:", strings.Join(can.Devices, " or "),
+		strings.Join(can.KVFormats, " or "),
 		strings.Join(can.PrefillPolicies, " or "), strings.Join(can.Drafts, " or "))
 	if !f.Certain {
 		line += " (" + f.How + ")"

@@ -27,7 +27,8 @@ func statusVerb(s *session) *cli.Command {
 			}
 			answer, err := look()
 			if err == nil && answer.NoHome {
-				return s.result(exitNotReady, answer, words("Nothing is set up in "+answer.Home+".", "Set it up: "+shellWords(s.argv(s.again([]string{"setup"})...))))
+				return s.result(exitNotReady, answer, words("Nothing is set up in "+answer.Home+".",
+					"Set it up: "+shellWords(s.argv(s.again([]string{"setup"})...))))
 			}
 			if err == nil && c.Bool("watch") {
 				return s.watchStatus(look)
@@ -79,7 +80,8 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 func serverSentence(s operate.ServerStatus) string {
 	switch s.State {
 	case launch.Running:
-		return fmt.Sprintf("The server answers at %s (pid %d, since %s; %d active, %d queued).", s.API, s.PID, s.Started, s.Health.Active, s.Health.Queued)
+		return fmt.Sprintf("The server answers at %s (pid %d, since %s; %d active, %d queued).", s.API, s.PID, s.Started,
+			s.Health.Active, s.Health.Queued)
 	case launch.Starting:
 		return fmt.Sprintf("The server is starting (pid %d).", s.PID)
 	case launch.Hung:

@@ -51,7 +51,8 @@ func memoryLines(l *launch.Live) []string {
 		if l.Server.KVFormat != "" {
 			kv += " in " + termtext.Line(l.Server.KVFormat)
 		}
-		line := fmt.Sprintf("Memory: weights %s, %s and states %s, restore points at most %s, work space %s", units.Binary(m.WeightsBytes), kv, units.Binary(m.ContextBytes),
+		line := fmt.Sprintf("Memory: weights %s, %s and states %s, restore points at most %s, work space %s",
+			units.Binary(m.WeightsBytes), kv, units.Binary(m.ContextBytes),
 			units.Binary(m.PointsBudgetBytes), units.Binary(m.WorkBytes))
 		if l.Launch != nil && l.Launch.BudgetBytes > 0 {
 			line += "; budget " + units.Binary(l.Launch.BudgetBytes)
@@ -139,7 +140,8 @@ func outcome(r wire.WatchedRequest) string {
 	}
 	words = append(words, reply)
 	if r.Draft != nil {
-		words = append(words, fmt.Sprintf("draft %s of %s accepted", units.Count(r.Draft.Accepted), units.Count(r.Draft.Drafted)))
+		words = append(words, fmt.Sprintf("draft %s of %s accepted", units.Count(r.Draft.Accepted),
+			units.Count(r.Draft.Drafted)))
 	}
 	if r.PrefillPolicy != "exact" {
 		words = append(words, "prefill policy "+r.PrefillPolicy)
@@ -156,7 +158,8 @@ func outcome(r wire.WatchedRequest) string {
 
 // sumWords is the sum that every line keeps.
 func sumWords(r wire.WatchedRequest) string {
-	return fmt.Sprintf("prompt %s = %s cached + %s computed", units.Count(r.PromptTokens), units.Count(r.CachedTokens), units.Count(r.ComputedTokens))
+	return fmt.Sprintf("prompt %s = %s cached + %s computed", units.Count(r.PromptTokens), units.Count(r.CachedTokens),
+		units.Count(r.ComputedTokens))
 }
 
 func shortID(id string) string {

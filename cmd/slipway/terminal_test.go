@@ -33,7 +33,8 @@ func (r *rig) inTmux(args ...string) *tmux {
 			line.WriteString(shellWords([]string{e}) + " ")
 		}
 	}
-	fmt.Fprintf(&line, "TERM=$TERM %s; echo $? > %s; sleep 600", shellWords(append([]string{r.slip}, args...)), shellWords([]string{x.exit}))
+	fmt.Fprintf(&line, "TERM=$TERM %s; echo $? > %s; sleep 600", shellWords(append([]string{r.slip}, args...)),
+		shellWords([]string{x.exit}))
 	x.run("-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "60", line.String())
 	r.t.Cleanup(func() { exec.Command("tmux", "-S", x.socket, "kill-server").Run() })
 	return x
@@ -85,7 +86,8 @@ func TestTerminalAsksOnceAndTakesYesInTwoLanguages(t *testing.T) {
 			r := newRig(t)
 			x := r.inTmux(r.setupArgs()...)
 			x.shows("Do this?")
-			if screen := x.screen(); !strings.Contains(screen, "Start our server on 127.0.0.1") || !strings.Contains(screen, "? Do this?") {
+			if screen := x.screen(); !strings.Contains(screen, "Start our server on 127.0.0.1") ||
+				!strings.Contains(screen, "? Do this?") {
 				t.Fatalf("the plan is not shown before the question, or the question is not a drawn one:\n%s", screen)
 			}
 			x.keys("-l", row.typed)
@@ -100,7 +102,8 @@ func TestTerminalAsksOnceAndTakesYesInTwoLanguages(t *testing.T) {
 }
 
 func TestTerminalNoAndCtrlCDoNothing(t *testing.T) {
-	for _, row := range []struct{ name, key, code string }{{"no", "n", "5"}, {"empty line", "", "5"}, {"Ctrl-C", "C-c", "130"}} {
+	for _, row := range []struct{ name, key, code string }{{"no", "n", "5"}, {"empty line", "", "5"},
+		{"Ctrl-C", "C-c", "130"}} {
 		t.Run(row.name, func(t *testing.T) {
 			r := newRig(t)
 			x := r.inTmux(r.setupArgs()...)
@@ -153,7 +156,8 @@ func TestTerminalThatNeverAnswersTheCursorQuery(t *testing.T) {
 	}
 }
 
-// What was drawn before must be gone, and no line may take two: the screen is read back from a terminal that gets narrow.
+// What was drawn before must be gone, and no line may take two: the screen is read back from a terminal that gets
+// narrow.
 func TestTerminalWatchClearsOldLinesAndNeverWraps(t *testing.T) {
 	r := newRig(t)
 	if code, out, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {

@@ -14,7 +14,8 @@ import (
 var masked = regexp.MustCompile(`"(time|pid)": ("[^"]*"|[0-9]+)`)
 
 // maskedTree lists a folder: a line a name with mode and hash. Left out is what differs from run to run by its nature:
-// the identities (inode, time, pid) that the store notes beside a model. Receipts are hashed with times and pids masked.
+// the identities (inode, time, pid) that the store notes beside a model. Receipts are hashed with times and pids
+// masked.
 func maskedTree(dir string) (string, error) {
 	var out strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -33,7 +34,8 @@ func maskedTree(dir string) (string, error) {
 			fmt.Fprintf(&out, "%s %s\n", info.Mode(), rel)
 			return nil
 		}
-		if strings.HasSuffix(path, ".installed") || strings.Contains(path, "/models/.partial/") && strings.HasSuffix(path, ".lock") {
+		if strings.HasSuffix(path, ".installed") || strings.Contains(path, "/models/.partial/") &&
+			strings.HasSuffix(path, ".lock") {
 			fmt.Fprintf(&out, "%s %s (identities)\n", info.Mode(), rel)
 			return nil
 		}

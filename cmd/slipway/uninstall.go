@@ -21,7 +21,8 @@ func uninstallVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be removed and change nothing"}},
 		Action: func(c *cli.Context) error {
 			s.same = append([]string{"uninstall"}, homeArgs(c)...)
-			answer, err := s.operator(c).Uninstall(s.ctx, operate.UninstallInput{KeepModels: c.Bool("keep-models"), DryRun: c.Bool("dry-run"), Yes: c.Bool("yes")})
+			answer, err := s.operator(c).Uninstall(s.ctx, operate.UninstallInput{KeepModels: c.Bool("keep-models"),
+				DryRun: c.Bool("dry-run"), Yes: c.Bool("yes")})
 			verb := "Removed"
 			if answer.DryRun {
 				verb = "Would remove"

@@ -23,12 +23,16 @@ func upVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "attach", Usage: "stay, show the log, and stop the server at Ctrl-C"},
 			eventsFlag()},
 		Action: func(c *cli.Context) error {
-			answer, err := s.operator(c).Up(s.ctx, operate.UpInput{Change: func(in *installer.Input) error { return changeInto(c, in) }})
+			answer, err := s.operator(c).Up(s.ctx, operate.UpInput{Change: func(in *installer.Input) error {
+				return changeInto(c,
+					in)
+			}})
 			if err == nil && c.Bool("attach") {
 				return s.attach()
 			}
 			return s.answer(answer, err, func(w io.Writer) {
-				words("The server answers at "+answer.Server.API, "Its monitor: "+answer.Server.Monitor, "Stop it: "+shellWords(answer.Stop))(w)
+				words("The server answers at "+answer.Server.API, "Its monitor: "+answer.Server.Monitor,
+					"Stop it: "+shellWords(answer.Stop))(w)
 			})
 		},
 	}
@@ -103,7 +107,8 @@ func downVerb(s *session) *cli.Command {
 				case !answer.WasRunning:
 					fmt.Fprintln(w, "The server was not running.")
 				case answer.Killed:
-					fmt.Fprintf(w, "The server (pid %d) did not end in time and was killed; it is ours, and nothing is lost.\n", answer.PID)
+					fmt.Fprintf(w, "The server (pid %d) did not end in time and was killed; it is ours, and nothing is lost.\n",
+						answer.PID)
 				default:
 					fmt.Fprintf(w, "The server (pid %d) has stopped.\n", answer.PID)
 				}

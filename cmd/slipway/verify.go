@@ -14,7 +14,8 @@ import (
 func verifyVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "compare what is installed with its lock and receipt",
-		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "deep", Usage: "hash every byte instead of looking at sizes and times"}},
+		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "deep",
+			Usage: "hash every byte instead of looking at sizes and times"}},
 		Action: func(c *cli.Context) error {
 			answer, err := s.operator(c).Verify(s.ctx, c.Bool("deep"))
 			return s.answer(answer, err, func(w io.Writer) {

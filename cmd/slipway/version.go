@@ -18,6 +18,9 @@ type versionAnswer struct {
 func versionVerb(s *session) *cli.Command {
 	return &cli.Command{Name: "version", Usage: "the version of this program", Action: func(*cli.Context) error {
 		answer := versionAnswer{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-		return s.result(exitOK, answer, func(w io.Writer) { fmt.Fprintf(w, "slipway %s (%s, %s)\n", answer.Version, answer.Go, answer.Target) })
+		return s.result(exitOK, answer, func(w io.Writer) {
+			fmt.Fprintf(w, "slipway %s (%s, %s)\n", answer.Version, answer.Go,
+				answer.Target)
+		})
 	}}
 }

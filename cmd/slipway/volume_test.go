@@ -21,7 +21,8 @@ func mount(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("a tmpfs cannot be mounted here (%v: %s): full and read-only volumes are not driven", err, strings.TrimSpace(string(out)))
+		t.Skipf("a tmpfs cannot be mounted here (%v: %s): full and read-only volumes are not driven", err,
+			strings.TrimSpace(string(out)))
 	}
 	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
 	return dir
@@ -44,12 +45,14 @@ func TestApplyOnAVolumeThatFillsUpKeepsWhatIsWholeAndContinues(t *testing.T) {
 	r := newRig(t)
 	small := mount(t, "size=4m,mode=755")
 	r.home = filepath.Join(small, "home")
-	at := installer.Environment{UserHome: r.dir, WorkingDir: r.dir, Executable: r.slip, PrebuiltDigest: installer.Digest(r.digest), Sources: machine.System(), Getenv: os.Getenv}
+	at := installer.Environment{UserHome: r.dir, WorkingDir: r.dir, Executable: r.slip,
+		PrebuiltDigest: installer.Digest(r.digest), Sources: machine.System(), Getenv: os.Getenv}
 	prepared, err := installer.Prepare(t.Context(), installer.Input{Home: r.home, Request: plan.Request{Port: r.port}}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = apply.Run(t.Context(), prepared.Plan, prepared.Workers, apply.Options{Command: "test", Version: "test", Now: time.Now, Report: func(apply.Event) {}})
+	_, err = apply.Run(t.Context(), prepared.Plan, prepared.Workers, apply.Options{Command: "test", Version: "test",
+		Now: time.Now, Report: func(apply.Event) {}})
 	if f := explain(err); f.code != exitNoSpace {
 		t.Fatalf("exit code %d, want %d: %v", f.code, exitNoSpace, err)
 	}

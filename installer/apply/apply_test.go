@@ -155,7 +155,8 @@ func TestResolveHome(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"real": dir + "/real", "real/": dir + "/real", "./real/../real": dir + "/real", "link": dir + "/real", "link/below": dir + "/real/below",
+		"real": dir + "/real", "real/": dir + "/real", "./real/../real": dir + "/real", "link": dir + "/real",
+		"link/below":   dir + "/real/below",
 		"link/not/yet": dir + "/real/not/yet", "new": dir + "/new", "с пробелом й": dir + "/с пробелом й",
 		"~": dir + "/real", "~/x": dir + "/real/x", dir + "/new//x/": dir + "/new/x",
 	} {
@@ -304,9 +305,11 @@ func TestReceiptPathsThatLeadOutAreNeverRemoved(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	forged := Receipt{SchemaVersion: 1, Digest: "sha256:" + strings.Repeat("c", 64), Actions: []Done{{ID: "model", Items: []Item{
-		{Kind: FileItem, Path: "../outside"}, {Kind: FileItem, Path: outside}, {Kind: FolderItem, Path: ".."}, {Kind: FolderItem, Path: "."},
-		{Kind: FileItem, Path: "models/../../outside"}}}}}
+	forged := Receipt{SchemaVersion: 1, Digest: "sha256:" + strings.Repeat("c", 64),
+		Actions: []Done{{ID: "model", Items: []Item{
+			{Kind: FileItem, Path: "../outside"}, {Kind: FileItem, Path: outside}, {Kind: FolderItem, Path: ".."},
+			{Kind: FolderItem, Path: "."},
+			{Kind: FileItem, Path: "models/../../outside"}}}}}
 	if err := home.writeReceipt(forged); err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,8 @@ func EngineOf(home *Home, id string) (EngineRecord, error) {
 		return EngineRecord{}, err
 	}
 	if r.ID != id || found != r.SHA256 || n != r.Bytes {
-		return EngineRecord{}, fmt.Errorf("%s is not the program that its record names: %w", path.Join(folder, plan.EngineBinary), fs.ErrInvalid)
+		return EngineRecord{}, fmt.Errorf("%s is not the program that its record names: %w",
+			path.Join(folder, plan.EngineBinary), fs.ErrInvalid)
 	}
 	return r, nil
 }

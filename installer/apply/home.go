@@ -36,8 +36,8 @@ func (e *HomeError) Fault() fault.Fault {
 // ErrNoHome says that nothing was set up at a path yet.
 var ErrNoHome = fault.New(fault.Fault{Class: fault.NotReady, Step: fault.SetUpFirst}, "no home was made there yet")
 
-// OpenHome opens a home that is ours. A folder in it, other than state, may be missing: somebody threw the logs away, and
-// the server still runs. MakeHome completes it. Errors: ErrNoHome, *HomeError.
+// OpenHome opens a home that is ours. A folder in it, other than state, may be missing: somebody threw the logs away,
+// and the server still runs. MakeHome completes it. Errors: ErrNoHome, *HomeError.
 func OpenHome(path, userHome string) (*Home, error) {
 	view := LookHome(path, userHome)
 	return openLooked(view, view.Opens)

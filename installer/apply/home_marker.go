@@ -38,7 +38,8 @@ func readMarker(root *os.Root) (Marker, error) {
 		return Marker{}, fmt.Errorf("has a marker %s that slipway did not write", plan.MarkerPath)
 	}
 	if m.HomeVersion > HomeVersion {
-		return Marker{}, fmt.Errorf("was made by a newer slipway (layout %d, this program knows %d)", m.HomeVersion, HomeVersion)
+		return Marker{}, fmt.Errorf("was made by a newer slipway (layout %d, this program knows %d)", m.HomeVersion,
+			HomeVersion)
 	}
 	return m, nil
 }

@@ -12,7 +12,8 @@ import (
 
 // writeLaunch writes for the monitor what was decided and which servers were stopped.
 func writeLaunch(home *Home, d plan.Decisions) error {
-	left := wire.Launch{Profile: d.Profile.Name, BudgetBytes: d.Profile.BudgetBytes, Limit: d.Profile.Sentence, Neighbors: []wire.Neighbor{}}
+	left := wire.Launch{Profile: d.Profile.Name, BudgetBytes: d.Profile.BudgetBytes, Limit: d.Profile.Sentence,
+		Neighbors: []wire.Neighbor{}}
 	stopped, _ := records.Folder{Home: home.Path}.List()
 	for _, r := range stopped {
 		n := wire.Neighbor{Title: termtext.Line(r.Title), Port: r.Port, Models: []string{}}
@@ -23,7 +24,8 @@ func writeLaunch(home *Home, d plan.Decisions) error {
 		if len(n.Models) > 0 {
 			name += " with " + n.Models[0]
 		}
-		n.Sentence = fmt.Sprintf("%s on port %d is stopped while this server runs, and comes back when it ends.", name, n.Port)
+		n.Sentence = fmt.Sprintf("%s on port %d is stopped while this server runs, and comes back when it ends.", name,
+			n.Port)
 		left.Neighbors = append(left.Neighbors, n)
 	}
 	return launch.WriteLaunch(home.Root, left)

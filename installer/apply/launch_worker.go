@@ -16,8 +16,8 @@ type launchWorker struct {
 	userHome  string
 }
 
-// ServerSettings is what our server is started with under these decisions. The engine must be there; a model that is used
-// in place must be what it was when it was hashed, else it is a *store.MovedError.
+// ServerSettings is what our server is started with under these decisions. The engine must be there; a model that is
+// used in place must be what it was when it was hashed, else it is a *store.MovedError.
 func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
 	engine, err := EngineOf(home, d.Engine.ID)
 	if err != nil {
@@ -34,10 +34,12 @@ func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
 		WindowTokens: d.Profile.WindowTokens, Parallel: d.Profile.Parallel,
 		KVFormat: d.Profile.KVFormat, PrefillPolicy: d.Profile.PrefillPolicy, Draft: d.Profile.Draft,
 		BudgetBytes: d.Profile.BudgetBytes, ModelBytes: d.Model.Bytes,
-		Profile: d.Profile.Name, CacheMemoryBytes: d.Profile.CacheMemoryBytes, NormalizeFile: plan.NormalizePath(d.Request.Normalize),
+		Profile: d.Profile.Name, CacheMemoryBytes: d.Profile.CacheMemoryBytes,
+		NormalizeFile: plan.NormalizePath(d.Request.Normalize),
 	}
 	if d.Profile.CacheDiskBytes > 0 {
-		set.CacheDisk, set.CacheDiskBytes, set.CacheDiskDailyBytes = plan.CachePath, d.Profile.CacheDiskBytes, d.Profile.CacheDiskDailyBytes
+		set.CacheDisk, set.CacheDiskBytes, set.CacheDiskDailyBytes = plan.CachePath, d.Profile.CacheDiskBytes,
+			d.Profile.CacheDiskDailyBytes
 	}
 	return set, nil
 }
@@ -80,18 +82,21 @@ func (w launchWorker) Check(ctx context.Context, home *Home) (Condition, error) 
 			}
 		}
 	}
-	if use := launch.LookPort(ctx, w.decisions.Request.Port); use.Taken && !w.decisions.StopsHolderOf(w.decisions.Request.Port, use.PID) && !OurServerHolds(ctx, w.decisions.Home, w.userHome, w.decisions.Request.Port) {
+	if use := launch.LookPort(ctx, w.decisions.Request.Port); use.Taken &&
+		!w.decisions.StopsHolderOf(w.decisions.Request.Port, use.PID) && !OurServerHolds(ctx, w.decisions.Home, w.userHome,
+		w.decisions.Request.Port) {
 		return Condition{}, &launch.PortError{Port: w.decisions.Request.Port, Use: use}
 	}
 	monitor := w.decisions.Request.MonitorPort
-	if use := launch.LookMonitorPort(ctx, monitor); use.Taken && !OurServerHolds(ctx, w.decisions.Home, w.userHome, monitor) {
+	if use := launch.LookMonitorPort(ctx, monitor); use.Taken && !OurServerHolds(ctx, w.decisions.Home, w.userHome,
+		monitor) {
 		return Condition{}, &launch.PortError{Port: monitor, Use: use, Monitor: true}
 	}
 	return Condition{}, nil
 }
 
-// OurServerHolds looks once more whether it is a server of this home that has a port: another run may have made the home
-// and started the server since the first look, and then the lock decides between the two, not the port.
+// OurServerHolds looks once more whether it is a server of this home that has a port: another run may have made the
+// home and started the server since the first look, and then the lock decides between the two, not the port.
 func OurServerHolds(ctx context.Context, homePath, userHome string, port int) bool {
 	home, err := OpenHome(homePath, userHome)
 	if err != nil {
@@ -141,9 +146,9 @@ const (
 	degradedNote = "selftest_degraded" // kernels that gave way to plain ones
 )
 
-// provenMetal has the server test its kernels on this machine's GPU, once for each build of macOS and each server: a receipt
-// that knows the result saves the run. The notes are for the receipt; nil where the CPU answers. A GPU that fails is an
-// *launch.UnfitError, unless the server may go to the CPU by itself.
+// provenMetal has the server test its kernels on this machine's GPU, once for each build of macOS and each server: a
+// receipt that knows the result saves the run. The notes are for the receipt; nil where the CPU answers. A GPU that
+// fails is an *launch.UnfitError, unless the server may go to the CPU by itself.
 func provenMetal(ctx context.Context, home *Home, want launch.Settings) (map[string]string, error) {
 	if want.Device == "cpu" {
 		return nil, nil

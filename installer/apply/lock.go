@@ -47,8 +47,8 @@ func (e *LockedError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Locked, Step: fault.WaitForSlipway}
 }
 
-// holderLimit is how long a lock that is held may be without the record of a living holder: who has just taken it writes
-// the record next, and who has just removed the record lets go next.
+// holderLimit is how long a lock that is held may be without the record of a living holder: who has just taken it
+// writes the record next, and who has just removed the record lets go next.
 const holderLimit = time.Second
 
 // Lock is the held state lock.
@@ -59,8 +59,9 @@ type Lock struct {
 	DeadHolder *Holder
 }
 
-// Lock takes the state lock or fails with *LockedError, which names the holder as soon as its record is there. The kernel's lock decides; where the file system has
-// none (exFAT, SMB) the holder record does, and then a record whose process runs is a holder.
+// Lock takes the state lock or fails with *LockedError, which names the holder as soon as its record is there. The
+// kernel's lock decides; where the file system has none (exFAT, SMB) the holder record does, and then a record whose
+// process runs is a holder.
 func (h *Home) Lock(command string) (*Lock, error) {
 	file, err := h.Root.OpenFile(lockPath, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -87,7 +88,8 @@ func (h *Home) Lock(command string) (*Lock, error) {
 	case err == nil:
 		if now, err := os.Stat(filepath.Join(h.Path, lockPath)); err != nil || !os.SameFile(now, ours) {
 			lock.flock.Close()
-			return nil, &HomeError{Path: filepath.Join(h.Path, lockPath), Why: "is not the file that lies below the home", Conflict: true}
+			return nil, &HomeError{Path: filepath.Join(h.Path, lockPath), Why: "is not the file that lies below the home",
+				Conflict: true}
 		}
 		if heldErr == nil {
 			lock.DeadHolder = &held

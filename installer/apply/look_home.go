@@ -136,7 +136,8 @@ func lookHome(path, userHome string) HomeView {
 		return refuse(fmt.Sprintf("belongs to another user (uid %d)", st.Uid))
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return refuse(fmt.Sprintf("can be written by others (mode %04o): chmod go-w makes it yours alone", info.Mode().Perm()))
+		return refuse(fmt.Sprintf("can be written by others (mode %04o): chmod go-w makes it yours alone",
+			info.Mode().Perm()))
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -182,7 +183,8 @@ func lookHome(path, userHome string) HomeView {
 			if info.Mode()&fs.ModeSymlink != 0 {
 				kind = "a symbolic link"
 			}
-			view.Err = &HomeError{Path: filepath.Join(path, name), Why: "is " + kind + ", and a folder of slipway must be there", Conflict: true}
+			view.Err = &HomeError{Path: filepath.Join(path, name), Why: "is " + kind + ", and a folder of slipway must be there",
+				Conflict: true}
 			return view
 		}
 	}

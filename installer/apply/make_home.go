@@ -34,7 +34,8 @@ func MakeHome(path, userHome string) (*Home, error) {
 		return nil, err
 	}
 	if _, err := readMarker(root); errors.Is(err, fs.ErrNotExist) {
-		if err := writeMarker(root, Marker{Product: "slipway", HomeVersion: HomeVersion, MadeParents: []string{}}); err != nil {
+		if err := writeMarker(root, Marker{Product: "slipway", HomeVersion: HomeVersion,
+			MadeParents: []string{}}); err != nil {
 			root.Close()
 			return nil, err
 		}

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// A migration turns a home of one layout into the next. It can be run again after it was killed: the marker gets the new
-// version only when it is done.
+// A migration turns a home of one layout into the next. It can be run again after it was killed: the marker gets the
+// new version only when it is done.
 type migration struct {
 	from int
 	does string // a sentence

@@ -95,8 +95,10 @@ func (w modelWorker) refer(ctx context.Context, home *Home, report func(Event)) 
 			return Outcome{}, err
 		}
 	}
-	return Outcome{Notes: map[string]string{"lock": string(w.decisions.Model.LockDigest), "in_place": folder}, Items: []Item{
-		{Kind: FolderItem, Path: path.Dir(w.decisions.Model.Folder)}, {Kind: FileItem, Path: store.ReferencePath(lock)}}}, nil
+	return Outcome{Notes: map[string]string{"lock": string(w.decisions.Model.LockDigest), "in_place": folder},
+			Items: []Item{
+				{Kind: FolderItem, Path: path.Dir(w.decisions.Model.Folder)}, {Kind: FileItem, Path: store.ReferencePath(lock)}}},
+		nil
 }
 
 // missingBytes is what the files that are not whole still need, less what their unfinished forms hold already.
@@ -136,10 +138,12 @@ func (w modelWorker) Do(ctx context.Context, home *Home, report func(Event)) (Ou
 			return Outcome{}, err
 		}
 	}
-	return Outcome{Items: modelItems(lock, w.decisions.Model.Folder), Notes: map[string]string{"lock": string(w.decisions.Model.LockDigest)}}, nil
+	return Outcome{Items: modelItems(lock, w.decisions.Model.Folder),
+		Notes: map[string]string{"lock": string(w.decisions.Model.LockDigest)}}, nil
 }
 
-func (w modelWorker) bring(ctx context.Context, home *Home, lock manifests.Lock, found store.Report, report func(Event)) error {
+func (w modelWorker) bring(ctx context.Context, home *Home, lock manifests.Lock, found store.Report,
+	report func(Event)) error {
 	for _, f := range found.Bad() {
 		if f.State != store.WrongHash {
 			continue

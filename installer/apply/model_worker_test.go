@@ -14,15 +14,18 @@ func TestMissingBytesCountWhatHasArrived(t *testing.T) {
 	home := makeHome(t)
 	size := int64(1 << 20)
 	lock := manifests.Lock{SchemaVersion: 1, Repo: "a/b", Revision: "1111111111111111111111111111111111111111",
-		Files: []manifests.File{{Path: "w.safetensors", Size: size, SHA256: manifests.DigestOf([32]byte{1}), Proof: manifests.Proven}}}
-	w := modelWorker{plan.Decisions{Model: plan.Model{Bytes: size, Folder: store.ModelDir(lock.Repo, lock.Revision)}}, Tools{Lock: &lock}}
+		Files: []manifests.File{{Path: "w.safetensors", Size: size, SHA256: manifests.DigestOf([32]byte{1}),
+			Proof: manifests.Proven}}}
+	w := modelWorker{plan.Decisions{Model: plan.Model{Bytes: size, Folder: store.ModelDir(lock.Repo, lock.Revision)}},
+		Tools{Lock: &lock}}
 	for _, row := range []struct {
 		arrived, missing int64
 	}{{0, size}, {size / 2, size / 2}, {size, 0}} {
 		if err := home.Root.MkdirAll(path.Join(store.ModelsDir, ".partial"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := home.Root.WriteFile(path.Join(store.ModelsDir, ".partial", lock.Files[0].SHA256.Hex()+".part"), make([]byte, row.arrived), 0o600); err != nil {
+		if err := home.Root.WriteFile(path.Join(store.ModelsDir, ".partial", lock.Files[0].SHA256.Hex()+".part"),
+			make([]byte, row.arrived), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		condition, err := w.Check(t.Context(), home)

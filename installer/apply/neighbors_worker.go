@@ -22,7 +22,8 @@ type neighborsWorker struct {
 func IsStopped(system *neighbor.System, stop plan.StoppedServer) bool {
 	list, _ := system.Folder().List()
 	recorded := slices.ContainsFunc(list, func(r records.Record) bool {
-		return recordOf(r) == stopKey(stop) && r.State != records.StateRecorded && (r.State != records.StateSignalled || r.Channel != records.ChannelUnload)
+		return recordOf(r) == stopKey(stop) && r.State != records.StateRecorded &&
+			(r.State != records.StateSignalled || r.Channel != records.ChannelUnload)
 	})
 	if stop.Channel == string(records.ChannelUnload) {
 		return recorded
@@ -66,16 +67,20 @@ func (w neighborsWorker) Do(ctx context.Context, home *Home, report func(Event))
 		}
 		i := slices.IndexFunc(found, func(f neighbor.Server) bool {
 			id := f.Identity()
-			return f.Kind == stop.Kind && f.PID == stop.PID && id.StartUS == stop.StartUS && id.BootID == stop.BootID && f.Exe == stop.Exe && string(f.Channel) == stop.Channel
+			return f.Kind == stop.Kind && f.PID == stop.PID && id.StartUS == stop.StartUS && id.BootID == stop.BootID &&
+				f.Exe == stop.Exe && string(f.Channel) == stop.Channel
 		})
 		if i < 0 {
-			return Outcome{}, &StaleError{Action: string(plan.StopsAction), Why: fmt.Sprintf("%s (pid %d) on port %d is not the server that the plan names any more", stop.Title, stop.PID, stop.Port)}
+			return Outcome{}, &StaleError{Action: string(plan.StopsAction),
+				Why: fmt.Sprintf("%s (pid %d) on port %d is not the server that the plan names any more", stop.Title, stop.PID,
+					stop.Port)}
 		}
 		servers = append(servers, found[i])
 	}
 	if len(servers) > 0 {
 		report(Event{Kind: "note", Action: "neighbors", Text: fmt.Sprintf("Making sure over %s that nobody uses what is going to be stopped.", w.system.Timing.Span)})
-		if _, err := w.system.Stop(ctx, servers, neighbor.StopOptions{PlanDigest: w.digest, AcceptLoss: w.decisions.Request.AcceptLoss, RebootAgent: w.decisions.RebootAgent != ""}); err != nil {
+		if _, err := w.system.Stop(ctx, servers, neighbor.StopOptions{PlanDigest: w.digest,
+			AcceptLoss: w.decisions.Request.AcceptLoss, RebootAgent: w.decisions.RebootAgent != ""}); err != nil {
 			return Outcome{}, err
 		}
 	}

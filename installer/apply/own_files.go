@@ -9,8 +9,8 @@ import (
 	"slipway/installer/plan"
 )
 
-// Working files are what slipway keeps for itself beside what receipts list, and what a killed run leaves of a file that
-// it was replacing. Each is known by its whole name. A file of any other name in the same folder was put there by
+// Working files are what slipway keeps for itself beside what receipts list, and what a killed run leaves of a file
+// that it was replacing. Each is known by its whole name. A file of any other name in the same folder was put there by
 // somebody else: it is never removed, and it is named.
 
 // ownFolder is a folder and the names that working files have in it. The folder is a pattern too.
@@ -35,7 +35,8 @@ var ownFolders = []ownFolder{
 		`\.settings\.json\.new`, `settings\.json\.damaged-[0-9]+`, normalizeName, `\.`+normalizeName+`\.new`),
 	own(receiptsDir, `\.?[0-9a-f]{16}\.json\.new`, `[0-9a-f]{16}\.json`),
 	own(jobsDir, `[0-9a-f]{12}(\.end)?\.json`, `\.[0-9a-f]{12}(\.end)?\.json\.new`),
-	own(`run`, `server\.json`, `\.server\.json\.new`, `server\.json\.damaged-[0-9]+`, `server\.lock`, `\.?launch\.json(\.new)?`),
+	own(`run`, `server\.json`, `\.server\.json\.new`, `server\.json\.damaged-[0-9]+`, `server\.lock`,
+		`\.?launch\.json(\.new)?`),
 	own(`state/neighbors`, `hold-[0-9]+-[0-9]+`, `(lock|watch)-`+neighborID, `slipway`, `\.slipway-[0-9]+`,
 		`\.(hold-[0-9]+-[0-9]+|`+neighborID+`\.json)\.[0-9]+`),
 	own(plan.CachePath, `CACHEDIR\.TAG`, `lock`, `(replies|written-today)(\.new)?`),

@@ -37,7 +37,8 @@ func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, err
 	}
 	r := Removal{Files: []string{}, Folders: []string{}, Left: []Left{}}
 	folders := slices.Clone(plan.Folders)
-	folders = append(folders, receiptsDir, jobsDir, "state/neighbors", plan.CachePath, plan.CachePath+"/points", plan.CachePath+"/pages")
+	folders = append(folders, receiptsDir, jobsDir, "state/neighbors", plan.CachePath, plan.CachePath+"/points",
+		plan.CachePath+"/pages")
 	for _, item := range items {
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
@@ -134,8 +135,8 @@ func (r *Removal) leave(name, why string) {
 	r.Left = append(r.Left, Left{name, why})
 }
 
-// addLocks adds the locks that `slipway models lock` left, also of models that were never set up, and returns the folders
-// that they lie in. A file that is no lock of ours stays.
+// addLocks adds the locks that `slipway models lock` left, also of models that were never set up, and returns the
+// folders that they lie in. A file that is no lock of ours stays.
 func (r *Removal) addLocks(home *Home) []string {
 	var folders []string
 	repos, err := readNames(home.Root, store.ModelsDir)
@@ -153,7 +154,8 @@ func (r *Removal) addLocks(home *Home) []string {
 			if err != nil || !strings.HasSuffix(name, ".lock.json") {
 				continue
 			}
-			if lock, err := manifests.ParseLock(data); err == nil && store.LockPath(lock.Repo, lock.Revision) == path.Join(folder, name) {
+			if lock, err := manifests.ParseLock(data); err == nil && store.LockPath(lock.Repo,
+				lock.Revision) == path.Join(folder, name) {
 				r.Files = appendOnce(r.Files, path.Join(folder, name))
 				if info, err := home.Root.Lstat(store.ReferencePath(lock)); err == nil && info.Mode().IsRegular() {
 					r.Files = appendOnce(r.Files, store.ReferencePath(lock)) // ours; the folder that it names is the user's

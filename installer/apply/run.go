@@ -62,7 +62,8 @@ func (e *StaleError) Fault() fault.Fault {
 }
 
 // staleYields are the classes that say more than "stale": who must act, and on what.
-var staleYields = map[fault.Class]bool{fault.Refused: true, fault.Consent: true, fault.Integrity: true, fault.Locked: true}
+var staleYields = map[fault.Class]bool{fault.Refused: true, fault.Consent: true, fault.Integrity: true,
+	fault.Locked: true}
 
 func (e *StaleError) Unwrap() error { return e.Err }
 
@@ -242,8 +243,8 @@ func settle(home *Home, journal *Journal, records []record, p plan.Plan, opt Opt
 	return journal.restart(p.Digest)
 }
 
-// Abandon closes the open plan of a digest without finishing it: a receipt lists what it made, so that uninstall finds it.
-// Where another plan or none is open it does nothing. The caller holds the lock.
+// Abandon closes the open plan of a digest without finishing it: a receipt lists what it made, so that uninstall finds
+// it. Where another plan or none is open it does nothing. The caller holds the lock.
 func Abandon(home *Home, digest string, opt Options) error {
 	open, err := OpenDigest(home)
 	if err != nil || open != digest {

@@ -12,8 +12,8 @@ import (
 	"slipway/installer/plan"
 )
 
-// metalServer puts a server whose Metal is the fake into a home. Of its kernel files one does not compile. Each run leaves a
-// line in the file runs.
+// metalServer puts a server whose Metal is the fake into a home. Of its kernel files one does not compile. Each run
+// leaves a line in the file runs.
 func metalServer(t *testing.T, home *Home, broken string) (settings launch.Settings, runs string) {
 	t.Helper()
 	if _, err := exec.LookPath("clang++-22"); err != nil {
@@ -32,7 +32,8 @@ func metalServer(t *testing.T, home *Home, broken string) (settings launch.Setti
 		t.Fatal(err)
 	}
 	runs = filepath.Join(t.TempDir(), "runs")
-	script := "#!/bin/sh\necho run >> '" + runs + "'\nSLIPWAY_FAKE_BROKEN=" + broken + " exec '" + real + "' \"$@\" --quick\n"
+	script := "#!/bin/sh\necho run >> '" + runs + "'\nSLIPWAY_FAKE_BROKEN=" + broken + " exec '" + real +
+		"' \"$@\" --quick\n"
 	if err := os.WriteFile(filepath.Join(dir, "slipway-server"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -43,10 +44,13 @@ func TestReceiptNamesABrokenKernel(t *testing.T) {
 	home := makeHome(t)
 	settings, runs := metalServer(t, home, "linear_gemm")
 	notes, err := provenMetal(t.Context(), home, settings)
-	if err != nil || !strings.HasPrefix(notes[selfTestNote], "passed: ") || !strings.Contains(notes[degradedNote], "linear_gemm cannot be used here") || !strings.Contains(notes[degradedNote], "linear_plain stands in for it") {
+	if err != nil || !strings.HasPrefix(notes[selfTestNote], "passed: ") ||
+		!strings.Contains(notes[degradedNote], "linear_gemm cannot be used here") ||
+		!strings.Contains(notes[degradedNote], "linear_plain stands in for it") {
 		t.Fatalf("%v, %q", err, notes)
 	}
-	if err := home.writeReceipt(Receipt{Digest: "sha256:" + strings.Repeat("1", 64), Actions: []Done{{ID: "launch", Notes: notes}}}); err != nil {
+	if err := home.writeReceipt(Receipt{Digest: "sha256:" + strings.Repeat("1", 64),
+		Actions: []Done{{ID: "launch", Notes: notes}}}); err != nil {
 		t.Fatal(err)
 	}
 	count := func() int {
@@ -57,7 +61,8 @@ func TestReceiptNamesABrokenKernel(t *testing.T) {
 		return strings.Count(string(text), "run")
 	}
 	again, err := provenMetal(t.Context(), home, settings)
-	if err != nil || again[selfTestNote] != notes[selfTestNote] || again[degradedNote] != notes[degradedNote] || count() != 1 {
+	if err != nil || again[selfTestNote] != notes[selfTestNote] || again[degradedNote] != notes[degradedNote] ||
+		count() != 1 {
 		t.Errorf("the same server again: %v, %q, %d runs", err, again, count())
 	}
 	settings.ProgramSHA256 = "sha256:bb"
@@ -74,15 +79,19 @@ func TestServerIsNotLaunchedOnAWrongGPU(t *testing.T) {
 	home := makeHome(t)
 	settings, _ := metalServer(t, home, "swiglu")
 	var unfit *launch.UnfitError
-	if _, err := provenMetal(t.Context(), home, settings); !errors.As(err, &unfit) || !strings.Contains(unfit.Why, "kernel swiglu") || !strings.Contains(unfit.Why, "--model pocket") {
+	if _, err := provenMetal(t.Context(), home, settings); !errors.As(err, &unfit) ||
+		!strings.Contains(unfit.Why, "kernel swiglu") || !strings.Contains(unfit.Why, "--model pocket") {
 		t.Errorf("%v, wanted an UnfitError that names the kernel", err)
 	}
-	settings.Device = serverDevice(plan.Decisions{Profile: plan.Profile{Device: "metal"}, Model: plan.Model{Bytes: 1 << 30}})
+	settings.Device = serverDevice(plan.Decisions{Profile: plan.Profile{Device: "metal"},
+		Model: plan.Model{Bytes: 1 << 30}})
 	notes, err := provenMetal(t.Context(), home, settings)
-	if err != nil || !strings.Contains(notes[selfTestNote], "refused: ") || !strings.Contains(notes[selfTestNote], "kernel swiglu") {
+	if err != nil || !strings.Contains(notes[selfTestNote], "refused: ") ||
+		!strings.Contains(notes[selfTestNote], "kernel swiglu") {
 		t.Errorf("a small model: %v, %q", err, notes)
 	}
-	if device := serverDevice(plan.Decisions{Profile: plan.Profile{Device: "metal"}, Model: plan.Model{Bytes: 15 << 30}}); device != "metal" {
+	if device := serverDevice(plan.Decisions{Profile: plan.Profile{Device: "metal"},
+		Model: plan.Model{Bytes: 15 << 30}}); device != "metal" {
 		t.Errorf("a large model would go to %s", device)
 	}
 }

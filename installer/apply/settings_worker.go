@@ -101,7 +101,8 @@ func (w settingsWorker) Do(_ context.Context, home *Home, _ func(Event)) (Outcom
 	if name := plan.NormalizePath(w.decisions.Request.Normalize); name != "" {
 		out.Items = append(out.Items, Item{Kind: FileItem, Path: name})
 	}
-	if data, err := home.Root.ReadFile(plan.SettingsPath); err == nil && bytes.Equal(data, w.bytes()) && w.rulesKept(home) {
+	if data, err := home.Root.ReadFile(plan.SettingsPath); err == nil && bytes.Equal(data, w.bytes()) &&
+		w.rulesKept(home) {
 		return out, nil
 	}
 	if err := setAsideSettings(home); err != nil {

@@ -102,9 +102,12 @@ func sweep(dir string) {
 // environment gives the go command what decides nothing about the output (caches, proxies, the user's folders) and
 // fixes what does. GOTOOLCHAIN=local: no other toolchain is fetched behind the plan's back.
 func environment(goos, goarch string) []string {
-	env := []string{"GOENV=off", "GOFLAGS=", "GOTOOLCHAIN=local", "GOWORK=off", "CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + goarch}
-	for _, name := range []string{"HOME", "PATH", "TMPDIR", "GOCACHE", "GOMODCACHE", "GOPATH", "GOTMPDIR", "GOPROXY", "GOSUMDB", "GONOSUMDB",
-		"GOPRIVATE", "GONOPROXY", "GOINSECURE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+	env := []string{"GOENV=off", "GOFLAGS=", "GOTOOLCHAIN=local", "GOWORK=off", "CGO_ENABLED=0", "GOOS=" + goos,
+		"GOARCH=" + goarch}
+	for _, name := range []string{"HOME", "PATH", "TMPDIR", "GOCACHE", "GOMODCACHE", "GOPATH", "GOTMPDIR", "GOPROXY",
+		"GOSUMDB", "GONOSUMDB",
+		"GOPRIVATE", "GONOPROXY", "GOINSECURE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy",
+		"no_proxy",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "LANG", "LC_ALL", "GOMAXPROCS"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)

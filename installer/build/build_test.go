@@ -28,7 +28,10 @@ func TestSourceRootsCoverEveryPackageOfTheServer(t *testing.T) {
 			continue
 		}
 		ours++
-		if !slices.ContainsFunc(sourceRoots, func(root string) bool { return path == root || strings.HasPrefix(path, root+"/") }) {
+		if !slices.ContainsFunc(sourceRoots, func(root string) bool {
+			return path == root ||
+				strings.HasPrefix(path, root+"/")
+		}) {
 			t.Errorf("%s goes into the server and not into the source's digest", path)
 		}
 	}
@@ -79,12 +82,14 @@ func TestSourceDigestFollowsWhatIsBuiltAndNothingElse(t *testing.T) {
 		return string(s.Digest)
 	}
 	base := digestWith("", "")
-	for _, name := range []string{"engine/word_test.go", "engine/testdata/x.json", "engine/.word.go.swp", "installer/other.go", "README.md", "cmd/slipway-server/_scratch.go"} {
+	for _, name := range []string{"engine/word_test.go", "engine/testdata/x.json", "engine/.word.go.swp",
+		"installer/other.go", "README.md", "cmd/slipway-server/_scratch.go"} {
 		if digestWith(name, "changed") != base {
 			t.Errorf("%s changes the digest", name)
 		}
 	}
-	for _, name := range []string{"engine/word.go", "engine/new.go", "engine/kernels/k.s", "cmd/slipway-server/main.go", "go.mod", "go.sum", "profiles/exact.toml", "metal/a.metal"} {
+	for _, name := range []string{"engine/word.go", "engine/new.go", "engine/kernels/k.s", "cmd/slipway-server/main.go",
+		"go.mod", "go.sum", "profiles/exact.toml", "metal/a.metal"} {
 		if digestWith(name, "module slipway\ngo 1.26.1\n// changed") == base {
 			t.Errorf("%s does not change the digest", name)
 		}
@@ -179,7 +184,8 @@ func TestFindGo(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name, "VERSION"), []byte(version+"\ntime 2026-01-01\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name, "VERSION"), []byte(version+"\ntime 2026-01-01\n"),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		return bin

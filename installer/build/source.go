@@ -23,7 +23,8 @@ const serverPackage = "./cmd/slipway-server"
 var sourceRoots = []string{"go.mod", "go.sum", "cmd/slipway-server", "engine", "metal", "profiles", "wire"}
 
 // ErrNoSource says that no source of slipway-server is available.
-var ErrNoSource = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo}, "no source of slipway-server is at hand")
+var ErrNoSource = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo},
+	"no source of slipway-server is at hand")
 
 // Source is a source tree of this module.
 type Source struct {
@@ -41,7 +42,8 @@ func FindSource(named, recorded, workingDir string) (Source, error) {
 			return Source{}, err
 		}
 		if !isSource(abs) {
-			return Source{}, fmt.Errorf("%s is not a source tree of slipway (go.mod of module slipway, cmd/slipway-server): %w", abs, ErrNoSource)
+			return Source{}, fmt.Errorf("%s is not a source tree of slipway (go.mod of module slipway, cmd/slipway-server): %w",
+				abs, ErrNoSource)
 		}
 		return look(abs)
 	}
@@ -125,7 +127,8 @@ func look(dir string) (Source, error) {
 		}
 		fmt.Fprintf(tree, "%s\x00%s\n", filepath.ToSlash(rel), sum.Hex())
 	}
-	return Source{Dir: dir, Digest: manifests.DigestOf([32]byte(tree.Sum(nil))), GoVersion: modLine(string(mod), "go")}, nil
+	return Source{Dir: dir, Digest: manifests.DigestOf([32]byte(tree.Sum(nil))), GoVersion: modLine(string(mod), "go")},
+		nil
 }
 
 // HashFile is a file's SHA-256 and size in bytes.
@@ -142,6 +145,7 @@ func HashFile(path string) (manifests.Digest, int64, error) {
 
 // EngineID names what a build gives: 16 hex digits over source, toolchain, target and the way it is built.
 func EngineID(source manifests.Digest, goVersion, target string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{"slipway-server", string(source), goVersion, target, strings.Join(flags, " ")}, "\n")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{"slipway-server", string(source), goVersion, target,
+		strings.Join(flags, " ")}, "\n")))
 	return hex.EncodeToString(sum[:8])
 }

@@ -17,7 +17,8 @@ import (
 )
 
 // ErrInterrupted says that the person pressed Ctrl-C at a question.
-var ErrInterrupted = fault.New(fault.Fault{Class: fault.Interrupted, Step: fault.NothingDone}, "stopped at the question")
+var ErrInterrupted = fault.New(fault.Fault{Class: fault.Interrupted, Step: fault.NothingDone},
+	"stopped at the question")
 
 // signalLimit is how long a no waits for a signal that the same keys may have made: the system delivers the signal of a
 // Ctrl-C and the line after it by two ways, and the line can win.

@@ -10,7 +10,8 @@ import (
 func TestIsYes(t *testing.T) {
 	for answer, want := range map[string]bool{
 		"y": true, "Y": true, "yes": true, " Yes ": true, "д": true, "да": true, "ДА": true, "Да\r": true,
-		"": false, "n": false, "no": false, "нет": false, "yess": false, "y es": false, "дa": false /* a Latin a */, "ok": false, "1": false,
+		"": false, "n": false, "no": false, "нет": false, "yess": false, "y es": false, "дa": false, /* a Latin a */
+		"ok": false, "1": false,
 	} {
 		if isYes(answer) != want {
 			t.Errorf("%q: %v", answer, !want)

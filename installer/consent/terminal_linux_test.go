@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// emulator is the other end of a real pseudo-terminal: what a terminal program does with what we write and what is typed.
+// emulator is the other end of a real pseudo-terminal: what a terminal program does with what we write and what is
+// typed.
 type emulator struct {
 	ptm, pts *os.File
 	// reply is sent for the n-th question about the cursor, from 1.

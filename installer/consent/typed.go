@@ -41,7 +41,8 @@ func (t *typed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readWhile reads what is there, waiting as long as the context lives. Errors: the context's cause, io.EOF, the system's.
+// readWhile reads what is there, waiting as long as the context lives. Errors: the context's cause, io.EOF, the
+// system's.
 func readWhile(ctx context.Context, fd int, buffer []byte) (int, error) {
 	for {
 		if ctx.Err() != nil {

@@ -66,7 +66,8 @@ func TestPartialFileAlteredInPlaceBehindTheSavedHash(t *testing.T) {
 				t.Fatal(err)
 			}
 			k.whole()
-			if said := strings.Join(k.said(Notice), " "); !strings.Contains(said, "hashed again from its beginning") || !strings.Contains(said, "other bytes than the lock names") {
+			if said := strings.Join(k.said(Notice), " "); !strings.Contains(said, "hashed again from its beginning") ||
+				!strings.Contains(said, "other bytes than the lock names") {
 				t.Errorf("said %q", said)
 			}
 		})
@@ -123,7 +124,8 @@ func TestPartialFileAlteredBetweenTheLastWriteAndTheFinalName(t *testing.T) {
 	k.whole()
 }
 
-// Both journals are gone: what arrived cannot be determined from what did not, and the user is told that it starts over.
+// Both journals are gone: what arrived cannot be determined from what did not, and the user is told that it starts
+// over.
 func TestBothJournalsGoneStartsOverAndSaysSo(t *testing.T) {
 	k := newKit(t, oneBigFile())
 	k.interrupted(8 * testSegment)
@@ -171,7 +173,8 @@ func TestTokenThatNoHeaderCanCarry(t *testing.T) {
 		k.config.Token, k.config.TokenFrom = token, "HF_TOKEN"
 		_, err := New(k.config)
 		access, ok := err.(*AccessError)
-		if !ok || access.Kind != TokenShape || !strings.Contains(err.Error(), "HF_TOKEN") || strings.Contains(err.Error(), token) {
+		if !ok || access.Kind != TokenShape || !strings.Contains(err.Error(), "HF_TOKEN") ||
+			strings.Contains(err.Error(), token) {
 			t.Errorf("%q: %v", token, err)
 		}
 	}

@@ -26,10 +26,12 @@ func judge(answer *http.Response, whole bool, from, to, size int64) (verdict, er
 		return v, &AnswerError{answer.StatusCode, fmt.Sprintf(format, args...)}
 	}
 	switch status := answer.StatusCode; {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound, status == http.StatusGone:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound,
+		status == http.StatusGone:
 		return bad(staleAddress, "the address of the file is not good any more")
 	case status == http.StatusRequestedRangeNotSatisfiable:
-		return bad(notTheFile, "the server has no bytes %d to %d of this file (it says %q)", from, to-1, plain(answer.Header.Get("Content-Range")))
+		return bad(notTheFile, "the server has no bytes %d to %d of this file (it says %q)", from, to-1,
+			plain(answer.Header.Get("Content-Range")))
 	case status != http.StatusOK && status != http.StatusPartialContent:
 		return bad(tryLater, "the server failed")
 	}
@@ -74,7 +76,8 @@ func strongETag(h http.Header) string {
 
 // checkResolve reads what the hub itself says of a file, before any redirect: the answer of the resolve address, whose
 // Content-Length is the redirect's own and says nothing of the file.
-func (c *Client) checkResolve(answer *http.Response, endpoint string, revision manifests.Revision, f manifests.File) error {
+func (c *Client) checkResolve(answer *http.Response, endpoint string, revision manifests.Revision,
+	f manifests.File) error {
 	commit := answer.Header.Get("X-Repo-Commit")
 	if commit == "" && c.fromOrigin(endpoint) {
 		return &NotAHubError{redactURL(answer.Request.URL.String()), "it names no commit (X-Repo-Commit)"}

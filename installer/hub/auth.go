@@ -60,7 +60,8 @@ func (e *AccessError) Error() string {
 	}
 	switch e.Kind {
 	case Gated:
-		return fmt.Sprintf("%s is gated%s. Accept its conditions at %s, then set HF_TOKEN to a token of that account.", e.Subject, said, e.Page)
+		return fmt.Sprintf("%s is gated%s. Accept its conditions at %s, then set HF_TOKEN to a token of that account.",
+			e.Subject, said, e.Page)
 	case BadToken:
 		return fmt.Sprintf("the hub does not accept the token in HF_TOKEN or the token file%s. Make a new one at %s, or unset it for public models.", said, e.Page)
 	case Disabled:
@@ -116,15 +117,16 @@ func (c *Client) refusal(answer *http.Response, endpoint, repo, subject string) 
 	return e
 }
 
-// dropToken reports whether asking again without the token makes sense: public repositories answer 401 to a stale token.
-// The refusal is remembered, and shown if asking without a token fails too.
+// dropToken reports whether asking again without the token makes sense: public repositories answer 401 to a stale
+// token. The refusal is remembered, and shown if asking without a token fails too.
 func (c *Client) dropToken(answer *http.Response, endpoint, repo string) bool {
 	if answer.StatusCode != 401 || !carriesToken(answer) {
 		return false
 	}
 	if c.anonymous.CompareAndSwap(false, true) {
 		c.firstRefusal.Store(c.refusal(answer, endpoint, repo, repo))
-		c.tell.say(Event{Kind: Notice, Why: "The hub does not accept the token in " + c.config.TokenFrom + "; going on without it."})
+		c.tell.say(Event{Kind: Notice, Why: "The hub does not accept the token in " + c.config.TokenFrom +
+			"; going on without it."})
 	}
 	return true
 }

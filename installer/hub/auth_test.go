@@ -24,11 +24,13 @@ func TestRefusalsAreDistinguished(t *testing.T) {
 		kind   AccessKind
 		page   string
 	}{
-		"gated, no token":        {func(k *kit) { k.repo.Gated = true }, Gated, "/org/model"},
-		"private, no token":      {func(k *kit) { k.repo.Private = true }, Hidden, ""},
-		"private, unknown token": {func(k *kit) { k.repo.Private = true; k.config.Token = stranger }, BadToken, "/settings/tokens"},
-		"gated, unknown token":   {func(k *kit) { k.repo.Gated = true; k.config.Token = stranger }, BadToken, "/settings/tokens"},
-		"disabled":               {func(k *kit) { k.repo.Disabled = true; k.config.Token = k.hub.Token }, Disabled, ""},
+		"gated, no token":   {func(k *kit) { k.repo.Gated = true }, Gated, "/org/model"},
+		"private, no token": {func(k *kit) { k.repo.Private = true }, Hidden, ""},
+		"private, unknown token": {func(k *kit) { k.repo.Private = true; k.config.Token = stranger }, BadToken,
+			"/settings/tokens"},
+		"gated, unknown token": {func(k *kit) { k.repo.Gated = true; k.config.Token = stranger }, BadToken,
+			"/settings/tokens"},
+		"disabled": {func(k *kit) { k.repo.Disabled = true; k.config.Token = k.hub.Token }, Disabled, ""},
 		"gated, token without agreement": {func(k *kit) {
 			k.config.Token = k.hub.Token
 			k.hub.Script(testhub.Fault{Place: testhub.Tree, Kind: testhub.Status, Status: 403, Times: -1,
@@ -135,7 +137,10 @@ func TestRedirectsThatAreRefused(t *testing.T) {
 }
 
 func TestHTTPSIsNeverLeft(t *testing.T) {
-	plainSide := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("asked over http") }))
+	plainSide := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("asked over http")
+	}))
 	defer plainSide.Close()
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, plainSide.URL+"/x", http.StatusFound)
@@ -162,7 +167,8 @@ func TestProxyIsUsed(t *testing.T) {
 	}))
 	defer proxy.Close()
 	config := ConfigFromEnv(func(name string) string {
-		return map[string]string{"HTTP_PROXY": strings.Replace(proxy.URL, "//", "//me:secretword@", 1), "HF_ENDPOINT": "http://hub.invalid", "HOME": t.TempDir()}[name]
+		return map[string]string{"HTTP_PROXY": strings.Replace(proxy.URL, "//", "//me:secretword@", 1),
+			"HF_ENDPOINT": "http://hub.invalid", "HOME": t.TempDir()}[name]
 	})
 	config.Sleep = k.config.Sleep
 	k.config = config
@@ -177,11 +183,13 @@ func TestProxyIsUsed(t *testing.T) {
 
 // A proxy that cannot be read is not passed by: the hub would be asked directly.
 func TestUnreadableProxyIsRefused(t *testing.T) {
-	for value, readable := range map[string]bool{"": true, "proxy:3128": true, "http://me:word@proxy:3128": true, "socks5://proxy": true, "::x": false, "ht tp://secretword": false} {
+	for value, readable := range map[string]bool{"": true, "proxy:3128": true, "http://me:word@proxy:3128": true,
+		"socks5://proxy": true, "::x": false, "ht tp://secretword": false} {
 		for _, name := range []string{"HTTP_PROXY", "https_proxy"} {
 			_, err := New(ConfigFromEnv(func(n string) string { return map[string]string{name: value, "HOME": t.TempDir()}[n] }))
 			var bad *ProxyError
-			if errors.As(err, &bad) == readable || (!readable && (bad.Setting != name || strings.Contains(err.Error(), "secretword"))) {
+			if errors.As(err, &bad) == readable || (!readable && (bad.Setting != name ||
+				strings.Contains(err.Error(), "secretword"))) {
 				t.Errorf("%s=%q: %v", name, value, err)
 			}
 		}
@@ -235,12 +243,15 @@ func TestTokenIsInNoOutput(t *testing.T) {
 		fault testhub.Fault
 		kill  os.Signal
 	}{
-		"success":        {},
-		"network error":  {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.Cut, After: 1000, Times: -1}},
-		"refusal":        {fault: testhub.Fault{Place: testhub.Resolve, Kind: testhub.Status, Status: 403, Times: -1, Header: map[string]string{"X-Error-Message": "token " + canary + " at http://x/y?Signature=abc"}}},
-		"crash dump":     {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.Stall, After: 300_000, Times: -1}, kill: sigQuit},
-		"wrong bytes":    {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.WrongBytes, After: 5, Times: -1}},
-		"killed at once": {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.Stall, After: 300_000, Times: -1}, kill: os.Kill},
+		"success":       {},
+		"network error": {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.Cut, After: 1000, Times: -1}},
+		"refusal": {fault: testhub.Fault{Place: testhub.Resolve, Kind: testhub.Status, Status: 403, Times: -1,
+			Header: map[string]string{"X-Error-Message": "token " + canary + " at http://x/y?Signature=abc"}}},
+		"crash dump": {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.Stall, After: 300_000, Times: -1},
+			kill: sigQuit},
+		"wrong bytes": {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.WrongBytes, After: 5, Times: -1}},
+		"killed at once": {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.Stall, After: 300_000, Times: -1},
+			kill: os.Kill},
 	}
 	for name, row := range outcomes {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,8 @@ func New(config Config) (*Client, error) {
 	c.endpoints = append([]string{c.config.Endpoint}, c.config.Mirrors...)
 	for i, e := range c.endpoints {
 		c.endpoints[i] = strings.TrimRight(e, "/")
-		if u, err := url.Parse(e); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" {
+		if u, err := url.Parse(e); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
+			u.User != nil || u.RawQuery != "" {
 			return nil, &AddressError{map[bool]string{true: "HF_ENDPOINT", false: "SLIPWAY_MIRRORS"}[i == 0], redactURL(e)}
 		}
 	}
@@ -72,7 +73,8 @@ func New(config Config) (*Client, error) {
 		MaxResponseHeaderBytes: 256 << 10,
 		ReadBufferSize:         64 << 10,
 	}
-	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.http = &http.Client{Transport: transport, CheckRedirect: noRedirect}
 	return c, nil
 }
 
@@ -91,8 +93,9 @@ func resolveURL(endpoint, repo string, revision manifests.Revision, file string)
 }
 
 // get sends one GET and follows redirects by the rules of redirect.go. The answer's status is not judged. The caller
-// closes the body. chain holds the answers of the redirects that were passed, bodies closed. adjust, if not nil, sees the
-// request of each hop before it is sent: a validator is for one host only.
-func (c *Client) get(ctx context.Context, address string, header http.Header, adjust func(*http.Request)) (answer *http.Response, chain []*http.Response, err error) {
+// closes the body. chain holds the answers of the redirects that were passed, bodies closed. adjust, if not nil, sees
+// the request of each hop before it is sent: a validator is for one host only.
+func (c *Client) get(ctx context.Context, address string, header http.Header,
+	adjust func(*http.Request)) (answer *http.Response, chain []*http.Response, err error) {
 	return c.follow(ctx, http.MethodGet, address, header, adjust)
 }

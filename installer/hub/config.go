@@ -50,16 +50,19 @@ type Config struct {
 }
 
 // ConfigFromEnv reads what the hub's own tools read: HF_ENDPOINT, HF_TOKEN, HUGGING_FACE_HUB_TOKEN, HF_TOKEN_PATH,
-// HF_HOME, HF_HUB_DISABLE_IMPLICIT_TOKEN, HF_HUB_OFFLINE, the proxy variables; and SLIPWAY_MIRRORS, a list of endpoints.
+// HF_HOME, HF_HUB_DISABLE_IMPLICIT_TOKEN, HF_HUB_OFFLINE, the proxy variables; and SLIPWAY_MIRRORS, a list of
+// endpoints.
 func ConfigFromEnv(getenv func(string) string) Config {
-	c := Config{Endpoint: getenv("HF_ENDPOINT"), Mirrors: strings.Fields(getenv("SLIPWAY_MIRRORS")), Offline: truth(getenv("HF_HUB_OFFLINE"))}
+	c := Config{Endpoint: getenv("HF_ENDPOINT"), Mirrors: strings.Fields(getenv("SLIPWAY_MIRRORS")),
+		Offline: truth(getenv("HF_HUB_OFFLINE"))}
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
 		if value := getenv(name); c.Unreadable == nil && !proxyAddress(value) {
 			c.Unreadable = &ProxyError{Setting: name}
 		}
 	}
 	proxies := (&httpproxy.Config{
-		HTTPProxy: first(getenv("HTTP_PROXY"), getenv("http_proxy")), HTTPSProxy: first(getenv("HTTPS_PROXY"), getenv("https_proxy")),
+		HTTPProxy: first(getenv("HTTP_PROXY"), getenv("http_proxy")), HTTPSProxy: first(getenv("HTTPS_PROXY"),
+			getenv("https_proxy")),
 		NoProxy: first(getenv("NO_PROXY"), getenv("no_proxy")),
 	}).ProxyFunc()
 	c.Proxy = func(r *http.Request) (*url.URL, error) { return proxies(r.URL) }

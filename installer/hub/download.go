@@ -19,8 +19,8 @@ type Request struct {
 	SkipUpstream bool
 }
 
-// Download brings every missing file: preflight, space, segments in parallel, hash, final name. It returns nil only when
-// every file of the lock has its final name with the right hash. When nothing is missing it asks the network
+// Download brings every missing file: preflight, space, segments in parallel, hash, final name. It returns nil only
+// when every file of the lock has its final name with the right hash. When nothing is missing it asks the network
 // nothing. Stopped at any moment, it keeps what arrived, and calling it again continues. Errors: *NetworkError,
 // *LimitedError (later); *AccessError; *UpstreamDiffersError; *WrongBytesError; *TooLargeError; *RedirectError;
 // *NotAHubError; *store.NoSpaceError; *store.BusyError; the context's. One download at a time a client.
@@ -38,7 +38,8 @@ func (c *Client) Download(ctx context.Context, request Request, progress Progres
 	if report.OK() {
 		return nil
 	}
-	d := &download{client: c, tell: &c.tell, home: request.Home, lock: request.Lock, workersLeft: make(chan struct{}), same: map[manifests.Digest][]string{}}
+	d := &download{client: c, tell: &c.tell, home: request.Home, lock: request.Lock, workersLeft: make(chan struct{}),
+		same: map[manifests.Digest][]string{}}
 	before := c.tell.to(progress)
 	defer c.tell.to(before)
 	d.changed = sync.NewCond(&d.mu)
@@ -109,7 +110,8 @@ func (d *download) preflight(ctx context.Context, request Request) error {
 		return compareTree(entries, d.lock)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &access) && d.client.fromOrigin(d.client.endpoints[0]), errors.As(err, &hostile), errors.Is(err, ErrOffline):
+	case errors.As(err, &access) && d.client.fromOrigin(d.client.endpoints[0]), errors.As(err, &hostile),
+		errors.Is(err, ErrOffline):
 		return err
 	}
 	return nil // a mirror without the API, or one that is down: the lock's own numbers serve
@@ -145,7 +147,8 @@ func (d *download) run(ctx context.Context) error {
 	report, err := store.Verify(ctx, d.home, d.lock, false)
 	if err == nil && !report.OK() {
 		bad := report.Bad()[0]
-		return &store.IntegrityError{Path: bad.Path, Expected: bad.Expected, ExpectedBytes: bad.ExpectedBytes, FoundBytes: bad.FoundBytes}
+		return &store.IntegrityError{Path: bad.Path, Expected: bad.Expected, ExpectedBytes: bad.ExpectedBytes,
+			FoundBytes: bad.FoundBytes}
 	}
 	return err
 }

@@ -174,17 +174,19 @@ func TestDownloadSurvivesEachFaultOnce(t *testing.T) {
 		"416":                                     {Place: testhub.CDN, Kind: testhub.Status, Status: 416},
 		"500":                                     {Place: testhub.CDN, Kind: testhub.Status, Status: 500},
 		"502":                                     {Place: testhub.CDN, Kind: testhub.Status, Status: 502},
-		"503 with a page":                         {Place: testhub.CDN, Kind: testhub.Status, Status: 503, Text: "<html>busy</html>"},
-		"504":                                     {Place: testhub.Resolve, Kind: testhub.Status, Status: 504},
-		"408":                                     {Place: testhub.Resolve, Kind: testhub.Status, Status: 408},
-		"403 of the CDN in the middle":            {Place: testhub.CDN, Kind: testhub.Status, Status: 403, Skip: 4},
-		"404 of the CDN":                          {Place: testhub.CDN, Kind: testhub.Status, Status: 404, Skip: 1},
-		"429 of the hub":                          {Place: testhub.Resolve, Kind: testhub.Status, Status: 429, Header: map[string]string{"RateLimit": `"resolvers";r=0;t=2`}},
-		"429 of the CDN without any header":       {Place: testhub.CDN, Kind: testhub.Status, Status: 429},
-		"wrong bytes in the first file":           {Place: testhub.CDN, Kind: testhub.WrongBytes, After: 777},
-		"tree fails":                              {Place: testhub.Tree, Kind: testhub.Status, Status: 503},
-		"small file cut":                          {Place: testhub.Resolve, Path: "config.json", Kind: testhub.Cut, After: 5},
-		"small file longer":                       {Place: testhub.Resolve, Path: "config.json", Kind: testhub.Longer},
+		"503 with a page": {Place: testhub.CDN, Kind: testhub.Status, Status: 503,
+			Text: "<html>busy</html>"},
+		"504":                          {Place: testhub.Resolve, Kind: testhub.Status, Status: 504},
+		"408":                          {Place: testhub.Resolve, Kind: testhub.Status, Status: 408},
+		"403 of the CDN in the middle": {Place: testhub.CDN, Kind: testhub.Status, Status: 403, Skip: 4},
+		"404 of the CDN":               {Place: testhub.CDN, Kind: testhub.Status, Status: 404, Skip: 1},
+		"429 of the hub": {Place: testhub.Resolve, Kind: testhub.Status, Status: 429,
+			Header: map[string]string{"RateLimit": `"resolvers";r=0;t=2`}},
+		"429 of the CDN without any header": {Place: testhub.CDN, Kind: testhub.Status, Status: 429},
+		"wrong bytes in the first file":     {Place: testhub.CDN, Kind: testhub.WrongBytes, After: 777},
+		"tree fails":                        {Place: testhub.Tree, Kind: testhub.Status, Status: 503},
+		"small file cut":                    {Place: testhub.Resolve, Path: "config.json", Kind: testhub.Cut, After: 5},
+		"small file longer":                 {Place: testhub.Resolve, Path: "config.json", Kind: testhub.Longer},
 	}
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -213,12 +215,13 @@ func TestEndlessFaultEndsInAnError(t *testing.T) {
 		"compressed":                   {Place: testhub.CDN, Kind: testhub.Gzip},
 		"500":                          {Place: testhub.CDN, Kind: testhub.Status, Status: 500},
 		"403 of the CDN":               {Place: testhub.CDN, Kind: testhub.Status, Status: 403},
-		"404 of the hub":               {Place: testhub.Resolve, Kind: testhub.Status, Status: 404, Header: map[string]string{"X-Error-Code": "EntryNotFound"}},
-		"429":                          {Place: testhub.Resolve, Kind: testhub.Status, Status: 429},
-		"416":                          {Place: testhub.CDN, Kind: testhub.Status, Status: 416},
-		"wrong bytes":                  {Place: testhub.CDN, Kind: testhub.WrongBytes, After: 10},
-		"shorter":                      {Place: testhub.CDN, Kind: testhub.Shorter},
-		"one stream cut each time":     {Place: testhub.CDN, Kind: testhub.NoLengthCut},
+		"404 of the hub": {Place: testhub.Resolve, Kind: testhub.Status, Status: 404,
+			Header: map[string]string{"X-Error-Code": "EntryNotFound"}},
+		"429":                      {Place: testhub.Resolve, Kind: testhub.Status, Status: 429},
+		"416":                      {Place: testhub.CDN, Kind: testhub.Status, Status: 416},
+		"wrong bytes":              {Place: testhub.CDN, Kind: testhub.WrongBytes, After: 10},
+		"shorter":                  {Place: testhub.CDN, Kind: testhub.Shorter},
+		"one stream cut each time": {Place: testhub.CDN, Kind: testhub.NoLengthCut},
 	}
 	for name, fault := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -299,7 +302,8 @@ func TestMirrorWithoutTheHubsHeaders(t *testing.T) {
 	}
 	t.Run("a page of the hotel's network", func(t *testing.T) {
 		k := newKit(t)
-		k.hub.Script(testhub.Fault{Place: testhub.Tree, Kind: testhub.HTML, Times: -1}, testhub.Fault{Place: testhub.Resolve, Kind: testhub.HTML, Times: -1})
+		k.hub.Script(testhub.Fault{Place: testhub.Tree, Kind: testhub.HTML, Times: -1},
+			testhub.Fault{Place: testhub.Resolve, Kind: testhub.HTML, Times: -1})
 		var not *NotAHubError
 		if err := k.download(within(t, time.Minute)); !errors.As(err, &not) {
 			t.Fatalf("got %v", err)
@@ -366,7 +370,8 @@ func TestDeclaredSizesBeyondPlainHTTP(t *testing.T) {
 	lock := k.repo.Lock()
 	lock.Files[0].Size = 50_000_000_001
 	var large *TooLargeError
-	if err := k.downloadWith(within(t, time.Minute), k.client(), lock); !errors.As(err, &large) || large.Bytes != 50_000_000_001 {
+	if err := k.downloadWith(within(t, time.Minute), k.client(), lock); !errors.As(err, &large) ||
+		large.Bytes != 50_000_000_001 {
 		t.Fatalf("got %v", err)
 	}
 	if n := len(k.hub.Log()); n != 0 {
@@ -377,7 +382,8 @@ func TestDeclaredSizesBeyondPlainHTTP(t *testing.T) {
 func TestManyFilesThroughFewConnections(t *testing.T) {
 	var files []testhub.File
 	for i := range 60 {
-		files = append(files, testhub.File{Path: fmt.Sprintf("part-%03d.bin", i), Content: testhub.Pattern(uint64(i), int64(5000*i)), LFS: i%2 == 0})
+		files = append(files, testhub.File{Path: fmt.Sprintf("part-%03d.bin", i),
+			Content: testhub.Pattern(uint64(i), int64(5000*i)), LFS: i%2 == 0})
 	}
 	k := newKit(t, files...)
 	k.hub.PageSize = 7

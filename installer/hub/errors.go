@@ -87,7 +87,8 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s has %d bytes; hubs serve files over plain HTTP up to %d bytes only", e.Path, e.Bytes, int64(maxHTTPBytes))
+	return fmt.Sprintf("%s has %d bytes; hubs serve files over plain HTTP up to %d bytes only", e.Path, e.Bytes,
+		int64(maxHTTPBytes))
 }
 
 // Fault: see package fault.

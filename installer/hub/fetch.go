@@ -106,7 +106,8 @@ func (d *download) exhausted(t *transfer, tries int, err error) error {
 	if errors.As(err, &network) {
 		address = network.URL
 	}
-	return &NetworkError{URL: redactURL(address), Path: t.file.Path, Attempts: tries, Arrived: t.arrived(), Bytes: t.file.Size, Err: bareNetwork(err)}
+	return &NetworkError{URL: redactURL(address), Path: t.file.Path, Attempts: tries, Arrived: t.arrived(),
+		Bytes: t.file.Size, Err: bareNetwork(err)}
 }
 
 // stopReason: cancelled because the file starts over is no error; cancelled because the download stops is its own.
@@ -192,7 +193,8 @@ func (d *download) stream(ctx context.Context, p *piece, buffer []byte, mayResol
 		if restarts := t.startOver(why, true); restarts >= maxRestarts {
 			return 0, d.exhausted(t, restarts, why)
 		}
-		d.tell.say(Event{Kind: Notice, Path: t.file.Path, Why: "The server does not serve parts of " + t.file.Path + "; fetching it in one stream."})
+		d.tell.say(Event{Kind: Notice, Path: t.file.Path, Why: "The server does not serve parts of " + t.file.Path +
+			"; fetching it in one stream."})
 		return 0, errLeave
 	case staleAddress:
 		t.forget(address)
@@ -222,7 +224,8 @@ func (d *download) stream(ctx context.Context, p *piece, buffer []byte, mayResol
 }
 
 // pump copies the body to the file until the piece ends. A whole body must end there too.
-func (d *download) pump(ctx context.Context, p *piece, answer *http.Response, watch *stallWatch, buffer []byte) (n int64, err error) {
+func (d *download) pump(ctx context.Context, p *piece, answer *http.Response, watch *stallWatch,
+	buffer []byte) (n int64, err error) {
 	t, c := p.transfer, d.client
 	for {
 		got, err := answer.Body.Read(buffer)
@@ -266,7 +269,8 @@ func (p *piece) position() int64 {
 }
 
 // checkHubAnswer looks at what the hub itself answered: the first of the chain, or the answer when nothing redirected.
-func (d *download) checkHubAnswer(t *transfer, endpoint string, cached *url.URL, answer *http.Response, chain []*http.Response) error {
+func (d *download) checkHubAnswer(t *transfer, endpoint string, cached *url.URL, answer *http.Response,
+	chain []*http.Response) error {
 	if cached != nil {
 		return nil
 	}
@@ -279,7 +283,8 @@ func (d *download) checkHubAnswer(t *transfer, endpoint string, cached *url.URL,
 			}
 		}
 	}
-	if fromHub == answer && len(chain) == 0 && (answer.StatusCode == 401 || answer.StatusCode == 403 || answer.StatusCode == 404) {
+	if fromHub == answer && len(chain) == 0 && (answer.StatusCode == 401 || answer.StatusCode == 403 ||
+		answer.StatusCode == 404) {
 		if c.dropToken(answer, endpoint, d.lock.Repo) {
 			return &AnswerError{answer.StatusCode, "the token was refused"}
 		}
@@ -305,7 +310,8 @@ func (t *transfer) remember(answer *http.Response, redirected bool) (changed boo
 		t.address = answer.Request.URL
 	}
 	host, tag := answer.Request.URL.Host, strongETag(answer.Header)
-	changed = !t.etagsLie && t.etagHost == host && t.etag != "" && tag != "" && tag != t.etag && len(t.done)+len(t.pieces) > 1
+	changed = !t.etagsLie && t.etagHost == host && t.etag != "" && tag != "" && tag != t.etag &&
+		len(t.done)+len(t.pieces) > 1
 	t.etagsLie = t.etagsLie || changed // a server with a new one each time is served once more without; the hash decides
 	if t.etagsLie {
 		tag = ""

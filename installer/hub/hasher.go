@@ -13,8 +13,8 @@ import (
 // hashChunkBytes: what is read at once, still in the processor's cache from being written.
 const hashChunkBytes = 256 << 10
 
-// hashAndFinish follows the written bytes of the file in order, hashes them from the file, and at the end gives the file
-// its final name. At each segment border it waits until the bytes are durable, saves its state and has the journal
+// hashAndFinish follows the written bytes of the file in order, hashes them from the file, and at the end gives the
+// file its final name. At each segment border it waits until the bytes are durable, saves its state and has the journal
 // written, so that a killed run hashes at most one segment again. nil when the file is done or the download stops.
 func (t *transfer) hashAndFinish(ctx context.Context) error {
 	buffer := make([]byte, min(hashChunkBytes, max(t.file.Size, 1)))

@@ -13,8 +13,8 @@ import (
 const journalSchemaVersion = 1
 
 // A journal says which bytes of a partial file count. Invariants, checked after reading: the digest and size are those
-// of the lock; Done is sorted, disjoint and within the size, and was durable (fsync) before the journal was written; the
-// hash state is that of the first HashedBytes bytes, all of them in Done.
+// of the lock; Done is sorted, disjoint and within the size, and was durable (fsync) before the journal was written;
+// the hash state is that of the first HashedBytes bytes, all of them in Done.
 type journal struct {
 	SchemaVersion int              `json:"schema_version"`
 	SHA256        manifests.Digest `json:"sha256"`
@@ -28,8 +28,8 @@ type journal struct {
 	OneStream     bool             `json:"one_stream,omitempty"` // the server ignores Range
 }
 
-// readJournal takes the newest journal that holds its invariants. Anything else is a fresh start, never a failure; known
-// is false then.
+// readJournal takes the newest journal that holds its invariants. Anything else is a fresh start, never a failure;
+// known is false then.
 func readJournal(file manifests.File, inode uint64, partialBytes int64, candidates ...[]byte) (j journal, known bool) {
 	for _, data := range candidates {
 		j = journal{}

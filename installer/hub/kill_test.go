@@ -26,7 +26,8 @@ import (
 	testhub "slipway/test/hub"
 )
 
-// The test binary is also the program that is killed: with SLIPWAY_TEST_DOWNLOAD set it downloads and says what it hashes.
+// The test binary is also the program that is killed: with SLIPWAY_TEST_DOWNLOAD set it downloads and says what it
+// hashes.
 func TestMain(m *testing.M) {
 	if os.Getenv("SLIPWAY_TEST_DOWNLOAD") != "" {
 		if err := downloadInChild(); err != nil {
@@ -101,7 +102,8 @@ func (k *kit) child(extra ...string) *exec.Cmd {
 		k.t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append([]string{"SLIPWAY_TEST_DOWNLOAD=" + k.home.Name(), "SLIPWAY_TEST_LOCK=" + lock, "SLIPWAY_TEST_ORIGIN=" + k.hub.URL,
+	cmd.Env = append([]string{"SLIPWAY_TEST_DOWNLOAD=" + k.home.Name(), "SLIPWAY_TEST_LOCK=" + lock,
+		"SLIPWAY_TEST_ORIGIN=" + k.hub.URL,
 		"HOME=" + k.t.TempDir(), "PATH=" + os.Getenv("PATH")}, extra...)
 	return cmd
 }
@@ -349,8 +351,10 @@ func TestRandomFaults(t *testing.T) {
 	if os.Getenv("SLIPWAY_SOAK") != "" {
 		rounds = 1000
 	}
-	kinds := []testhub.Kind{testhub.Cut, testhub.Reset, testhub.Stall, testhub.Whole, testhub.Gzip, testhub.HTML, testhub.WrongBytes, testhub.WrongRange,
-		testhub.WrongTotal, testhub.Longer, testhub.Shorter, testhub.NoLength, testhub.NoLengthCut, testhub.NewETag, testhub.BareResolve, testhub.Status, testhub.Redirect}
+	kinds := []testhub.Kind{testhub.Cut, testhub.Reset, testhub.Stall, testhub.Whole, testhub.Gzip, testhub.HTML,
+		testhub.WrongBytes, testhub.WrongRange,
+		testhub.WrongTotal, testhub.Longer, testhub.Shorter, testhub.NoLength, testhub.NoLengthCut, testhub.NewETag,
+		testhub.BareResolve, testhub.Status, testhub.Redirect}
 	statuses := []int{400, 401, 403, 404, 408, 410, 416, 418, 429, 500, 502, 503, 504, 206, 204}
 	seed := uint64(time.Now().UnixNano())
 	for round := range rounds {
@@ -359,8 +363,10 @@ func TestRandomFaults(t *testing.T) {
 		k.config.StallTimeout = 40 * time.Millisecond
 		var script []testhub.Fault
 		for range 1 + random.IntN(8) {
-			f := testhub.Fault{Place: []testhub.Place{testhub.CDN, testhub.CDN, testhub.CDN, testhub.Resolve, testhub.Tree}[random.IntN(5)],
-				Kind: kinds[random.IntN(len(kinds))], Skip: random.IntN(12), Times: 1 + random.IntN(3), After: random.Int64N(400_000)}
+			f := testhub.Fault{Place: []testhub.Place{testhub.CDN, testhub.CDN, testhub.CDN, testhub.Resolve,
+				testhub.Tree}[random.IntN(5)],
+				Kind: kinds[random.IntN(len(kinds))], Skip: random.IntN(12), Times: 1 + random.IntN(3),
+				After: random.Int64N(400_000)}
 			if random.IntN(6) == 0 {
 				f.Times = -1
 			}
@@ -401,7 +407,8 @@ func TestFileBeyond32Bits(t *testing.T) {
 		t.Skipf("only %d bytes are free where temporary files go; this needs %d", free, int64(size))
 	}
 	if os.Getenv("SLIPWAY_SOAK") == "" {
-		seedPartial(t, k, size, []byteRange{{16 << 20, 1<<31 - 16<<20}, {1<<31 + 16<<20, 1<<32 - 16<<20}, {1<<32 + 16<<20, size - 1<<20}})
+		seedPartial(t, k, size, []byteRange{{16 << 20, 1<<31 - 16<<20}, {1<<31 + 16<<20, 1<<32 - 16<<20},
+			{1<<32 + 16<<20, size - 1<<20}})
 	}
 	if err := k.download(within(t, 10*time.Minute)); err != nil {
 		t.Fatal(err)

@@ -30,12 +30,13 @@ func (c *Client) Small(ctx context.Context, repo string, revision manifests.Revi
 	if err := manifests.ValidatePath(file); err != nil {
 		return nil, &HostileError{plain(err.Error())}
 	}
-	_, body, err := c.askHub(ctx, c.endpoints[0], resolveURL(c.endpoints[0], repo, revision, file), repo, http.Header{}, maxSmallBytes)
+	_, body, err := c.askHub(ctx, c.endpoints[0], resolveURL(c.endpoints[0], repo, revision, file), repo, http.Header{},
+		maxSmallBytes)
 	return body, err
 }
 
-// Unreachable reports whether the git side could not be reached or does not give out the commit, as opposed to a refusal
-// of this user or an answer that no honest hub gives.
+// Unreachable reports whether the git side could not be reached or does not give out the commit, as opposed to a
+// refusal of this user or an answer that no honest hub gives.
 func (c *Client) Unreachable(err error) bool {
 	var git *GitError
 	return errors.As(err, &git)

@@ -30,8 +30,8 @@ func (e *GitError) Error() string {
 }
 func (e *GitError) Unwrap() error { return e.Err }
 
-// Pack brings the git pack of exactly one commit at depth 1: the commit, its trees, its blobs, nothing older. One want a
-// request. Nothing is checked here. *AccessError, *GitError or the context's error.
+// Pack brings the git pack of exactly one commit at depth 1: the commit, its trees, its blobs, nothing older. One want
+// a request. Nothing is checked here. *AccessError, *GitError or the context's error.
 func (c *Client) Pack(ctx context.Context, repo string, revision manifests.Revision) ([]byte, error) {
 	if err := manifests.ValidateRepo(repo); err != nil {
 		return nil, err
@@ -74,14 +74,16 @@ func (c *Client) Pack(ctx context.Context, repo string, revision manifests.Revis
 var errNoSuchCommit = errors.New("it does not give out this commit")
 
 // packOnce asks once. answered: some answer came, whatever it said.
-func (c *Client) packOnce(ctx context.Context, endpoint, repo string, revision manifests.Revision) (pack []byte, answered bool, err error) {
+func (c *Client) packOnce(ctx context.Context, endpoint, repo string, revision manifests.Revision) (pack []byte,
+	answered bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watch := newStallWatch(2*c.config.StallTimeout, cancel)
 	defer watch.stop()
 	over := &gitTransport{client: c, endpoint: endpoint, repo: repo, watch: watch}
 	defer func() { answered = over.status != 0 }()
-	client := githttp.NewClientWithOptions(&http.Client{Transport: over}, &githttp.ClientOptions{RedirectPolicy: githttp.NoFollowRedirects})
+	client := githttp.NewClientWithOptions(&http.Client{Transport: over},
+		&githttp.ClientOptions{RedirectPolicy: githttp.NoFollowRedirects})
 	at, err := transport.NewEndpoint(endpoint + "/" + repo)
 	if err != nil {
 		return nil, false, errors.New("the address does not parse")
@@ -167,7 +169,8 @@ func (g *gitTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			answer.Body.Close()
 			continue
 		}
-		if refused := g.client.firstOr(g.client.refusal(answer, g.endpoint, g.repo, g.repo)); refused != nil && !g.lacking(answer) {
+		if refused := g.client.firstOr(g.client.refusal(answer, g.endpoint, g.repo, g.repo)); refused != nil &&
+			!g.lacking(answer) {
 			g.refused = refused
 		}
 		g.status, g.posted = answer.StatusCode, r.Method == http.MethodPost

@@ -28,7 +28,8 @@ func (e *RedirectError) Fault() fault.Fault {
 
 // follow sends the request and goes after redirects. net/http would keep Authorization when only the port changes; here
 // the token is set again for each hop, and only where it belongs. A redirect from https to http is refused.
-func (c *Client) follow(ctx context.Context, method, address string, header http.Header, adjust func(*http.Request)) (*http.Response, []*http.Response, error) {
+func (c *Client) follow(ctx context.Context, method, address string, header http.Header,
+	adjust func(*http.Request)) (*http.Response, []*http.Response, error) {
 	var chain []*http.Response
 	at, err := url.Parse(address)
 	if err != nil {
@@ -90,7 +91,8 @@ func (c *Client) follow(ctx context.Context, method, address string, header http
 
 func isRedirect(status int) bool {
 	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return true
 	}
 	return false

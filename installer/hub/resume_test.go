@@ -33,7 +33,8 @@ func oneBigFile() testhub.File {
 	return testhub.File{Path: "model.safetensors", Content: testhub.Pattern(9, 16*testSegment), LFS: true}
 }
 
-// The signed addresses run out in the middle of a file: new ones are asked for, no try is spent, no byte is thrown away.
+// The signed addresses run out in the middle of a file: new ones are asked for, no try is spent, no byte is thrown
+// away.
 func TestSignedAddressesRunOutInTheMiddle(t *testing.T) {
 	k := newKit(t, oneBigFile())
 	k.config.Connections = 1
@@ -68,7 +69,8 @@ func TestSignedAddressesRunOutInTheMiddle(t *testing.T) {
 	}
 }
 
-// A later run carries the validator of the bytes that it holds, once it asks the same host; content that changed starts over.
+// A later run carries the validator of the bytes that it holds, once it asks the same host; content that changed
+// starts over.
 func TestResumeCarriesTheValidator(t *testing.T) {
 	k := newKit(t, oneBigFile())
 	k.interrupted(6 * testSegment)
@@ -122,7 +124,11 @@ func TestConnectionsStayBelowTheirLimit(t *testing.T) {
 
 func TestRateLimitOfTheUser(t *testing.T) {
 	clock := time.Unix(0, 0)
-	config := Config{Now: func() time.Time { return clock }, Sleep: func(ctx context.Context, d time.Duration) error { clock = clock.Add(d); return nil }}
+	config := Config{Now: func() time.Time { return clock }, Sleep: func(ctx context.Context,
+		d time.Duration) error {
+		clock = clock.Add(d)
+		return nil
+	}}
 	p := pace{perSecond: 1000}
 	for range 100 {
 		if err := p.take(t.Context(), 50, &config); err != nil {

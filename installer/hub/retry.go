@@ -25,14 +25,16 @@ func (c *Client) backoff(n int) time.Duration {
 
 func retryableStatus(status int) bool {
 	switch status {
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
 		return true
 	}
 	return false
 }
 
 // askHub gets a whole small answer of status 200, with the hub's retries; limit bounds its bytes.
-func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, header http.Header, limit int64) (*http.Response, []byte, error) {
+func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, header http.Header,
+	limit int64) (*http.Response, []byte, error) {
 	failures, limited := 0, 0
 	for {
 		if err := c.gate.wait(ctx, &c.config); err != nil {
@@ -81,7 +83,8 @@ func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, hea
 // waitToRetry tells why the next try comes, and waits for its turn.
 func (c *Client) waitToRetry(ctx context.Context, failures int, why error) error {
 	wait := c.backoff(failures)
-	c.tell.say(Event{Kind: Waiting, Wait: wait, Why: fmt.Sprintf("%v. Trying again (%d of %d).", bareNetwork(why), failures+1, maxTries)})
+	c.tell.say(Event{Kind: Waiting, Wait: wait, Why: fmt.Sprintf("%v. Trying again (%d of %d).", bareNetwork(why),
+		failures+1, maxTries)})
 	return c.config.Sleep(ctx, wait)
 }
 
@@ -90,7 +93,8 @@ func limitNotice(wait time.Duration, path string) Event {
 		Why: fmt.Sprintf("The hub limits requests. Waiting %s, as it asks.", wait.Round(time.Second))}
 }
 
-func (c *Client) askOnce(ctx context.Context, address string, header http.Header, limit int64) (*http.Response, []byte, error) {
+func (c *Client) askOnce(ctx context.Context, address string, header http.Header, limit int64) (*http.Response, []byte,
+	error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer, _, err := c.get(ctx, address, header, nil)

@@ -83,7 +83,8 @@ func (t *transfer) next() *piece {
 }
 
 func (t *transfer) cut(r byteRange) *piece {
-	p := &piece{transfer: t, from: r.From, to: r.To, at: r.From, claimed: r.From, generation: t.generation, started: t.d.client.config.Now()}
+	p := &piece{transfer: t, from: r.From, to: r.To, at: r.From, claimed: r.From, generation: t.generation,
+		started: t.d.client.config.Now()}
 	t.pieces[p] = true
 	return p
 }

@@ -31,7 +31,8 @@ func TestNoSpaceIsSeenBeforeTheFirstByte(t *testing.T) {
 	k := newKit(t)
 	k.home = smallVolume(t)
 	var space *store.NoSpaceError
-	if err := k.download(within(t, time.Minute)); !errors.As(err, &space) || space.NeededBytes == 0 || space.FreeBytes == 0 {
+	if err := k.download(within(t, time.Minute)); !errors.As(err, &space) || space.NeededBytes == 0 ||
+		space.FreeBytes == 0 {
 		t.Fatalf("got %v", err)
 	}
 	if n := len(k.hub.Log()); n != 0 {
@@ -40,7 +41,8 @@ func TestNoSpaceIsSeenBeforeTheFirstByte(t *testing.T) {
 }
 
 func TestVolumeFilledByOthersMeanwhile(t *testing.T) {
-	k := newKit(t, testhub.File{Path: "a.bin", Content: testhub.Pattern(1, 1<<20), LFS: true}, testhub.File{Path: "b.bin", Content: testhub.Pattern(2, 1<<20), LFS: true},
+	k := newKit(t, testhub.File{Path: "a.bin", Content: testhub.Pattern(1, 1<<20), LFS: true},
+		testhub.File{Path: "b.bin", Content: testhub.Pattern(2, 1<<20), LFS: true},
 		testhub.File{Path: "c.json", Content: testhub.Bytes([]byte(strings.Repeat("x", 900_000)))})
 	k.home = smallVolume(t)
 	k.config.Connections, k.config.SegmentBytes = 1, 64<<10

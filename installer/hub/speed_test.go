@@ -29,7 +29,8 @@ type race struct {
 }
 
 func BenchmarkAgainstCurlAndAria2(b *testing.B) {
-	for _, r := range []race{{"one file of 2 GB", 1, 2 << 30, 0}, {"200 files of 1 MB", 200, 1 << 20, 0}, {"2 GB at 20 MB/s a connection", 1, 2 << 30, 20 << 20}} {
+	for _, r := range []race{{"one file of 2 GB", 1, 2 << 30, 0}, {"200 files of 1 MB", 200, 1 << 20, 0},
+		{"2 GB at 20 MB/s a connection", 1, 2 << 30, 20 << 20}} {
 		b.Run(r.name, func(b *testing.B) { r.run(b) })
 	}
 }
@@ -50,7 +51,8 @@ func (r race) run(b *testing.B) {
 	if err := os.MkdirAll(source, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: "org/model", Revision: someRevision, Source: "benchmark"}
+	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: "org/model", Revision: someRevision,
+		Source: "benchmark"}
 	for i := range r.files {
 		name := fmt.Sprintf("part-%03d.bin", i)
 		content := testhub.Pattern(uint64(i), r.bytes)
@@ -168,7 +170,8 @@ func (r race) curl(to, url string, lock manifests.Lock, hash bool) error {
 func (r race) aria(to, url string, lock manifests.Lock) error {
 	var list strings.Builder
 	for _, f := range lock.Files {
-		fmt.Fprintf(&list, "%s\n  out=%s\n  checksum=sha-256=%s\n", resolveURL(url, lock.Repo, lock.Revision, f.Path), f.Path, f.SHA256.Hex())
+		fmt.Fprintf(&list, "%s\n  out=%s\n  checksum=sha-256=%s\n", resolveURL(url, lock.Repo, lock.Revision, f.Path), f.Path,
+			f.SHA256.Hex())
 	}
 	cmd := exec.Command("aria2c", "-q", "-x8", "-s8", "-j8", "-k1M", "--file-allocation=none", "-d", to, "-i", "-")
 	cmd.Stdin = strings.NewReader(list.String())
@@ -247,11 +250,14 @@ func BenchmarkDeepVerifyAgainstOpenssl(b *testing.B) {
 	}
 	defer home.Close()
 	const files, size = 8, 256 << 20
-	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: "org/model", Revision: someRevision, Source: "benchmark"}
+	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: "org/model", Revision: someRevision,
+		Source: "benchmark"}
 	for i := range files {
 		content := testhub.Pattern(uint64(i), size)
-		lock.Files = append(lock.Files, manifests.File{Path: fmt.Sprintf("%d.bin", i), Size: size, SHA256: manifests.Digest("sha256:" + testhub.SHA256(content)), Proof: manifests.Proven})
-		if err := store.Install(context.Background(), home, lock, lock.Files[i].Path, io.NewSectionReader(content, 0, size)); err != nil {
+		lock.Files = append(lock.Files, manifests.File{Path: fmt.Sprintf("%d.bin", i), Size: size,
+			SHA256: manifests.Digest("sha256:" + testhub.SHA256(content)), Proof: manifests.Proven})
+		if err := store.Install(context.Background(), home, lock, lock.Files[i].Path,
+			io.NewSectionReader(content, 0, size)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -264,7 +270,8 @@ func BenchmarkDeepVerifyAgainstOpenssl(b *testing.B) {
 		}
 		ours = append(ours, time.Since(began).Seconds())
 		began = time.Now()
-		cmd := exec.Command("sh", "-c", fmt.Sprintf("printf '%%s\\n' *.bin | xargs -n1 -P%d openssl dgst -sha256", runtime.NumCPU()))
+		cmd := exec.Command("sh", "-c", fmt.Sprintf("printf '%%s\\n' *.bin | xargs -n1 -P%d openssl dgst -sha256",
+			runtime.NumCPU()))
 		cmd.Dir = model
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("%v: %s", err, out)

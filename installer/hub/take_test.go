@@ -24,7 +24,8 @@ func TestDownloadEndsWhenAFileEndsUnawaited(t *testing.T) {
 	d.changed = sync.NewCond(&d.mu)
 	ended := make(chan struct{})
 	close(ended)
-	d.active = []*transfer{{d: d, file: f, segment: testSegment, part: part, done: rangeSet{{0, f.Size}}, pieces: map[*piece]bool{}, ended: ended}}
+	d.active = []*transfer{{d: d, file: f, segment: testSegment, part: part, done: rangeSet{{0, f.Size}},
+		pieces: map[*piece]bool{}, ended: ended}}
 	answered := make(chan *piece, 1)
 	go func() {
 		p, _ := d.take(0)

@@ -82,7 +82,8 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 	if segment <= 0 {
 		segment = segmentBytes(f.Size)
 	}
-	t := &transfer{d: d, file: f, segment: segment, part: part, inode: before.Inode, done: j.Done, pieces: map[*piece]bool{},
+	t := &transfer{d: d, file: f, segment: segment, part: part, inode: before.Inode, done: j.Done,
+		pieces:    map[*piece]bool{},
 		oneStream: j.OneStream, hashedTo: j.HashedBytes, hashState: j.HashState, etag: j.ETag, etagHost: j.ETagHost,
 		news: make(chan struct{}, 1), ended: make(chan struct{}), judged: make(chan struct{})}
 	if t.oneStream && t.done.bytes() < f.Size {
@@ -94,7 +95,8 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 			"There is a partial file of %s and no journal that says which of its bytes are good; it is fetched from its beginning.", f.Path)})
 	case altered:
 		d.tell.say(Event{Kind: Notice, Path: f.Path, Why: fmt.Sprintf(
-			"The partial file of %s changed after slipway last wrote to it; what it holds is hashed again from its beginning.", f.Path)})
+			"The partial file of %s changed after slipway last wrote to it; what it holds is hashed again from its beginning.",
+			f.Path)})
 	}
 	d.tell.say(Event{Kind: Started, Path: f.Path, Bytes: t.done.bytes(), Total: f.Size})
 	go func() {
@@ -108,8 +110,8 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 	return t, nil
 }
 
-// forgetHash takes the hash state out of the journals, on disk too and before anything is written: from the next write on
-// nothing tells any more that the file was altered.
+// forgetHash takes the hash state out of the journals, on disk too and before anything is written: from the next write
+// on nothing tells any more that the file was altered.
 func forgetHash(part *store.Partial, j *journal) error {
 	j.HashedBytes, j.HashState = 0, nil
 	data, err := json.Marshal(j)
@@ -182,7 +184,8 @@ func (t *transfer) saveJournal() error {
 	t.journalMu.Lock()
 	defer t.journalMu.Unlock()
 	t.mu.Lock()
-	j := journal{SchemaVersion: journalSchemaVersion, SHA256: t.file.SHA256, Bytes: t.file.Size, Inode: t.inode, Done: t.done,
+	j := journal{SchemaVersion: journalSchemaVersion, SHA256: t.file.SHA256, Bytes: t.file.Size, Inode: t.inode,
+		Done:        t.done,
 		HashedBytes: t.hashedTo, HashState: t.hashState, ETag: t.etag, ETagHost: t.etagHost, OneStream: t.oneStream}
 	stop := t.finishing || t.restart != nil
 	if j.HashedBytes > t.done.reach(0) {

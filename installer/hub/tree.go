@@ -57,7 +57,8 @@ func (c *Client) treeFrom(ctx context.Context, endpoint, repo string, revision m
 			return nil, &HostileError{"its pages do not end"}
 		}
 		seen[address] = true
-		answer, body, err := c.askHub(ctx, endpoint, address, repo, http.Header{"Accept": {"application/json"}}, maxTreePageBytes)
+		answer, body, err := c.askHub(ctx, endpoint, address, repo, http.Header{"Accept": {"application/json"}},
+			maxTreePageBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +128,8 @@ func nextPage(h http.Header, origin *url.URL) (string, error) {
 
 // checkPaths refuses names that no lock could hold, by asking the lock's own rules.
 func checkPaths(entries []Entry) error {
-	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: "a/b", Revision: manifests.Revision(strings.Repeat("0", 40))}
+	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: "a/b",
+		Revision: manifests.Revision(strings.Repeat("0", 40))}
 	zero := manifests.DigestOf([32]byte{})
 	for _, e := range entries {
 		lock.Files = append(lock.Files, manifests.File{Path: e.Path, SHA256: zero, Proof: manifests.Unproven})

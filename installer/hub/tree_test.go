@@ -51,7 +51,10 @@ func TestHostileTrees(t *testing.T) {
 	}
 	for name, list := range rows {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "[%s]", list) }))
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+				r *http.Request) {
+				fmt.Fprintf(w, "[%s]", list)
+			}))
 			defer server.Close()
 			c, err := New(Config{Origin: server.URL})
 			if err != nil {
@@ -63,7 +66,8 @@ func TestHostileTrees(t *testing.T) {
 			}
 		})
 	}
-	for name, link := range map[string]string{"in a circle": "SELF", "on another host": "http://127.0.0.2:1/x", "without end": "NEXT"} {
+	for name, link := range map[string]string{"in a circle": "SELF", "on another host": "http://127.0.0.2:1/x",
+		"without end": "NEXT"} {
 		t.Run("pages "+name, func(t *testing.T) {
 			n := 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,11 +119,15 @@ func TestRateLimitHeader(t *testing.T) {
 		header map[string]string
 		want   time.Duration
 	}{
-		"t when r is 0":               {map[string]string{"RateLimit": `"resolvers";r=0;t=87`}, 88 * time.Second},
-		"r left: Retry-After":         {map[string]string{"RateLimit": `"api";r=3;t=87`, "Retry-After": "9"}, 10 * time.Second},
-		"second item":                 {map[string]string{"RateLimit": `"api";r=3;t=1, "resolvers";r=0;t=4`}, 5 * time.Second},
-		"a date":                      {map[string]string{"Retry-After": now.Add(20 * time.Second).Format(http.TimeFormat)}, 21 * time.Second},
-		"a date in the past":          {map[string]string{"Retry-After": now.Add(-time.Hour).Format(http.TimeFormat)}, time.Second},
+		"t when r is 0": {map[string]string{"RateLimit": `"resolvers";r=0;t=87`}, 88 * time.Second},
+		"r left: Retry-After": {map[string]string{"RateLimit": `"api";r=3;t=87`, "Retry-After": "9"},
+			10 * time.Second},
+		"second item": {map[string]string{"RateLimit": `"api";r=3;t=1, "resolvers";r=0;t=4`},
+			5 * time.Second},
+		"a date": {map[string]string{"Retry-After": now.Add(20 * time.Second).Format(http.TimeFormat)},
+			21 * time.Second},
+		"a date in the past": {map[string]string{"Retry-After": now.Add(-time.Hour).Format(http.TimeFormat)},
+			time.Second},
 		"nothing":                     {nil, time.Minute},
 		"nonsense":                    {map[string]string{"RateLimit": `;;;r=x;t=-4`, "Retry-After": "soon"}, time.Minute},
 		"a century":                   {map[string]string{"RateLimit": `"x";r=0;t=99999999999`}, 10 * time.Minute},
@@ -160,7 +168,8 @@ func TestRangeSetAgainstBits(t *testing.T) {
 			}
 		}
 		gap, open := set.gap(255)
-		return set.valid(255) && set.bytes() == count && open == (firstGap >= 0) && (!open || gap.From == firstGap) && (!open || set.reach(0) == firstGap)
+		return set.valid(255) && set.bytes() == count && open == (firstGap >= 0) && (!open || gap.From == firstGap) &&
+			(!open || set.reach(0) == firstGap)
 	}
 	if err := quick.Check(check, &quick.Config{MaxCount: 2000}); err != nil {
 		t.Error(err)

@@ -66,8 +66,10 @@ func asServer(pid int, homePath string) (found, bool) {
 		return found{}, false
 	}
 	return found{argv: d.Argv, record: Record{LaunchID: flags["launch-id"], Process: d.Identity, Started: d.Started.UTC(),
-		Settings: Settings{Program: below(homePath, d.Exe), ModelFolder: below(homePath, flags["model"]), ModelID: flags["model-id"],
-			Revision: flags["revision"], Device: flags["device"], Host: flags["host"], Port: port, MonitorPort: number("monitor-port"),
+		Settings: Settings{Program: below(homePath, d.Exe), ModelFolder: below(homePath, flags["model"]),
+			ModelID:  flags["model-id"],
+			Revision: flags["revision"], Device: flags["device"], Host: flags["host"], Port: port,
+			MonitorPort:  number("monitor-port"),
 			WindowTokens: number("window"), Parallel: number("parallel")}}}, true
 }
 

@@ -16,7 +16,8 @@ import (
 // local speaks to this machine only: no proxy, no redirect, every dial on loopback.
 var local = &http.Client{
 	Timeout: 2 * time.Second,
-	Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext,
+	Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true,
+		DialContext:           (&net.Dialer{Timeout: time.Second}).DialContext,
 		ResponseHeaderTimeout: 2 * time.Second},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }

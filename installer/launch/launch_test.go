@@ -108,7 +108,8 @@ func TestRotateLogKeepsTheWriterAndThreeOldLogs(t *testing.T) {
 		}
 	}
 	log.WriteString("now\n") // through the file that was opened before all rotations
-	for name, want := range map[string]string{"server.log": "now\n", "server.log.1": "round 6\n", "server.log.2": "round 5\n", "server.log.3": "round 4\n"} {
+	for name, want := range map[string]string{"server.log": "now\n", "server.log.1": "round 6\n",
+		"server.log.2": "round 5\n", "server.log.3": "round 4\n"} {
 		if got, err := os.ReadFile(filepath.Join(dir, "logs", name)); err != nil || string(got) != want {
 			t.Errorf("%s: %q %v, want %q", name, got, err, want)
 		}
@@ -136,7 +137,8 @@ func TestLastLinesOfALargeLogWithoutEscapes(t *testing.T) {
 // The cause of a fault stands before hundreds of lines of stacks.
 func TestCauseOfAFaultIsAmongTheLinesOfACrash(t *testing.T) {
 	root, dir := openRoot(t)
-	text := strings.Repeat("filler\n", 50) + "fatal error: out of memory\n" + strings.Repeat("goroutine 1 [running]:\n", 200)
+	text := strings.Repeat("filler\n", 50) + "fatal error: out of memory\n" +
+		strings.Repeat("goroutine 1 [running]:\n", 200)
 	if err := os.WriteFile(filepath.Join(dir, LogPath), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +156,8 @@ func TestCauseOfAFaultIsAmongTheLinesOfACrash(t *testing.T) {
 // record notes a process as our server.
 func record(t *testing.T, root *os.Root, id process.Identity) {
 	t.Helper()
-	if err := writeRecord(root, Record{LaunchID: "x", Process: id, Started: time.Unix(1, 0).UTC(), Settings: Settings{Port: 1}}); err != nil {
+	if err := writeRecord(root, Record{LaunchID: "x", Process: id, Started: time.Unix(1, 0).UTC(),
+		Settings: Settings{Port: 1}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -252,7 +255,8 @@ echo '{"schema_version":1,"recommended_max_working_set":1000,"capabilities":{"kv
 		if err := checkProbe(t.Context(), program, onMetal); err != nil {
 			t.Errorf("q8 on %s: %v", device, err)
 		}
-		if args := strings.Join(arguments(onMetal, "/home", "id"), " "); !strings.Contains(args, "--device "+device+" --kv q8 ") {
+		if args := strings.Join(arguments(onMetal, "/home", "id"), " "); !strings.Contains(args,
+			"--device "+device+" --kv q8 ") {
 			t.Errorf("the format is not handed on: %s", args)
 		}
 	}

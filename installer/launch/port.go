@@ -83,8 +83,8 @@ func (use *PortUse) name(ctx context.Context, port int) {
 	}
 }
 
-// homeOfServer is the home whose engine a process runs: HOME/engines/ID/slipway-server with our marker in HOME. "" when it
-// is no server of ours or cannot be determined.
+// homeOfServer is the home whose engine a process runs: HOME/engines/ID/slipway-server with our marker in HOME. ""
+// when it is no server of ours or cannot be determined.
 func homeOfServer(pid int) string {
 	id, err := process.Observe(pid)
 	if err != nil || filepath.Base(id.Exe) != serverName {
@@ -107,8 +107,8 @@ const (
 	homeMarker = ".slipway-home"
 )
 
-// LookMonitorPort asks whether somebody listens on the monitor's port on loopback. It binds nothing: the port is the same for
-// every home unless another is asked for, and two looks at once must not see each other.
+// LookMonitorPort asks whether somebody listens on the monitor's port on loopback. It binds nothing: the port is the
+// same for every home unless another is asked for, and two looks at once must not see each other.
 func LookMonitorPort(ctx context.Context, port int) PortUse {
 	if port == 0 || !answers(ctx, "127.0.0.1", port) {
 		return PortUse{}

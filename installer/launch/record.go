@@ -68,8 +68,8 @@ type Record struct {
 	Attached bool             `json:"attached"` // a terminal is attached: it ends with it
 }
 
-// RecordError: the record is not one that slipway wrote. A living server is found without it, and the next start or stop
-// sets the file aside.
+// RecordError: the record is not one that slipway wrote. A living server is found without it, and the next start or
+// stop sets the file aside.
 type RecordError struct{ Why string }
 
 func (e *RecordError) Error() string { return RecordPath + " is damaged: " + e.Why }

@@ -38,8 +38,8 @@ func (s SelfTest) Sentence() string {
 // selfTestLimit is three times what the self-test may take.
 const selfTestLimit = 3 * time.Minute
 
-// RunSelfTest has the server test every kernel on this machine's GPU. Errors: *UnfitError where the GPU may not be used or the
-// server could not say; the context's.
+// RunSelfTest has the server test every kernel on this machine's GPU. Errors: *UnfitError where the GPU may not be
+// used or the server could not say; the context's.
 func RunSelfTest(ctx context.Context, program string) (SelfTest, error) {
 	limited, cancel := context.WithTimeout(ctx, selfTestLimit)
 	defer cancel()

@@ -29,7 +29,8 @@ func TestFailedSelfTestIsNotTakenForPassed(t *testing.T) {
 				t.Errorf("%q, wanted %q", s.Sentence(), c.sentence)
 			}
 			var unfit *UnfitError
-			if c.refusal == "" && err != nil || c.refusal != "" && (!errors.As(err, &unfit) || !strings.Contains(unfit.Why, c.refusal)) {
+			if c.refusal == "" && err != nil || c.refusal != "" && (!errors.As(err, &unfit) ||
+				!strings.Contains(unfit.Why, c.refusal)) {
 				t.Errorf("%v, wanted %q", err, c.refusal)
 			}
 		})

@@ -80,7 +80,8 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 	if err := checkProbe(ctx, program, want); err != nil {
 		return Record{}, err // before anything is stopped: an unfit server replaces nothing
 	}
-	if old := status.Record.Settings; !status.Living() || want.MonitorPort != old.MonitorPort && want.MonitorPort != old.Port {
+	if old := status.Record.Settings; !status.Living() || want.MonitorPort != old.MonitorPort &&
+		want.MonitorPort != old.Port {
 		if use := LookMonitorPort(ctx, want.MonitorPort); use.Taken {
 			return Record{}, &PortError{Port: want.MonitorPort, Use: use, Monitor: true}
 		}
@@ -110,7 +111,8 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 	if err != nil {
 		return Record{}, err
 	}
-	record := Record{LaunchID: newLaunchID(), Settings: want, Started: time.Now().UTC().Truncate(time.Second), Attached: attached}
+	record := Record{LaunchID: newLaunchID(), Settings: want, Started: time.Now().UTC().Truncate(time.Second),
+		Attached: attached}
 	if err := setAside(root); err != nil {
 		return Record{}, err
 	}
@@ -118,7 +120,8 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 		return Record{}, err
 	}
 	cmd := exec.Command(program, arguments(want, homePath, record.LaunchID)...)
-	cmd.Dir, cmd.Env = homePath, append(environment(), logVariable+"="+filepath.Join(homePath, filepath.FromSlash(LogPath)))
+	cmd.Dir, cmd.Env = homePath, append(environment(), logVariable+"="+filepath.Join(homePath,
+		filepath.FromSlash(LogPath)))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{alive} // the living server holds the lock, whoever is killed
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -143,7 +146,8 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 }
 
 // awaitOwn waits for the child that was just started.
-func awaitOwn(ctx context.Context, root *os.Root, homePath string, record Record, cmd *exec.Cmd, ended <-chan struct{}, logOffset int64) (Record, error) {
+func awaitOwn(ctx context.Context, root *os.Root, homePath string, record Record, cmd *exec.Cmd, ended <-chan struct{},
+	logOffset int64) (Record, error) {
 	limit := loadLimit(record.Settings)
 	deadline := time.Now().Add(limit)
 	for {
@@ -170,8 +174,8 @@ func awaitOwn(ctx context.Context, root *os.Root, homePath string, record Record
 // errHung: the server that lives has not answered for HungLimit.
 var errHung = errors.New("our server lives and does not answer")
 
-// HungLimit is how long a living server that takes connections may leave them unanswered before a start replaces it: ten
-// times the time that one question about its health may take.
+// HungLimit is how long a living server that takes connections may leave them unanswered before a start replaces it:
+// ten times the time that one question about its health may take.
 const HungLimit = 20 * time.Second
 
 // awaitOther waits for a server of ours that another launcher started. Errors: errHung.
@@ -239,11 +243,13 @@ func arguments(s Settings, homePath, launchID string) []string {
 		"--cache-memory", strconv.FormatInt(s.CacheMemoryBytes, 10),
 	}
 	if s.MonitorPort != 0 {
-		args = append(args, "--monitor-port", strconv.Itoa(s.MonitorPort), "--launch-file", filepath.Join(homePath, filepath.FromSlash(wire.LaunchPath)))
+		args = append(args, "--monitor-port", strconv.Itoa(s.MonitorPort), "--launch-file",
+			filepath.Join(homePath, filepath.FromSlash(wire.LaunchPath)))
 	}
 	if s.CacheDisk != "" {
 		args = append(args, "--cache-disk", filepath.Join(homePath, filepath.FromSlash(s.CacheDisk)),
-			"--cache-disk-bytes", strconv.FormatInt(s.CacheDiskBytes, 10), "--cache-disk-daily-bytes", strconv.FormatInt(s.CacheDiskDailyBytes, 10))
+			"--cache-disk-bytes", strconv.FormatInt(s.CacheDiskBytes, 10), "--cache-disk-daily-bytes",
+			strconv.FormatInt(s.CacheDiskDailyBytes, 10))
 	}
 	if s.NormalizeFile != "" {
 		args = append(args, "--normalize-file", filepath.Join(homePath, filepath.FromSlash(s.NormalizeFile)))
@@ -254,7 +260,8 @@ func arguments(s Settings, homePath, launchID string) []string {
 // environment is what the server gets of ours: no tokens, no proxies, nothing that it does not need.
 func environment() []string {
 	var env []string
-	for _, name := range []string{"HOME", "PATH", "TMPDIR", "LANG", "LC_ALL", "USER", "LOGNAME", "TZ", "GOMAXPROCS", "GODEBUG"} {
+	for _, name := range []string{"HOME", "PATH", "TMPDIR", "LANG", "LC_ALL", "USER", "LOGNAME", "TZ", "GOMAXPROCS",
+		"GODEBUG"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
@@ -308,11 +315,13 @@ func checkProbe(ctx context.Context, program string, want Settings) error {
 		{"device", want.Device, p.Capabilities.Devices},
 	} {
 		if c.wanted != "" && c.wanted != "auto" && !slices.Contains(c.has, c.wanted) {
-			return &UnfitError{fmt.Sprintf("the plan wants %s %s, and this server has %s", c.what, c.wanted, strings.Join(c.has, ", "))}
+			return &UnfitError{fmt.Sprintf("the plan wants %s %s, and this server has %s", c.what, c.wanted,
+				strings.Join(c.has, ", "))}
 		}
 	}
 	if cap := p.RecommendedMaxWorkingSet; cap != nil && want.BudgetBytes > *cap {
-		return &UnfitError{fmt.Sprintf("the plan counted on %d bytes of Metal memory, and the device says %d", want.BudgetBytes, *cap)}
+		return &UnfitError{fmt.Sprintf("the plan counted on %d bytes of Metal memory, and the device says %d",
+			want.BudgetBytes, *cap)}
 	}
 	return nil
 }

@@ -95,7 +95,8 @@ func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (installer.Prep
 		return prepared, &plan.ErrFile{Why: "it was made by an earlier version of slipway, which is read no more"}
 	}
 	if prepared.Plan.Digest != digest {
-		return prepared, &plan.ErrFile{Why: fmt.Sprintf("made again it is %s: %s", prepared.Plan.Digest, whatChanged(in.File, prepared.Plan))}
+		return prepared, &plan.ErrFile{Why: fmt.Sprintf("made again it is %s: %s", prepared.Plan.Digest,
+			whatChanged(in.File, prepared.Plan))}
 	}
 	if !bytes.Equal(in.File, plan.WriteFile(prepared.Plan)) {
 		return prepared, &plan.ErrFile{Why: "its text is not that of the plan with this digest: it was changed, or another version of slipway wrote it"}

@@ -58,10 +58,12 @@ func (o *Operator) clearCache(ctx context.Context, home *apply.Home, yes bool) (
 		return a, err
 	}
 	if a.InUse || status.Living() || status.Unidentified {
-		return a, &Error{Text: "The server is running and uses what is kept.", Of: fault.Fault{Class: fault.Locked, Step: fault.StopServer}}
+		return a, &Error{Text: "The server is running and uses what is kept.",
+			Of: fault.Fault{Class: fault.Locked, Step: fault.StopServer}}
 	}
 	if !yes {
-		notAsked := &Error{Text: "Consent is needed to delete what is kept of conversations.", Of: fault.Fault{Class: fault.Consent, Step: fault.AddYes}}
+		notAsked := &Error{Text: "Consent is needed to delete what is kept of conversations.",
+			Of: fault.Fault{Class: fault.Consent, Step: fault.AddYes}}
 		if err := o.agreed(ctx, Question{Cache: &a}, notAsked); err != nil {
 			return a, err
 		}

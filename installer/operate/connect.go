@@ -36,7 +36,8 @@ const defaultWindowTokens = 32768
 func (o *Operator) Connect(client string) (ConnectAnswer, error) {
 	raw, err := connectTexts.ReadFile("connect/" + client + ".txt")
 	if err != nil {
-		return ConnectAnswer{}, &installer.ChoiceError{Why: fmt.Sprintf("connect needs one client of: %s", strings.Join(Clients(), ", "))}
+		return ConnectAnswer{}, &installer.ChoiceError{Why: fmt.Sprintf("connect needs one client of: %s",
+			strings.Join(Clients(), ", "))}
 	}
 	port, model, window := installer.DefaultPort, "pocket", defaultWindowTokens
 	if set, err := o.Settings(); err == nil {
@@ -46,7 +47,8 @@ func (o *Operator) Connect(client string) (ConnectAnswer, error) {
 		o.Coat.Say("Nothing is set up yet: these are the values of a set-up without flags.")
 	}
 	a := ConnectAnswer{Client: client, API: addressesOf(port, 0).API, Model: model}
-	a.Text = strings.NewReplacer("{{API}}", a.API, "{{MODEL}}", model, "{{WINDOW}}", strconv.Itoa(window), "{{KEY}}", anyKey).Replace(string(raw))
+	a.Text = strings.NewReplacer("{{API}}", a.API, "{{MODEL}}", model, "{{WINDOW}}", strconv.Itoa(window), "{{KEY}}",
+		anyKey).Replace(string(raw))
 	return a, nil
 }
 

@@ -64,7 +64,8 @@ func (o *Operator) Running(ctx context.Context) (set launch.Settings, err error)
 			return err
 		}
 		if status.State != launch.Running {
-			return &Error{Text: "the server is not running (" + string(status.State) + ")", Of: fault.Fault{Class: fault.NotReady, Step: fault.Start}}
+			return &Error{Text: "the server is not running (" + string(status.State) + ")",
+				Of: fault.Fault{Class: fault.NotReady, Step: fault.Start}}
 		}
 		set = status.Record.Settings
 		return nil

@@ -57,7 +57,8 @@ func (o *Operator) Detach(ctx context.Context, in ApplyInput, args []string) (Jo
 	}
 	defer home.Close()
 	digest := prepared.Plan.Digest
-	job := apply.Job{ID: strings.TrimPrefix(digest, "sha256:")[:12], Digest: digest, Started: time.Now().UTC().Truncate(time.Second)}
+	job := apply.Job{ID: strings.TrimPrefix(digest, "sha256:")[:12], Digest: digest,
+		Started: time.Now().UTC().Truncate(time.Second)}
 	job.Log = "logs/apply-" + job.ID + ".log"
 	if running, err := home.ReadJob(job.ID); err == nil && running.State() == apply.JobRunning {
 		a := o.jobAnswer(running)

@@ -48,7 +48,8 @@ func (o *Operator) LockModel(ctx context.Context, in installer.LockInput) (LockA
 	}
 	unproven := unprovenOf(locked.Lock)
 	return LockAnswer{Model: in.Model, Repo: locked.Lock.Repo, Revision: locked.Lock.Revision, File: locked.Path,
-		Files: len(locked.Lock.Files), Bytes: locked.Lock.TotalBytes(), Proven: len(locked.Lock.Files) - unproven, Unproven: unproven,
+		Files: len(locked.Lock.Files), Bytes: locked.Lock.TotalBytes(), Proven: len(locked.Lock.Files) - unproven,
+		Unproven: unproven,
 		Sentence: locked.Sentence}, nil
 }
 
@@ -73,7 +74,8 @@ type BundleAnswer struct {
 }
 
 func bundled(lock manifests.Lock, file string) BundleAnswer {
-	return BundleAnswer{Repo: lock.Repo, Revision: lock.Revision, File: file, Files: len(lock.Files), Bytes: lock.TotalBytes(), Unproven: unprovenOf(lock)}
+	return BundleAnswer{Repo: lock.Repo, Revision: lock.Revision, File: file, Files: len(lock.Files),
+		Bytes: lock.TotalBytes(), Unproven: unprovenOf(lock)}
 }
 
 // ExportBundle writes the installed model into one new file.
@@ -104,8 +106,8 @@ func (o *Operator) ExportBundle(ctx context.Context, file string) (a BundleAnswe
 	return a, err
 }
 
-// ImportBundle installs a model from a bundle; no network is used. acceptUnproven takes the bundle's word for the hashes
-// where no lock of the model is known.
+// ImportBundle installs a model from a bundle; no network is used. acceptUnproven takes the bundle's word for the
+// hashes where no lock of the model is known.
 func (o *Operator) ImportBundle(ctx context.Context, file string, acceptUnproven bool) (BundleAnswer, error) {
 	in, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for its writer
 	if err != nil {
@@ -138,7 +140,8 @@ func (o *Operator) ImportBundle(ctx context.Context, file string, acceptUnproven
 	return bundled(lock, file), nil
 }
 
-func importInto(ctx context.Context, home *apply.Home, in *os.File, lock manifests.Lock, acceptUnproven bool) (manifests.Lock, error) {
+func importInto(ctx context.Context, home *apply.Home, in *os.File, lock manifests.Lock,
+	acceptUnproven bool) (manifests.Lock, error) {
 	var expected *manifests.Lock
 	if known, err := knownLock(home, lock.Repo, lock.Revision); err == nil {
 		expected = &known
@@ -182,7 +185,8 @@ func (e *UnknownLockError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Consent, Step: fault.LockOrAccept}
 }
 
-// OfBundle gives an import's errors their own next step: the bundle is the suspect, and the same command on it cannot help.
+// OfBundle gives an import's errors their own next step: the bundle is the suspect, and the same command on it cannot
+// help.
 func OfBundle(err error) error {
 	switch {
 	case errors.As(err, new(*store.BundleError)), errors.As(err, new(*store.IntegrityError)):

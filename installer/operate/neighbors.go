@@ -84,13 +84,15 @@ func (o *Operator) Neighbors(ctx context.Context) (NeighborsAnswer, error) {
 
 func neighborOf(server neighbor.Server) Neighbor {
 	v := Neighbor{
-		Kind: server.Kind, Title: server.Title, Address: server.Address.String(), Port: server.Port, PID: server.PID, UID: server.UID,
+		Kind: server.Kind, Title: server.Title, Address: server.Address.String(), Port: server.Port, PID: server.PID,
+		UID:     server.UID,
 		Program: termtext.Line(server.Exe), Arguments: server.Arguments,
 		StartedBy: server.Starter.Type, StarterName: termtext.Line(server.Starter.Name),
 		FootprintBytes: server.FootprintBytes, Protected: server.Protected, State: string(server.Idle.State),
 		Reasons: orEmpty(server.Idle.Reasons), Clients: orEmpty(server.Idle.Clients), Wedged: server.Idle.Wedged,
-		Channel: string(server.Channel), Refusal: server.Refusal, Losses: orEmpty(server.Losses), Missing: orEmpty(server.Missing),
-		Models: orEmpty(server.Contender(time.Now()).Models),
+		Channel: string(server.Channel), Refusal: server.Refusal, Losses: orEmpty(server.Losses),
+		Missing: orEmpty(server.Missing),
+		Models:  orEmpty(server.Contender(time.Now()).Models),
 	}
 	if !server.Started.IsZero() {
 		v.Started = server.Started.UTC().Format(time.RFC3339)
@@ -137,7 +139,8 @@ type Restored struct {
 func restoredOf(list []neighbor.Outcome) []Restored {
 	all := []Restored{}
 	for _, o := range list {
-		r := Restored{ID: o.ID, Kind: o.Server, Title: o.Title, Port: o.Port, Models: []string{}, Result: string(o.Result), Sentence: o.Sentence, Log: o.Log}
+		r := Restored{ID: o.ID, Kind: o.Server, Title: o.Title, Port: o.Port, Models: []string{}, Result: string(o.Result),
+			Sentence: o.Sentence, Log: o.Log}
 		for _, m := range o.Models {
 			r.Models = append(r.Models, termtext.Line(m.ID))
 		}

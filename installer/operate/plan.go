@@ -132,7 +132,8 @@ func (o *Operator) Plan(ctx context.Context, in installer.Input, file string) (P
 		return PlanAnswer{}, err
 	}
 	a := PlanAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Assessment.CanApply,
-		Checks: o.ownChecks(p.Assessment.Checks), Blockers: o.ownBlockers(p.Assessment.Blockers), Apply: []string{}, Prepared: p}
+		Checks: o.ownChecks(p.Assessment.Checks), Blockers: o.ownBlockers(p.Assessment.Blockers), Apply: []string{},
+		Prepared: p}
 	if file == "" {
 		return a, nil
 	}

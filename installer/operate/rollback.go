@@ -75,8 +75,8 @@ const rollBackLimit = 10 * time.Minute
 
 // rollBack undoes what a failed run changed of a working set-up: the old settings come back, the failed plan is closed,
 // and the old server runs again if it was replaced by one that did not start. A run that a person stopped stays open,
-// because the same command continues it; only a server that is gone comes back then. Where nothing was set up before, or
-// this run changed nothing, there is nothing to undo.
+// because the same command continues it; only a server that is gone comes back then. Where nothing was set up before,
+// or this run changed nothing, there is nothing to undo.
 func (o *Operator) rollBack(ctx context.Context, p installer.Prepared, old serving, err error) error {
 	cause := paused(err)
 	if old.settings == nil {
@@ -108,7 +108,8 @@ func (o *Operator) rollBack(ctx context.Context, p installer.Prepared, old servi
 	return result
 }
 
-func (o *Operator) undo(ctx context.Context, home *apply.Home, p installer.Prepared, old serving, cause error, stopped, lost bool) error {
+func (o *Operator) undo(ctx context.Context, home *apply.Home, p installer.Prepared, old serving, cause error, stopped,
+	lost bool) error {
 	e := &RolledBackError{Err: cause, Verb: o.Verb}
 	fail := func(at UndoStep, err error) error {
 		e.ProblemAt, e.Problem = at, err

@@ -176,7 +176,8 @@ func (o *Operator) run(ctx context.Context, p installer.Prepared) (apply.Result,
 }
 
 func (o *Operator) options() apply.Options {
-	return apply.Options{UserHome: o.Place.UserHome, Command: "slipway " + o.Verb, Version: o.Version, Report: o.Coat.Report, Now: time.Now}
+	return apply.Options{UserHome: o.Place.UserHome, Command: "slipway " + o.Verb, Version: o.Version,
+		Report: o.Coat.Report, Now: time.Now}
 }
 
 func (o *Operator) nothingToDo(ctx context.Context, p installer.Prepared) (SetupAnswer, error) {
@@ -205,7 +206,8 @@ func (o *Operator) finish(ctx context.Context, p installer.Prepared, done apply.
 
 func (o *Operator) setupAnswer(p installer.Prepared, done apply.Result) SetupAnswer {
 	d := p.Plan.Decisions
-	return SetupAnswer{Digest: p.Plan.Digest, Changed: done.Changed, Continued: done.Continued, Home: d.Home, Model: d.Model.ID,
+	return SetupAnswer{Digest: p.Plan.Digest, Changed: done.Changed, Continued: done.Continued, Home: d.Home,
+		Model:   d.Model.ID,
 		Profile: d.Profile.Name, Server: addressesOf(d.Request.Port, d.Request.MonitorPort),
 		Receipt: apply.ReceiptPath(p.Plan.Digest), Stop: o.Coat.Command("down")}
 }

@@ -139,7 +139,8 @@ func fillServer(ctx context.Context, home *apply.Home, a *StatusAnswer) error {
 	}
 	r := status.Record
 	at := addressesOf(r.Settings.Port, r.Settings.MonitorPort)
-	a.Server = ServerStatus{State: status.State, PID: r.Process.PID, Port: r.Settings.Port, API: at.API, Monitor: at.Monitor,
+	a.Server = ServerStatus{State: status.State, PID: r.Process.PID, Port: r.Settings.Port, API: at.API,
+		Monitor: at.Monitor,
 		Started: r.Started.Format(time.RFC3339), LaunchID: r.LaunchID}
 	if status.Health.Product != "" {
 		a.Server.Health = &status.Health

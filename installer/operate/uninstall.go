@@ -51,7 +51,8 @@ func (o *Operator) Uninstall(ctx context.Context, in UninstallInput) (UninstallA
 		return a, err
 	}
 	if !in.Yes {
-		notAsked := &Error{Text: "Consent is needed to remove what is set up.", Of: fault.Fault{Class: fault.Consent, Step: fault.ShowRemoval}}
+		notAsked := &Error{Text: "Consent is needed to remove what is set up.",
+			Of: fault.Fault{Class: fault.Consent, Step: fault.ShowRemoval}}
 		if err := o.agreed(ctx, Question{Removal: &a.Removal, Path: home.Path}, notAsked); err != nil {
 			return a, err
 		}

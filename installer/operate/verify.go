@@ -125,7 +125,8 @@ func (a *VerifyAnswer) inPlace(ctx context.Context, home *apply.Home, lock manif
 func (a *VerifyAnswer) add(report store.Report, folder string) {
 	a.Files += len(report.Files)
 	for _, f := range report.Bad() {
-		bad := Difference{Path: path.Join(folder, f.Path), State: string(f.State), Expected: string(f.Expected), Found: string(f.Found)}
+		bad := Difference{Path: path.Join(folder, f.Path), State: string(f.State), Expected: string(f.Expected),
+			Found: string(f.Found)}
 		if f.State == store.WrongSize {
 			bad.Expected, bad.Found = fmt.Sprintf("%d bytes", f.ExpectedBytes), fmt.Sprintf("%d bytes", f.FoundBytes)
 		}

@@ -48,7 +48,8 @@ type UnprovenError struct {
 
 func (e *UnprovenError) Error() string {
 	if e.Mirror {
-		return fmt.Sprintf("nothing ties these files to the revision (%v), and a mirror's word alone is never taken", e.Reason)
+		return fmt.Sprintf("nothing ties these files to the revision (%v), and a mirror's word alone is never taken",
+			e.Reason)
 	}
 	return fmt.Sprintf("nothing ties these files to the revision (%v). The hub's own list can be taken instead with --accept-told; it is only as good as the hub", e.Reason)
 }
@@ -75,9 +76,11 @@ func (e *ContradictionError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Integrity, Step: fault.OtherNetwork}
 }
 
-// Lock makes the lock of a revision, proven where the git side can be reached, and says in one sentence what that means.
+// Lock makes the lock of a revision, proven where the git side can be reached, and says in one sentence what that
+// means.
 func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sentence string, err error) {
-	lock = manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: ask.Repo, Revision: ask.Revision, LockedAt: ask.Now.UTC().Truncate(time.Second)}
+	lock = manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: ask.Repo, Revision: ask.Revision,
+		LockedAt: ask.Now.UTC().Truncate(time.Second)}
 	pack, err := source.Pack(ctx, ask.Repo, ask.Revision)
 	switch {
 	case err == nil:
@@ -180,8 +183,8 @@ func wanted(file string, include []string) bool {
 	return len(include) == 0
 }
 
-// Contradicts is a *ContradictionError when a lock available and a proven one disagree on a file that both name, or when
-// the first names a file that the revision does not have.
+// Contradicts is a *ContradictionError when a lock available and a proven one disagree on a file that both name, or
+// when the first names a file that the revision does not have.
 func Contradicts(lock, proven manifests.Lock) error {
 	for _, f := range lock.Files {
 		p, ok := proven.File(f.Path)

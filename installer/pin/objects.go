@@ -1,6 +1,6 @@
-// Package pin proves what a commit holds. A revision is the SHA-1 of a commit object; the commit names a tree, trees name
-// trees and blobs, blobs are small files or the pointers of large ones, and a pointer names the SHA-256 and size of its
-// file. Whoever holds the revision can check every link of that chain; nobody who brings the objects is trusted.
+// Package pin proves what a commit holds. A revision is the SHA-1 of a commit object; the commit names a tree, trees
+// name trees and blobs, blobs are small files or the pointers of large ones, and a pointer names the SHA-256 and size
+// of its file. Whoever holds the revision can check every link of that chain; nobody who brings the objects is trusted.
 package pin
 
 import (
@@ -162,7 +162,8 @@ func name(objects map[string]object, o object) error {
 
 // gitSum is the name of a git object, made by the hash that sees collisions.
 func gitSum(kind string, data []byte) (string, error) {
-	return sumSeeingCollisions(io.MultiReader(bytes.NewReader(fmt.Appendf(nil, "%s %d\x00", kind, len(data))), bytes.NewReader(data)))
+	return sumSeeingCollisions(io.MultiReader(bytes.NewReader(fmt.Appendf(nil, "%s %d\x00", kind, len(data))),
+		bytes.NewReader(data)))
 }
 
 func sumSeeingCollisions(r io.Reader) (string, error) {

@@ -95,7 +95,8 @@ func (w *walker) file(where, id string) (manifests.File, error) {
 	if digest, size, pointer := parsePointer(o.data); pointer {
 		return manifests.File{Path: where, Size: size, SHA256: digest, Proof: manifests.Proven}, nil
 	}
-	return manifests.File{Path: where, Size: int64(len(o.data)), SHA256: manifests.DigestOf(sha256.Sum256(o.data)), Proof: manifests.Proven}, nil
+	return manifests.File{Path: where, Size: int64(len(o.data)), SHA256: manifests.DigestOf(sha256.Sum256(o.data)),
+		Proof: manifests.Proven}, nil
 }
 
 // parsePointer reads an LFS pointer: "version" first, then keys sorted, "oid sha256:" and "size" among them, each line

@@ -51,7 +51,8 @@ func client(t *testing.T, config hub.Config) *hub.Client {
 
 func TestLockIsProvenFromTheCommitDown(t *testing.T) {
 	server, repo := serve(t)
-	lock, sentence, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}), pin.Ask{Repo: repo.Name, Revision: repo.Revision, Now: time.Unix(1, 0)})
+	lock, sentence, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}),
+		pin.Ask{Repo: repo.Name, Revision: repo.Revision, Now: time.Unix(1, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,8 @@ func TestLockIsProvenFromTheCommitDown(t *testing.T) {
 
 func TestOnlyTheWantedFilesAreLocked(t *testing.T) {
 	server, repo := serve(t)
-	lock, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}), pin.Ask{Repo: repo.Name, Revision: repo.Revision, Include: []string{"*.json", "sub folder/*"}})
+	lock, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}),
+		pin.Ask{Repo: repo.Name, Revision: repo.Revision, Include: []string{"*.json", "sub folder/*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +135,8 @@ func TestUnprovenHashesAreNeverAcceptedSilently(t *testing.T) {
 
 func TestCommitThatTheHubDoesNotGiveOut(t *testing.T) {
 	server, repo := serve(t)
-	_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}), pin.Ask{Repo: repo.Name, Revision: manifests.Revision(strings.Repeat("ab", 20))})
+	_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}),
+		pin.Ask{Repo: repo.Name, Revision: manifests.Revision(strings.Repeat("ab", 20))})
 	if err == nil {
 		t.Fatal("a commit that does not exist was locked")
 	}
@@ -196,8 +199,10 @@ func TestNoByteOfThePackCanBeChanged(t *testing.T) {
 func TestHostileNamesInGit(t *testing.T) {
 	for name, file := range map[string]string{"case collision": "CONFIG.json", "colon": "a:b", "backslash": `a\b`} {
 		t.Run(name, func(t *testing.T) {
-			server, repo := serve(t, testhub.File{Path: "config.json", Content: testhub.Bytes([]byte("1"))}, testhub.File{Path: file, Content: testhub.Bytes([]byte("2"))})
-			_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}), pin.Ask{Repo: repo.Name, Revision: repo.Revision})
+			server, repo := serve(t, testhub.File{Path: "config.json", Content: testhub.Bytes([]byte("1"))},
+				testhub.File{Path: file, Content: testhub.Bytes([]byte("2"))})
+			_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}),
+				pin.Ask{Repo: repo.Name, Revision: repo.Revision})
 			var unusable *pin.UnusableError
 			if !errors.As(err, &unusable) || strings.Contains(err.Error(), "files[") {
 				t.Fatalf("got %v", err)
@@ -209,7 +214,8 @@ func TestHostileNamesInGit(t *testing.T) {
 func TestTokenGoesToTheOriginsGitOnly(t *testing.T) {
 	server, repo := serve(t)
 	repo.Private = true
-	if _, err := client(t, hub.Config{Origin: server.URL, Token: server.Token}).Pack(t.Context(), repo.Name, repo.Revision); err != nil {
+	if _, err := client(t, hub.Config{Origin: server.URL, Token: server.Token}).Pack(t.Context(), repo.Name,
+		repo.Revision); err != nil {
 		t.Fatal(err)
 	}
 	server.Forget()

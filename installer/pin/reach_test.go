@@ -38,12 +38,14 @@ func TestDeadProxyIsNoQuestionOfTrust(t *testing.T) {
 func TestGatedRepositoryBehindAMirror(t *testing.T) {
 	server, repo := serve(t)
 	repo.Gated = true
-	_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Endpoint: server.URL, Token: server.Token}), pin.Ask{Repo: repo.Name, Revision: repo.Revision})
+	_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Endpoint: server.URL, Token: server.Token}),
+		pin.Ask{Repo: repo.Name, Revision: repo.Revision})
 	var access *hub.AccessError
 	if !errors.As(err, &access) || access.Kind != hub.MirrorNoKey {
 		t.Fatalf("got %v", err)
 	}
-	if text := err.Error(); strings.ContainsAny(text, "{}") || !strings.Contains(text, "HF_ENDPOINT") || !strings.Contains(text, "huggingface.co/"+repo.Name) {
+	if text := err.Error(); strings.ContainsAny(text, "{}") || !strings.Contains(text, "HF_ENDPOINT") ||
+		!strings.Contains(text, "huggingface.co/"+repo.Name) {
 		t.Errorf("it does not say what to do: %s", text)
 	}
 }
@@ -51,8 +53,10 @@ func TestGatedRepositoryBehindAMirror(t *testing.T) {
 // The git side fails with a page or a document: its text is not the user's business.
 func TestGitSideThatFailsShowsNoDocument(t *testing.T) {
 	server, repo := serve(t)
-	server.Script(testhub.Fault{Place: testhub.Git, Kind: testhub.Status, Status: 500, Text: `{"error":"internal"}`, Times: -1})
-	_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}), pin.Ask{Repo: repo.Name, Revision: repo.Revision})
+	server.Script(testhub.Fault{Place: testhub.Git, Kind: testhub.Status, Status: 500, Text: `{"error":"internal"}`,
+		Times: -1})
+	_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}),
+		pin.Ask{Repo: repo.Name, Revision: repo.Revision})
 	var told *pin.UnprovenError
 	if !errors.As(err, &told) || strings.ContainsAny(err.Error(), "{}") || !strings.Contains(err.Error(), "status 500") {
 		t.Fatalf("got %v", err)
@@ -74,9 +78,10 @@ func TestRepositoriesThatNoLockCanName(t *testing.T) {
 		"a line separator":    {[]testhub.File{{Path: "a\u2028b", Content: small}}, "line separator"},
 		"a backslash":         {[]testhub.File{{Path: `a\b`, Content: small}}, "backslash"},
 		"no UTF-8":            {[]testhub.File{{Path: "a\xff", Content: small}}, "not UTF-8"},
-		"two that are one":    {[]testhub.File{{Path: "A", Content: small}, {Path: "a", Content: small}}, "one file where case does not count"},
-		"too many":            {many, "10001 entries"},
-		"200 folders deep":    {[]testhub.File{{Path: strings.Repeat("d/", 200) + "x", Content: small}}, "more than 64 deep"},
+		"two that are one": {[]testhub.File{{Path: "A", Content: small}, {Path: "a", Content: small}},
+			"one file where case does not count"},
+		"too many":         {many, "10001 entries"},
+		"200 folders deep": {[]testhub.File{{Path: strings.Repeat("d/", 200) + "x", Content: small}}, "more than 64 deep"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, err := testhub.Start(t.TempDir())
@@ -88,9 +93,11 @@ func TestRepositoriesThatNoLockCanName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}), pin.Ask{Repo: repo.Name, Revision: repo.Revision})
+			_, _, err = pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}),
+				pin.Ask{Repo: repo.Name, Revision: repo.Revision})
 			var unusable *pin.UnusableError
-			if !errors.As(err, &unusable) || !strings.Contains(err.Error(), row.says) || !strings.HasPrefix(err.Error(), "the repository cannot be installed") {
+			if !errors.As(err, &unusable) || !strings.Contains(err.Error(), row.says) ||
+				!strings.HasPrefix(err.Error(), "the repository cannot be installed") {
 				t.Fatalf("got %v", err)
 			}
 		})

@@ -79,15 +79,21 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 	}
 	spaceFails := hasBlocker(s, SpaceBlocked)
 	checks := []Check{
-		record("home", w.HomeReady, closed || w.HomeRefused != "" || w.HomeConflict != "", home, "a folder of ours at "+d.Home, HomeBlocked, FolderBlocked),
+		record("home", w.HomeReady, closed || w.HomeRefused != "" || w.HomeConflict != "", home,
+			"a folder of ours at "+d.Home, HomeBlocked, FolderBlocked),
 		record("memory", w.NotFit == "", w.NotFit != "", memory, "the model, its state and a window fit", MemoryBlocked),
-		record("space", !spaceFails && w.FreeKnown, spaceFails, space, units.Bytes(needBytes(p, w))+" still needed", SpaceBlocked),
-		record("model", w.ModelWhole, !w.ModelWhole && w.ModelProblem != "", model, d.Model.ID+" in "+orWords(d.Model.Folder, "models"), ModelBlocked),
-		record("engine", w.EngineWhole, !w.EngineWhole && w.EngineProblem+w.EngineUntrusted != "", engine, "slipway-server, built from source or prebuilt", EngineBlocked, TrustBlocked),
-		record("settings", w.SettingsWhole, false, map[bool]string{true: "as planned", false: "not written or different"}[w.SettingsWhole], SettingsPath+" says what is planned"),
+		record("space", !spaceFails && w.FreeKnown, spaceFails, space, units.Bytes(needBytes(p, w))+" still needed",
+			SpaceBlocked),
+		record("model", w.ModelWhole, !w.ModelWhole && w.ModelProblem != "", model,
+			d.Model.ID+" in "+orWords(d.Model.Folder, "models"), ModelBlocked),
+		record("engine", w.EngineWhole, !w.EngineWhole && w.EngineProblem+w.EngineUntrusted != "", engine,
+			"slipway-server, built from source or prebuilt", EngineBlocked, TrustBlocked),
+		record("settings", w.SettingsWhole, false, map[bool]string{true: "as planned",
+			false: "not written or different"}[w.SettingsWhole], SettingsPath+" says what is planned"),
 	}
 	if w.JournalDamage != "" {
-		checks = append(checks, record("journal", false, true, w.JournalDamage, "no plan is open, or its journal is whole", JournalBlocked))
+		checks = append(checks, record("journal", false, true, w.JournalDamage, "no plan is open, or its journal is whole",
+			JournalBlocked))
 	}
 	if d.Request.Launch {
 		c := record("server", w.ServerRunning, w.ServerHung || hasBlocker(s, PortBlocked), server,
@@ -98,12 +104,14 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 		checks = append(checks, c)
 	}
 	if len(d.Stops) > 0 {
-		checks = append(checks, record("neighbors", w.StopsDone, hasBlocker(s, StopBlocked), orWords(orWords(w.StopsProblem, w.StopLines), "stopped, and started again when slipway stops"),
+		checks = append(checks, record("neighbors", w.StopsDone, hasBlocker(s, StopBlocked),
+			orWords(orWords(w.StopsProblem, w.StopLines), "stopped, and started again when slipway stops"),
 			"the servers in the way are stopped while ours runs", StopBlocked))
 	}
 	if w.Contended != "" {
 		checks = append(checks, Check{ID: "neighbors", Status: "unknown", Severity: "warning", Observed: w.Contended,
-			Expected: "the memory that the plan counts on is free", Command: []string{"slipway", "neighbors"}, DocsURL: "docs/neighbours.md"})
+			Expected: "the memory that the plan counts on is free", Command: []string{"slipway", "neighbors"},
+			DocsURL: "docs/neighbours.md"})
 	}
 	if !w.FreeKnown {
 		for i := range checks {

@@ -49,7 +49,8 @@ func ReadFile(data []byte) (request Request, home, digest string, err error) {
 		return Request{}, "", "", &ErrFile{err.Error()}
 	}
 	if p.SchemaVersion != SchemaVersion {
-		return Request{}, "", "", &ErrFile{fmt.Sprintf("has schema version %d, this program reads %d", p.SchemaVersion, SchemaVersion)}
+		return Request{}, "", "", &ErrFile{fmt.Sprintf("has schema version %d, this program reads %d", p.SchemaVersion,
+			SchemaVersion)}
 	}
 	return p.Decisions.Request, p.Decisions.Home, p.Digest, nil
 }

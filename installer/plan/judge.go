@@ -158,7 +158,8 @@ func Judge(p Plan, w World) Assessment {
 			Fix: "Choose another folder with --home, or an empty one."})
 	}
 	if w.HomeClosed != "" && w.HomeRefused == "" && !allDone(p, done) {
-		block(HomeAction, Blocker{Kind: HomeBlocked, Sentence: w.HomeClosed, Fix: "Choose another folder with --home, or fix its permissions."})
+		block(HomeAction, Blocker{Kind: HomeBlocked, Sentence: w.HomeClosed,
+			Fix: "Choose another folder with --home, or fix its permissions."})
 	}
 	if w.JournalDamage != "" {
 		block(HomeAction, Blocker{Kind: JournalBlocked, Sentence: w.JournalDamage,
@@ -171,23 +172,27 @@ func Judge(p Plan, w World) Assessment {
 	}
 	if !w.ModelWhole && w.ModelProblem != "" {
 		block(ModelAction, Blocker{Kind: ModelBlocked, Sentence: w.ModelProblem,
-			Fix: "Lock the model first: slipway models lock --model " + d.Model.ID, Command: []string{"slipway", "models", "lock", "--model", d.Model.ID}})
+			Fix:     "Lock the model first: slipway models lock --model " + d.Model.ID,
+			Command: []string{"slipway", "models", "lock", "--model", d.Model.ID}})
 	}
 	if w.NotFit != "" {
 		block(ModelAction, Blocker{Kind: MemoryBlocked, Sentence: w.NotFit,
-			Fix: "Choose a smaller model or another profile: slipway models list", Command: []string{"slipway", "models", "list"}})
+			Fix:     "Choose a smaller model or another profile: slipway models list",
+			Command: []string{"slipway", "models", "list"}})
 	}
 	if !w.EngineWhole && w.EngineProblem != "" {
 		block(EngineAction, Blocker{Kind: EngineBlocked, Sentence: w.EngineProblem,
 			Fix: "Install Go 1.26 or newer (https://go.dev/dl/), then run the same command again."})
 	}
 	if !w.EngineWhole && w.EngineUntrusted != "" {
-		block(EngineAction, Blocker{Kind: TrustBlocked, Sentence: w.EngineUntrusted, Fix: "Fetch the release again, both programs together."})
+		block(EngineAction, Blocker{Kind: TrustBlocked, Sentence: w.EngineUntrusted,
+			Fix: "Fetch the release again, both programs together."})
 	}
 	if need := needBytes(p, w); w.FreeKnown && need > 0 && w.FreeBytes < need {
 		block(ModelAction, Blocker{Kind: SpaceBlocked,
-			Sentence: fmt.Sprintf("The volume of %s has %s free, and the plan needs %s.", d.Home, units.Bytes(w.FreeBytes), units.Bytes(need)),
-			Fix:      "Free some space or choose another volume with --home."})
+			Sentence: fmt.Sprintf("The volume of %s has %s free, and the plan needs %s.", d.Home, units.Bytes(w.FreeBytes),
+				units.Bytes(need)),
+			Fix: "Free some space or choose another volume with --home."})
 	}
 	if len(d.Stops) > 0 && !w.StopsDone && w.StopsProblem != "" {
 		block(StopsAction, Blocker{Kind: StopBlocked, Sentence: w.StopsProblem,
@@ -199,10 +204,12 @@ func Judge(p Plan, w World) Assessment {
 			Sentence: fmt.Sprintf("Port %d is in use by %s.", d.Request.Port, orWords(w.PortOwner, "another program")),
 			Fix:      orWords(w.PortWays, "Choose another port"+freeOne(w.FreePort)+", or stop that program yourself; slipway never moves to another port by itself.")})
 	}
-	if d.Request.Launch && !w.ServerRunning && w.MonitorTaken && !(!w.StopsDone && d.StopsHolderOf(d.Request.MonitorPort, 0)) {
+	if d.Request.Launch && !w.ServerRunning && w.MonitorTaken && !(!w.StopsDone &&
+		d.StopsHolderOf(d.Request.MonitorPort, 0)) {
 		block(LaunchAction, Blocker{Kind: PortBlocked,
-			Sentence: fmt.Sprintf("Port %d, the monitor's, is in use by %s.", d.Request.MonitorPort, orWords(w.MonitorOwner, "another program")),
-			Fix:      "Choose another port for the monitor with --monitor-port, or stop that program yourself; slipway never moves to another port by itself."})
+			Sentence: fmt.Sprintf("Port %d, the monitor's, is in use by %s.", d.Request.MonitorPort,
+				orWords(w.MonitorOwner, "another program")),
+			Fix: "Choose another port for the monitor with --monitor-port, or stop that program yourself; slipway never moves to another port by itself."})
 	}
 	for _, a := range p.Actions {
 		switch {

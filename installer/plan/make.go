@@ -99,7 +99,8 @@ func engineAction(d Decisions) Action {
 	folder := path.Join("engines", e.ID)
 	a := Action{
 		ID: "engine", Kind: EngineAction, Consent: []Class{Build, Write},
-		Touches:      Touches{Paths: []string{folder, EnginePath(e.ID)}, Bytes: 32 << 20, Ports: []int{}, Processes: []string{"go build"}},
+		Touches: Touches{Paths: []string{folder, EnginePath(e.ID)}, Bytes: 32 << 20, Ports: []int{},
+			Processes: []string{"go build"}},
 		Precondition: "the folder is absent, or holds the program with the hash that its record names",
 		Undo:         "remove the program whose hash is still that of the receipt",
 	}
@@ -136,7 +137,8 @@ func launchAction(d Decisions) Action {
 		ID: "launch", Kind: LaunchAction, Consent: []Class{Launch},
 		Sentence: fmt.Sprintf("Start our server on 127.0.0.1:%d, its monitor on port %d, with %s (a server of ours with other settings is replaced); it keeps running in the background.",
 			d.Request.Port, d.Request.MonitorPort, d.Model.ID),
-		Touches: Touches{Paths: []string{"run", ServerLog}, Ports: []int{d.Request.Port, d.Request.MonitorPort}, Processes: []string{"slipway-server"}},
+		Touches: Touches{Paths: []string{"run", ServerLog}, Ports: []int{d.Request.Port, d.Request.MonitorPort},
+			Processes: []string{"slipway-server"}},
 
 		Precondition: "the ports are free or held by our own server",
 		Undo:         "stop the server: slipway down",

@@ -40,12 +40,14 @@ func TestRulesThatTheServerWouldRefuseAreRefusedBefore(t *testing.T) {
 	}
 }
 
-// What is written and where is the person's text: the plan says it, and names the folder among the paths that it touches.
+// What is written and where is the person's text: the plan says it, and names the folder among the paths that it
+// touches.
 func TestPlanSaysThatConversationsAreKept(t *testing.T) {
 	d := someDecisions()
 	d.Profile.CacheMemoryBytes, d.Profile.CacheDiskBytes, d.Profile.CacheDiskDailyBytes = 512<<20, 8<<30, 64<<30
 	launch, _ := Make(d).Action(LaunchAction)
-	if !strings.Contains(launch.Sentence, "Your prompts and replies") || !strings.Contains(launch.Sentence, "8.59 GB") || !slices.Contains(launch.Touches.Paths, CachePath) {
+	if !strings.Contains(launch.Sentence, "Your prompts and replies") || !strings.Contains(launch.Sentence, "8.59 GB") ||
+		!slices.Contains(launch.Touches.Paths, CachePath) {
 		t.Errorf("%s %v", launch.Sentence, launch.Touches.Paths)
 	}
 	d.Profile.CacheDiskBytes, d.Profile.CacheDiskDailyBytes = 0, 0

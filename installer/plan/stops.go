@@ -7,9 +7,9 @@ import (
 	"slipway/installer/neighbor/contention"
 )
 
-// StoppedServer is a server that is not ours that a plan stops and that comes back when our server ends. It is named by its
-// identity: the action is carried out on this very process or on none. What was observed of it (how long it has been
-// idle) is not part of the decision.
+// StoppedServer is a server that is not ours that a plan stops and that comes back when our server ends. It is named
+// by its identity: the action is carried out on this very process or on none. What was observed of it (how long it has
+// been idle) is not part of the decision.
 type StoppedServer struct {
 	Kind    string   `json:"kind"`
 	Title   string   `json:"title"`
@@ -45,7 +45,8 @@ func stopsAction(d Decisions) Action {
 		a.Touches.Processes = append(a.Touches.Processes, name)
 		models := contention.Quoted(s.Models)
 		if s.Channel == "unload" {
-			sentences = append(sentences, fmt.Sprintf("Ask %s to unload %s, and load it again when slipway stops.", name, models))
+			sentences = append(sentences, fmt.Sprintf("Ask %s to unload %s, and load it again when slipway stops.", name,
+				models))
 			continue
 		}
 		with := ""

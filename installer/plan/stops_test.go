@@ -7,7 +7,8 @@ import (
 
 func withStops(d Decisions) Decisions {
 	d.Request.Launch, d.Request.Port, d.Request.AllowStop = true, 8000, "mtplx"
-	d.Stops = []StoppedServer{{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 812, StartUS: 7, BootID: "b", Exe: "/x/mtplx", Channel: "argv", Models: []string{"X"}}}
+	d.Stops = []StoppedServer{{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 812, StartUS: 7, BootID: "b",
+		Exe: "/x/mtplx", Channel: "argv", Models: []string{"X"}}}
 	return d
 }
 
@@ -21,7 +22,8 @@ func TestStopIsItsOwnConsentAndComesBeforeTheLaunch(t *testing.T) {
 	if len(stop.Consent) != 1 || stop.Consent[0] != Stop {
 		t.Errorf("consent %v", stop.Consent)
 	}
-	if !strings.Contains(stop.Sentence, "MTPLX (pid 812, port 8000) with \"X\"") || !strings.Contains(stop.Undo, "restore") {
+	if !strings.Contains(stop.Sentence, "MTPLX (pid 812, port 8000) with \"X\"") ||
+		!strings.Contains(stop.Undo, "restore") {
 		t.Errorf("sentence %q, undo %q", stop.Sentence, stop.Undo)
 	}
 }

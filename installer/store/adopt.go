@@ -110,18 +110,19 @@ func named(c Candidate) bool {
 	return filepath.Base(c.Path) == filepath.Base(filepath.FromSlash(c.File))
 }
 
-// meant reports whether a file claims to be the lock's: many small files have the size of another one, and the hub cache
-// keeps other revisions beside this one and its blobs under their hashes.
+// meant reports whether a file claims to be the lock's: many small files have the size of another one, and the hub
+// cache keeps other revisions beside this one and its blobs under their hashes.
 func meant(c Candidate, revision manifests.Revision) bool {
-	if _, after, cached := strings.Cut(filepath.ToSlash(c.Path), "/snapshots/"); cached && !strings.HasPrefix(after, string(revision)+"/") {
+	if _, after, cached := strings.Cut(filepath.ToSlash(c.Path), "/snapshots/"); cached &&
+		!strings.HasPrefix(after, string(revision)+"/") {
 		return false
 	}
 	return named(c)
 }
 
 // Adopt installs a file of the lock from a file on this machine: cloned where the file system can, else copied, into a
-// partial file that is hashed there; what was hashed is what is used. The source is only read. A source with other bytes
-// is an *IntegrityError and is left as it is.
+// partial file that is hashed there; what was hashed is what is used. The source is only read. A source with other
+// bytes is an *IntegrityError and is left as it is.
 func Adopt(ctx context.Context, home *os.Root, lock manifests.Lock, candidate Candidate) error {
 	want, ok := lock.File(candidate.File)
 	if !ok {
@@ -177,7 +178,8 @@ func Adopt(ctx context.Context, home *os.Root, lock manifests.Lock, candidate Ca
 
 // AdoptAll takes what it can from the candidates, one good source a file, and says which files it brought. Sources with
 // other bytes are left alone; those that have the name of a file of this revision are named in wrong, with both hashes.
-func AdoptAll(ctx context.Context, home *os.Root, lock manifests.Lock, candidates []Candidate) (adopted []string, wrong []*IntegrityError, err error) {
+func AdoptAll(ctx context.Context, home *os.Root, lock manifests.Lock, candidates []Candidate) (adopted []string,
+	wrong []*IntegrityError, err error) {
 	done := map[string]bool{}
 	for _, c := range candidates {
 		if done[c.File] {

@@ -89,5 +89,6 @@ func exportFile(ctx context.Context, home *os.Root, lock manifests.Lock, f manif
 }
 
 func bundleHeader(name string, size int64) *tar.Header {
-	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0).UTC(), Format: tar.FormatPAX}
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0).UTC(),
+		Format: tar.FormatPAX}
 }

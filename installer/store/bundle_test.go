@@ -34,7 +34,8 @@ func TestBundleThereAndBack(t *testing.T) {
 			if report, err := Verify(context.Background(), home, got, true); err != nil || !report.OK() {
 				t.Fatalf("%+v %v", report.Bad(), err)
 			}
-			if want := map[bool]manifests.Proof{true: manifests.Proven, false: manifests.Unproven}[expected != nil]; got.Files[0].Proof != want {
+			if want := map[bool]manifests.Proof{true: manifests.Proven,
+				false: manifests.Unproven}[expected != nil]; got.Files[0].Proof != want {
 				t.Errorf("files are %s, want %s", got.Files[0].Proof, want)
 			}
 		})
@@ -93,9 +94,10 @@ func TestHostileBundles(t *testing.T) {
 		bundle   []byte
 		expected *manifests.Lock
 	}{
-		"climbs":                       {pack(head, sums, file("files/../../../x")), nil},
-		"absolute":                     {pack(head, sums, file("/etc/x")), nil},
-		"a link":                       {pack(head, sums, tar.Header{Name: "files/config.json", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), nil},
+		"climbs":   {pack(head, sums, file("files/../../../x")), nil},
+		"absolute": {pack(head, sums, file("/etc/x")), nil},
+		"a link": {pack(head, sums, tar.Header{Name: "files/config.json", Typeflag: tar.TypeSymlink,
+			Linkname: "/etc/passwd"}), nil},
 		"a file the lock has not":      {pack(head, sums, file("files/more.bin")), nil},
 		"a file twice":                 {pack(head, sums, file("files/config.json"), file("files/config.json")), nil},
 		"another size":                 {pack(head, sums, file("files/sub folder/вес й.bin")), nil},

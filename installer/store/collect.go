@@ -93,7 +93,8 @@ func Locked(home *os.Root) ([]Root, error) {
 func RootOf(folder, why string) (Root, bool) {
 	repo, revision := path.Split(folder)
 	r := Root{strings.Replace(path.Base(repo), "--", "/", 1), manifests.Revision(revision), why}
-	return r, manifests.ValidateRepo(r.Repo) == nil && r.Revision.Validate() == nil && ModelDir(r.Repo, r.Revision) == folder
+	return r, manifests.ValidateRepo(r.Repo) == nil && r.Revision.Validate() == nil &&
+		ModelDir(r.Repo, r.Revision) == folder
 }
 
 // garbageModels lists the files of every revision that is not kept, as its lock names them, the lock last.
@@ -126,7 +127,8 @@ func garbageModels(home *os.Root, dir string, keep map[string]bool) ([]Garbage, 
 		if _, err := home.Lstat(referencePath(lock)); err != nil && len(garbage) == before {
 			continue // a lock made for a model that is still to come
 		}
-		for _, name := range []string{installedPath(lock.Repo, lock.Revision), referencePath(lock), LockPath(lock.Repo, lock.Revision)} {
+		for _, name := range []string{installedPath(lock.Repo, lock.Revision), referencePath(lock),
+			LockPath(lock.Repo, lock.Revision)} {
 			if info, err := home.Lstat(name); err == nil {
 				garbage = append(garbage, Garbage{name, info.Size(), why})
 			}
@@ -143,7 +145,8 @@ func garbageIn(home *os.Root, dir, why string, wanted map[string]bool) []Garbage
 	var garbage []Garbage
 	for _, entry := range entries {
 		digest, _, _ := strings.Cut(entry.Name(), ".")
-		if manifests.Digest("sha256:"+digest).Validate() != nil || wanted[digest] || strings.HasSuffix(entry.Name(), ".lock") {
+		if manifests.Digest("sha256:"+digest).Validate() != nil || wanted[digest] ||
+			strings.HasSuffix(entry.Name(), ".lock") {
 			continue // a lock file that goes while somebody waits for it would let two processes lock two files
 		}
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {

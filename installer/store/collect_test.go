@@ -43,7 +43,8 @@ func TestCollectKeepsRootsAndForeignFiles(t *testing.T) {
 	if data, err := home.ReadFile(foreign); err != nil || string(data) != "mine" {
 		t.Errorf("a foreign file: %v", err)
 	}
-	for _, name := range []string{filePath(dropped, "config.json"), LockPath(dropped.Repo, dropped.Revision), quarantineName()} {
+	for _, name := range []string{filePath(dropped, "config.json"), LockPath(dropped.Repo, dropped.Revision),
+		quarantineName()} {
 		if _, err := home.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is still there", name)
 		}
@@ -107,7 +108,8 @@ func TestCollectKeepsThePartialFilesOfARootWithoutALockInTheHome(t *testing.T) {
 	must(t, err)
 	must(t, p.SaveJournal([]byte("{}")))
 	must(t, p.Close())
-	if garbage, err := Collect(home, []Root{{shipped.Repo, shipped.Revision, "open plan"}}); err != nil || len(garbage) != 0 {
+	if garbage, err := Collect(home, []Root{{shipped.Repo, shipped.Revision, "open plan"}}); err != nil ||
+		len(garbage) != 0 {
 		t.Errorf("taken for garbage: %v, %v", garbage, err)
 	}
 	if garbage, err := Collect(home, nil); err != nil || len(garbage) != 2 {
@@ -120,7 +122,8 @@ func TestRootOfAFolder(t *testing.T) {
 	if r, ok := RootOf(ModelDir(lock.Repo, lock.Revision), ""); !ok || r.Repo != lock.Repo || r.Revision != lock.Revision {
 		t.Errorf("%+v %v", r, ok)
 	}
-	for _, folder := range []string{"", ".", "models", "models/org--name", "/elsewhere/org--name/" + string(lock.Revision), "engines/x", "models/../x/" + string(lock.Revision)} {
+	for _, folder := range []string{"", ".", "models", "models/org--name", "/elsewhere/org--name/" + string(lock.Revision),
+		"engines/x", "models/../x/" + string(lock.Revision)} {
 		if r, ok := RootOf(folder, ""); ok {
 			t.Errorf("%q is the model %+v", folder, r)
 		}

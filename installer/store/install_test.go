@@ -18,7 +18,8 @@ const testRevision = manifests.Revision("0123456789abcdef0123456789abcdef0123456
 // lockOf is a lock of the given contents by path.
 func lockOf(t testing.TB, contents map[string]string) manifests.Lock {
 	t.Helper()
-	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: "org/name", Revision: testRevision, Source: "test"}
+	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: "org/name", Revision: testRevision,
+		Source: "test"}
 	for name, data := range contents {
 		lock.Files = append(lock.Files, manifests.File{Path: name, Size: int64(len(data)),
 			SHA256: manifests.DigestOf(sha256.Sum256([]byte(data))), Proof: manifests.Proven})
@@ -116,10 +117,20 @@ func TestVerifyNamesEachKindOfDamage(t *testing.T) {
 			must(t, os.Remove(f))
 			must(t, os.WriteFile(f, []byte(`{"a":1}`), 0o644))
 		}, Changed, OK},
-		"truncated":             {func(t *testing.T, f string) { must(t, os.Chmod(f, 0o644)); must(t, os.Truncate(f, 3)) }, WrongSize, WrongSize},
-		"dangling symlink":      {func(t *testing.T, f string) { must(t, os.Remove(f)); must(t, os.Symlink("../nowhere", f)) }, BrokenLink, BrokenLink},
-		"link out of the home":  {func(t *testing.T, f string) { must(t, os.Remove(f)); must(t, os.Symlink("/etc/hostname", f)) }, BrokenLink, BrokenLink},
-		"a folder in its place": {func(t *testing.T, f string) { must(t, os.Remove(f)); must(t, os.Mkdir(f, 0o755)) }, NotAFile, NotAFile},
+		"truncated": {func(t *testing.T, f string) { must(t, os.Chmod(f, 0o644)); must(t, os.Truncate(f, 3)) },
+			WrongSize, WrongSize},
+		"dangling symlink": {func(t *testing.T, f string) {
+			must(t, os.Remove(f))
+			must(t,
+				os.Symlink("../nowhere", f))
+		}, BrokenLink, BrokenLink},
+		"link out of the home": {func(t *testing.T, f string) {
+			must(t, os.Remove(f))
+			must(t,
+				os.Symlink("/etc/hostname", f))
+		}, BrokenLink, BrokenLink},
+		"a folder in its place": {func(t *testing.T, f string) { must(t, os.Remove(f)); must(t, os.Mkdir(f, 0o755)) },
+			NotAFile, NotAFile},
 	}
 	for name, row := range damage {
 		t.Run(name, func(t *testing.T) {
@@ -225,12 +236,14 @@ func TestTwoOwnersOfOnePartial(t *testing.T) {
 
 func TestLinkPlantedInTheHomeLeadsNowhere(t *testing.T) {
 	outside := t.TempDir()
-	for name, at := range map[string]string{"models": ModelsDir, "the model's folder": RepoDir("org/name"), "partials": partialDir} {
+	for name, at := range map[string]string{"models": ModelsDir, "the model's folder": RepoDir("org/name"),
+		"partials": partialDir} {
 		t.Run(name, func(t *testing.T) {
 			home, lock := openHome(t), lockOf(t, sample)
 			must(t, home.MkdirAll(filepath.Dir(at), 0o755))
 			must(t, os.Symlink(outside, filepath.Join(home.Name(), at)))
-			if err := Install(context.Background(), home, lock, "config.json", strings.NewReader(sample["config.json"])); err == nil {
+			if err := Install(context.Background(), home, lock, "config.json",
+				strings.NewReader(sample["config.json"])); err == nil {
 				t.Error("installed through a link that leads out of the home")
 			}
 			if entries, _ := os.ReadDir(outside); len(entries) != 0 {

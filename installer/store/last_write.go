@@ -17,8 +17,9 @@ const (
 	lastWriteBytes = 20
 )
 
-// writeDelay is how long after that moment the file system may stamp the write: the time between two system calls of one
-// thread, with room for a machine that has more to do than it has cores. Who changes the file within it is not seen.
+// writeDelay is how long after that moment the file system may stamp the write: the time between two system calls of
+// one thread, with room for a machine that has more to do than it has cores. Who changes the file within it is not
+// seen.
 const writeDelay = 50 * time.Millisecond
 
 // readHolder reads both lines; lastWrite is 0 when it is not there.
@@ -34,7 +35,8 @@ func readHolder(f *os.File) (holder string, lastWrite int64) {
 // writeHolder names this process and keeps what is known of the last write.
 func writeHolder(f *os.File, lastWrite int64) {
 	f.Truncate(0)
-	fmt.Fprintf(io.NewOffsetWriter(f, 0), "%-*s\n%0*d", holderBytes-1, fmt.Sprintf("pid %d", os.Getpid()), lastWriteBytes, lastWrite)
+	fmt.Fprintf(io.NewOffsetWriter(f, 0), "%-*s\n%0*d", holderBytes-1, fmt.Sprintf("pid %d", os.Getpid()), lastWriteBytes,
+		lastWrite)
 }
 
 // willWrite notes that a write begins now. The caller holds the mutex from here to the end of that write: on one file
@@ -52,8 +54,8 @@ func (p *Partial) willWrite() {
 	}
 }
 
-// Altered reports whether the partial file changed later than a write of ours can explain: another program wrote into it,
-// or the power failed, which may lose our own note. What was hashed of it must be hashed again.
+// Altered reports whether the partial file changed later than a write of ours can explain: another program wrote into
+// it, or the power failed, which may lose our own note. What was hashed of it must be hashed again.
 func (p *Partial) Altered() bool {
 	p.writing.Lock()
 	defer p.writing.Unlock()

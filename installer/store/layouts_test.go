@@ -50,7 +50,8 @@ func TestAdoptionFromTheFoldersOfOtherTools(t *testing.T) {
 		lay func(t *testing.T, home string)
 		env map[string]string
 	}{
-		"MTPLX":                  {plainly(".mtplx/models/org--name", map[string]string{".mtplx-source.json": `{"repo_id":"org/name"}`}), nil},
+		"MTPLX": {plainly(".mtplx/models/org--name",
+			map[string]string{".mtplx-source.json": `{"repo_id":"org/name"}`}), nil},
 		"LM Studio":              {plainly(".lmstudio/models/org/name", nil), nil},
 		"LM Studio before 0.3.6": {plainly(".cache/lm-studio/models/org/name", nil), nil},
 		"oMLX, by owner":         {plainly(".omlx/models/org/name", map[string]string{"README.md": "# a model"}), nil},
@@ -113,7 +114,8 @@ func picture(t *testing.T, dir string) string {
 // A folder with something else that a server would read as a part of the model is copied from, never used as it lies.
 func TestFolderWithMoreThanTheModelIsNotUsedInPlace(t *testing.T) {
 	lock := lockOf(t, sample)
-	for name, more := range map[string]string{"another config": "generation_config.json", "a template": "chat_template.jinja", "a pull in progress": ".mtplx-transfer.json"} {
+	for name, more := range map[string]string{"another config": "generation_config.json",
+		"a template": "chat_template.jinja", "a pull in progress": ".mtplx-transfer.json"} {
 		t.Run(name, func(t *testing.T) {
 			dir, _ := foreignFolder(t, sample)
 			if _, whole := WholeIn(lock, []string{dir}); !whole {
@@ -135,7 +137,8 @@ func TestPipesInTheUsersFolderHangNothing(t *testing.T) {
 	if found, _ := Find(context.Background(), lock, []string{dir}); len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
-	if err := Adopt(context.Background(), openHome(t), lock, Candidate{"config.json", filepath.Join(dir, "config.json")}); err == nil {
+	if err := Adopt(context.Background(), openHome(t), lock, Candidate{"config.json",
+		filepath.Join(dir, "config.json")}); err == nil {
 		t.Error("a pipe was taken")
 	}
 	if err := Refer(context.Background(), openHome(t), lock, dir, nil); err == nil {

@@ -9,8 +9,8 @@ import (
 	"slipway/manifests"
 )
 
-// SaveLock writes the lock beside the model. A lock that is there already and names other bytes for the same revision is
-// a *LockConflictError; one that only knows less (told where this one is proven) is replaced.
+// SaveLock writes the lock beside the model. A lock that is there already and names other bytes for the same revision
+// is a *LockConflictError; one that only knows less (told where this one is proven) is replaced.
 func SaveLock(home *os.Root, lock manifests.Lock) error {
 	data, err := lock.Marshal()
 	if err != nil {

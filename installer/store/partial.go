@@ -13,8 +13,8 @@ import (
 	"slipway/manifests"
 )
 
-// Partial is what has arrived of one file. It has one owner, proven by a lock on a file beside it; where the file system
-// keeps no locks, its name is unique and nothing is resumed. WriteAt, ReadAt and Sync may be called from several
+// Partial is what has arrived of one file. It has one owner, proven by a lock on a file beside it; where the file
+// system keeps no locks, its name is unique and nothing is resumed. WriteAt, ReadAt and Sync may be called from several
 // goroutines; the rest from one.
 type Partial struct {
 	home *os.Root
@@ -153,7 +153,8 @@ func (p *Partial) Commit(lock manifests.Lock, file string, found manifests.Diges
 		return err
 	}
 	if info.Size() != want.Size || found != want.SHA256 {
-		return &IntegrityError{Path: file, Expected: want.SHA256, Found: found, ExpectedBytes: want.Size, FoundBytes: info.Size()}
+		return &IntegrityError{Path: file, Expected: want.SHA256, Found: found, ExpectedBytes: want.Size,
+			FoundBytes: info.Size()}
 	}
 	if err := p.data.Chmod(0o444); err != nil {
 		return fmt.Errorf("making %s read-only: %w", file, err)
@@ -214,8 +215,8 @@ type quarantineReport struct {
 	Source   string           `json:"source"`
 }
 
-// Quarantine moves the wrong bytes aside with a report, and continues with an empty partial file. An earlier quarantined
-// file of the same digest is replaced: one is enough to look at, and they are large. It returns in place.
+// Quarantine moves the wrong bytes aside with a report, and continues with an empty partial file. An earlier
+// quarantined file of the same digest is replaced: one is enough to look at, and they are large. It returns in place.
 func (p *Partial) Quarantine(found manifests.Digest, source string) (string, error) {
 	if err := p.home.MkdirAll(quarantineDir, 0o755); err != nil {
 		return "", err

@@ -30,7 +30,8 @@ func referencePath(lock manifests.Lock) string {
 func ReferencePath(lock manifests.Lock) string { return referencePath(lock) }
 
 // WholeIn finds the first folder that could be used in place: every file of the lock is there by name and size, and
-// nothing else that a server would read as a part of the model. It reads no bytes. Of the hub cache each snapshot counts.
+// nothing else that a server would read as a part of the model. It reads no bytes. Of the hub cache each snapshot
+// counts.
 func WholeIn(lock manifests.Lock, folders []string) (string, bool) {
 	for _, folder := range folders {
 		absolute, err := filepath.Abs(folder)
@@ -95,7 +96,8 @@ func openRegular(name string) (*os.File, error) {
 
 // Refer hashes every file of the lock in folder and, if all are right, records the folder and each file's identity.
 // hashed, if not nil, gets every chunk.
-func Refer(ctx context.Context, home *os.Root, lock manifests.Lock, folder string, hashed func(path string, n int)) error {
+func Refer(ctx context.Context, home *os.Root, lock manifests.Lock, folder string,
+	hashed func(path string, n int)) error {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
 		return err
@@ -165,7 +167,8 @@ func VerifyInPlace(ctx context.Context, home *os.Root, lock manifests.Lock, deep
 		return report, err
 	}
 	for i, f := range lock.Files {
-		r := FileReport{Path: filepath.Join(ref.Folder, filepath.FromSlash(f.Path)), Expected: f.SHA256, ExpectedBytes: f.Size}
+		r := FileReport{Path: filepath.Join(ref.Folder, filepath.FromSlash(f.Path)), Expected: f.SHA256,
+			ExpectedBytes: f.Size}
 		info, err := os.Stat(r.Path)
 		switch was, known := ref.Files[f.Path]; {
 		case err != nil:

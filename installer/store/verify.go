@@ -74,7 +74,8 @@ func Verify(ctx context.Context, home *os.Root, lock manifests.Lock, deep bool) 
 	return verify(ctx, home, lock, deep, nil)
 }
 
-func verify(ctx context.Context, home *os.Root, lock manifests.Lock, deep bool, hashed func(string, int)) (Report, error) {
+func verify(ctx context.Context, home *os.Root, lock manifests.Lock, deep bool, hashed func(string, int)) (Report,
+	error) {
 	report := Report{Repo: lock.Repo, Revision: lock.Revision, Deep: deep, Files: make([]FileReport, len(lock.Files))}
 	if err := lock.Validate(); err != nil {
 		return report, err
@@ -139,7 +140,8 @@ func fastState(home *os.Root, lock manifests.Lock, f manifests.File, known map[s
 }
 
 // deepStates hashes every file that has the right size, the largest first so that the cores end together.
-func deepStates(ctx context.Context, open func(path string) (*os.File, error), files []FileReport, hashed func(string, int)) error {
+func deepStates(ctx context.Context, open func(path string) (*os.File, error), files []FileReport,
+	hashed func(string, int)) error {
 	order := make([]int, len(files))
 	for i := range order {
 		order[i] = i
