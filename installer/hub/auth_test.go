@@ -137,10 +137,10 @@ func TestRedirectsThatAreRefused(t *testing.T) {
 }
 
 func TestHTTPSIsNeverLeft(t *testing.T) {
-	plainSide := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
-		*http.Request) {
-		t.Error("asked over http")
-	}))
+	plainSide := httptest.NewServer(http.HandlerFunc(
+		func(http.ResponseWriter, *http.Request) {
+			t.Error("asked over http")
+		}))
 	defer plainSide.Close()
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, plainSide.URL+"/x", http.StatusFound)

@@ -124,11 +124,11 @@ func TestConnectionsStayBelowTheirLimit(t *testing.T) {
 
 func TestRateLimitOfTheUser(t *testing.T) {
 	clock := time.Unix(0, 0)
-	config := Config{Now: func() time.Time { return clock }, Sleep: func(ctx context.Context,
-		d time.Duration) error {
-		clock = clock.Add(d)
-		return nil
-	}}
+	config := Config{Now: func() time.Time { return clock },
+		Sleep: func(ctx context.Context, d time.Duration) error {
+			clock = clock.Add(d)
+			return nil
+		}}
 	p := pace{perSecond: 1000}
 	for range 100 {
 		if err := p.take(t.Context(), 50, &config); err != nil {

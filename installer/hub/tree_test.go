@@ -51,10 +51,10 @@ func TestHostileTrees(t *testing.T) {
 	}
 	for name, list := range rows {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
-				r *http.Request) {
-				fmt.Fprintf(w, "[%s]", list)
-			}))
+			server := httptest.NewServer(http.HandlerFunc(
+				func(w http.ResponseWriter, r *http.Request) {
+					fmt.Fprintf(w, "[%s]", list)
+				}))
 			defer server.Close()
 			c, err := New(Config{Origin: server.URL})
 			if err != nil {
