@@ -118,7 +118,7 @@ func (s *session) runnerFor(c *cli.Context, server *client.Server) *suite.Runner
 		OpenFolder: func() (string, *os.Root, error) { return s.checkFolder(c) }}
 }
 
-// checkFolder opens the folder of answers, which nobody else may read: they hold what models wrote.
+// checkFolder opens the folder of answers, which only the person may read: they hold what models wrote.
 func (s *session) checkFolder(c *cli.Context) (string, *os.Root, error) {
 	if out := c.String("out"); out != "" {
 		if err := os.MkdirAll(out, 0o700); err != nil {

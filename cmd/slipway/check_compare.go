@@ -98,7 +98,7 @@ func printCompare(w io.Writer, a suite.CompareAnswer) {
 	}
 }
 
-// profileWord tells what may differ between two runs of one server.
+// profileWord distinguishes what may differ between two runs of one server.
 func profileWord(setup record.Setup) string {
 	text := ""
 	for _, name := range []string{"profile", "prefill_policy"} {

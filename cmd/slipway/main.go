@@ -45,16 +45,16 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	s := &session{
 		ctx: ctx, out: &results{to: os.Stdout}, errOut: os.Stderr, invocation: invocation(args[0]), json: wantsJSON(args[1:]),
-		endOfFlags: slices.Contains(args, "--"),
-		terminal:   &consent.Terminal{In: os.Stdin, Out: os.Stderr, Getenv: os.Getenv},
-		place:      place(),
+		endOfFlags:  slices.Contains(args, "--"),
+		terminal:    &consent.Terminal{In: os.Stdin, Out: os.Stderr, Getenv: os.Getenv},
+		environment: environment(),
 	}
 	return s.finish(newApp(s).RunContext(ctx, args))
 }
 
-// place collects what the environment says, and then puts the system's folders first on PATH: an app's or an
+// environment collects what the environment says, and then puts the system's folders first on PATH: an app's or an
 // assistant's PATH may lack them, and libraries run ps and lsof by name.
-func place() installer.Environment {
+func environment() installer.Environment {
 	at := installer.Environment{ToolPath: os.Getenv("PATH"), PrebuiltDigest: installer.Digest(prebuiltServer),
 		Sources: machine.System(), Getenv: os.Getenv}
 	if os.Getenv("HOME") == "" { // under a service manager, or in a bare container

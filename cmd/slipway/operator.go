@@ -12,20 +12,21 @@ import (
 // operator carries out this command line's verb. Every verb has a home.
 func (s *session) operator(c *cli.Context) *operate.Operator {
 	s.progress = s.newProgress()
-	s.op = &operate.Operator{Place: s.place, Version: version, Home: c.String("home"), Verb: s.verb, Coat: operate.Coat{
-		Say:      func(text string) { s.say("%s", text) },
-		Report:   s.progress.report,
-		ShowPlan: s.showProposal,
-		Agree:    func(ctx context.Context, q operate.Question) (operate.Reply, error) { return s.agree(ctx, c, q) },
-		Command:  func(words ...string) []string { return s.argv(s.again(words)...) },
-		FirstAnswer: func(ctx context.Context, port int, model, question string, maxTokens int) (string, error) {
-			return askServer(ctx, port, model, question, maxTokens, nil)
-		},
-	}}
+	s.op = &operate.Operator{Environment: s.environment, Version: version, Home: c.String("home"), Verb: s.verb,
+		Coat: operate.Coat{
+			Say:      func(text string) { s.say("%s", text) },
+			Report:   s.progress.report,
+			ShowPlan: s.showProposal,
+			Agree:    func(ctx context.Context, q operate.Question) (operate.Reply, error) { return s.agree(ctx, c, q) },
+			Command:  func(words ...string) []string { return s.argv(s.again(words)...) },
+			FirstAnswer: func(ctx context.Context, port int, model, question string, maxTokens int) (string, error) {
+				return askServer(ctx, port, model, question, maxTokens, nil)
+			},
+		}}
 	return s.op
 }
 
-// agree asks at the terminal. With --json, events or --no-input nobody is asked.
+// agree asks at the terminal. With --json, events or --no-input no question is asked.
 func (s *session) agree(ctx context.Context, c *cli.Context, q operate.Question) (operate.Reply, error) {
 	manner := s.terminal.Manner(s.json || s.events || c.Bool("no-input"))
 	if manner == consent.NoTerminal {

@@ -25,22 +25,22 @@ import (
 
 // session is one command line being carried out.
 type session struct {
-	ctx        context.Context
-	out        *results
-	errOut     io.Writer
-	invocation []string
-	json       bool
-	events     bool
-	verb       string
-	commands   []*cli.Command
-	op         *operate.Operator // of the verb; nil where it needs none
-	progress   *progress
-	same       []string   // the argv that continues this run; nil: this verb with its flags
-	given      [][]string // flags of this command line that the next one must repeat, each with its value
-	answered   bool       // the document is out
-	endOfFlags bool       // the command line has a "--": what follows are arguments, whatever they look like
-	terminal   *consent.Terminal
-	place      installer.Environment
+	ctx         context.Context
+	out         *results
+	errOut      io.Writer
+	invocation  []string
+	json        bool
+	events      bool
+	verb        string
+	commands    []*cli.Command
+	op          *operate.Operator // of the verb; nil where it needs none
+	progress    *progress
+	same        []string   // the argv that continues this run; nil: this verb with its flags
+	given       [][]string // flags of this command line that the next one must repeat, each with its value
+	answered    bool       // the document is out
+	endOfFlags  bool       // the command line has a "--": what follows are arguments, whatever they look like
+	terminal    *consent.Terminal
+	environment installer.Environment
 }
 
 // envelope is the document of --json. Exactly one of Data and Error is there: Data when the command could do or answer

@@ -25,7 +25,7 @@ type HomeError struct {
 
 func (e *HomeError) Error() string { return e.Path + " " + e.Why }
 
-// Fault tells something of another kind in the home from a folder that cannot be the home.
+// Fault distinguishes something of another kind in the home from a folder that cannot be the home.
 func (e *HomeError) Fault() fault.Fault {
 	if e.Conflict {
 		return fault.Fault{Class: fault.Stale, Step: fault.MoveAwayFirst}
@@ -36,7 +36,7 @@ func (e *HomeError) Fault() fault.Fault {
 // ErrNoHome says that nothing was set up at a path yet.
 var ErrNoHome = fault.New(fault.Fault{Class: fault.NotReady, Step: fault.SetUpFirst}, "no home was made there yet")
 
-// OpenHome opens a home that is ours. A folder in it, other than state, may be missing: somebody threw the logs away,
+// OpenHome opens a home that is ours. A folder in it, other than state, may be missing: the logs were deleted,
 // and the server still runs. MakeHome completes it. Errors: ErrNoHome, *HomeError.
 func OpenHome(path, userHome string) (*Home, error) {
 	view := LookHome(path, userHome)

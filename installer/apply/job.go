@@ -43,7 +43,7 @@ const (
 	JobEnded   = "ended" // it is gone and did not say how: killed, or the machine went down
 )
 
-// State tells how the job is.
+// State says how the job is.
 func (j Job) State() string {
 	switch {
 	case j.ExitCode != nil && *j.ExitCode == 0:

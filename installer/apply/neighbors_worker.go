@@ -11,7 +11,7 @@ import (
 	"slipway/installer/process"
 )
 
-// neighborsWorker stops the servers that a plan names, if they are the very processes and idle.
+// neighborsWorker stops the servers that a plan names, if they are exactly those processes and idle.
 type neighborsWorker struct {
 	decisions plan.Decisions
 	digest    string

@@ -187,7 +187,7 @@ func (r *Removal) addWorkingFiles(home *Home, folders []string, keepModels bool)
 		for _, name := range names {
 			full := path.Join(dir, name)
 			if full == holderPath {
-				continue // there while somebody holds the lock, which uninstall itself does: not counted
+				continue // there while a process holds the lock, which uninstall itself does: not counted
 			}
 			ours := isWorkingFile(full, keepModels)
 			if !keepModels && path.Dir(dir) == store.ModelsDir {

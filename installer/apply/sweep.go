@@ -15,8 +15,8 @@ var unfinishedHere = map[string]string{
 }
 
 // sweep removes what a run left that was killed between writing a file and giving it its name, or while it installed an
-// engine: such a file would stay for ever where the next plan writes other names. The lock is held, so that nobody is
-// writing any of them now.
+// engine: such a file would stay for ever where the next plan writes other names. The lock is held, so that no other
+// run is writing any of them now.
 func sweep(home *Home) error {
 	if err := store.SweepTemporary(home.Root); err != nil {
 		return err

@@ -38,7 +38,7 @@ type Toolchain struct {
 var WellKnown = []string{"/usr/local/go/bin", "/opt/homebrew/bin", "/usr/lib/go/bin", "/snap/bin"}
 
 // FindGo looks along a PATH for a Go of at least the wanted version ("1.26.0"). It runs nothing where the installation
-// names its version in a file; version managers' shims are passed over, because running one may install something.
+// names its version in a file; version managers' shims are ignored, because running one may install something.
 func FindGo(ctx context.Context, path, want string) (Toolchain, error) {
 	var old *OldGoError
 	seen := map[string]bool{}

@@ -46,7 +46,7 @@ func (g Grants) With(classes ...plan.Class) Grants {
 	return all
 }
 
-// NeededError names the classes that a plan needs and nobody granted.
+// NeededError names the classes that a plan needs and that were not granted.
 type NeededError struct{ Classes []plan.Class }
 
 func (e *NeededError) Error() string {

@@ -25,7 +25,7 @@ func carriesToken(answer *http.Response) bool {
 	return answer.Request.Header.Get("Authorization") != ""
 }
 
-// AccessKind tells apart what a refusal means.
+// AccessKind is what a refusal means.
 type AccessKind string
 
 const (
@@ -78,7 +78,7 @@ func (e *AccessError) Error() string {
 	return fmt.Sprintf("%s: %s%s.", e.Subject, e.Kind, said)
 }
 
-// Fault tells what is not there from what a token or an agreement opens.
+// Fault distinguishes what is not there from what a token or an agreement opens.
 func (e *AccessError) Fault() fault.Fault {
 	switch e.Kind {
 	case NoRepo, NoRevision, NoEntry, Disabled:

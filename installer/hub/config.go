@@ -100,7 +100,7 @@ func (e *ProxyError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Usage, Step: fault.FixAddress}
 }
 
-// proxyAddress reports whether value is empty or one that httpproxy reads, which passes over any other in silence.
+// proxyAddress reports whether value is empty or one that httpproxy reads, which silently ignores any other.
 func proxyAddress(value string) bool {
 	if value == "" {
 		return true

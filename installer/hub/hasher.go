@@ -25,7 +25,7 @@ func (t *transfer) hashAndFinish(ctx context.Context) error {
 			return err
 		}
 		if found == t.file.SHA256 && !looked && t.part.Altered() {
-			looked = true // somebody wrote into it after our last write: what counts are the bytes that are there now
+			looked = true // another program wrote into it after our last write: what counts are the bytes that are there now
 			t.part.Acknowledge()
 			t.mu.Lock()
 			t.hashedTo, t.hashState = 0, nil

@@ -12,7 +12,7 @@ import (
 // maxSmallBytes: hubs keep larger files in LFS.
 const maxSmallBytes = 64 << 20
 
-// List is the tree as files that the hub tells of; SHA256 is "" for small ones.
+// List is the tree as files that the hub lists; SHA256 is "" for small ones.
 func (c *Client) List(ctx context.Context, repo string, revision manifests.Revision) ([]manifests.File, error) {
 	entries, err := c.Tree(ctx, repo, revision)
 	if err != nil {

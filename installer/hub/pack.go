@@ -142,7 +142,7 @@ type gitTransport struct {
 	posted         bool // it answered the upload-pack request
 }
 
-// lacking tells a mirror that has no git side from one that refuses.
+// lacking distinguishes a mirror that has no git side from one that refuses.
 func (g *gitTransport) lacking(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusNotFound && !g.client.fromOrigin(g.endpoint)
 }

@@ -80,7 +80,7 @@ func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, hea
 	}
 }
 
-// waitToRetry tells why the next try comes, and waits for its turn.
+// waitToRetry says why the next try comes, and waits for its turn.
 func (c *Client) waitToRetry(ctx context.Context, failures int, why error) error {
 	wait := c.backoff(failures)
 	c.tell.say(Event{Kind: Waiting, Wait: wait, Why: fmt.Sprintf("%v. Trying again (%d of %d).", bareNetwork(why),

@@ -111,7 +111,7 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 }
 
 // forgetHash takes the hash state out of the journals, on disk too and before anything is written: from the next write
-// on nothing tells any more that the file was altered.
+// on nothing shows any more that the file was altered.
 func forgetHash(part *store.Partial, j *journal) error {
 	j.HashedBytes, j.HashState = 0, nil
 	data, err := json.Marshal(j)

@@ -107,7 +107,7 @@ const (
 	homeMarker = ".slipway-home"
 )
 
-// LookMonitorPort asks whether somebody listens on the monitor's port on loopback. It binds nothing: the port is the
+// LookMonitorPort asks whether a program listens on the monitor's port on loopback. It binds nothing: the port is the
 // same for every home unless another is asked for, and two looks at once must not see each other.
 func LookMonitorPort(ctx context.Context, port int) PortUse {
 	if port == 0 || !answers(ctx, "127.0.0.1", port) {

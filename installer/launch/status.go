@@ -33,7 +33,7 @@ type Status struct {
 	Health wire.Health // when State is Running or Starting and it answered
 
 	Damage *RecordError // the record cannot be read; the rest was learnt without it
-	// Unidentified: somebody holds the lock of a living server of this home, and no process could be proved to be it.
+	// Unidentified: a process holds the lock of a living server of this home, and no process could be proved to be it.
 	Unidentified bool
 
 	argv    []string // of a server that was found without its record
@@ -46,7 +46,7 @@ func (s Status) Recorded() bool { return s.argv == nil && !s.renewed }
 // Living reports whether a process of ours serves, or is about to.
 func (s Status) Living() bool { return s.State == Running || s.State == Starting || s.State == Hung }
 
-// Look tells how our server is. It writes nothing.
+// Look says how our server is. It writes nothing.
 func Look(ctx context.Context, root *os.Root, homePath string) (Status, error) {
 	s, err := lookAtProcess(ctx, root, homePath)
 	if err != nil || !s.Living() {

@@ -26,7 +26,7 @@ type Stopping struct {
 	Killed     bool // it did not end by itself
 }
 
-// ErrUnknownServer: a server of this home lives, and neither its record nor its /health tells which process it is.
+// ErrUnknownServer: a server of this home lives, and neither its record nor its /health says which process it is.
 var ErrUnknownServer = fault.New(fault.Fault{Class: fault.Locked, Step: fault.FindServer},
 	"a process holds run/server.lock of this home, and none could be proved to be our server")
 

@@ -31,7 +31,7 @@ func (a GCAnswer) Class() fault.Class {
 	return fault.OK
 }
 
-// GarbageError says that there is garbage and nobody agreed to remove it.
+// GarbageError says that there is garbage, and no consent to remove it.
 type GarbageError struct{ Answer GCAnswer }
 
 func (e *GarbageError) Error() string { return "consent is needed to remove what nothing needs" }

@@ -51,7 +51,7 @@ func (o *Operator) Detach(ctx context.Context, in ApplyInput, args []string) (Jo
 		return JobAnswer{}, err
 	}
 	// The home is made first: the job's record and log need a place.
-	home, err := apply.MakeHome(prepared.Plan.Decisions.Home, o.Place.UserHome)
+	home, err := apply.MakeHome(prepared.Plan.Decisions.Home, o.Environment.UserHome)
 	if err != nil {
 		return JobAnswer{}, err
 	}
@@ -80,7 +80,7 @@ func (o *Operator) startJob(home *apply.Home, job apply.Job, args []string) (pro
 		return process.Identity{}, err
 	}
 	defer log.Close()
-	cmd := exec.Command(o.Place.Executable, args...)
+	cmd := exec.Command(o.Environment.Executable, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -22,7 +22,7 @@ type ModelsAnswer struct {
 
 // Models lists the known models, whether they fit this machine, and whether they can be installed.
 func (o *Operator) Models(ctx context.Context) (ModelsAnswer, error) {
-	rows, err := installer.Models(ctx, o.Home, o.Place)
+	rows, err := installer.Models(ctx, o.Home, o.Environment)
 	return ModelsAnswer{rows}, err
 }
 
@@ -42,7 +42,7 @@ type LockAnswer struct {
 // LockModel derives every hash of a model from its revision, and keeps the lock in the home.
 func (o *Operator) LockModel(ctx context.Context, in installer.LockInput) (LockAnswer, error) {
 	in.Home, in.Say = o.Home, o.Coat.Say
-	locked, err := installer.LockModel(ctx, in, o.Place)
+	locked, err := installer.LockModel(ctx, in, o.Environment)
 	if err != nil {
 		return LockAnswer{}, err
 	}
@@ -125,7 +125,7 @@ func (o *Operator) ImportBundle(ctx context.Context, file string, acceptUnproven
 	if err != nil {
 		return BundleAnswer{}, err
 	}
-	home, err := apply.MakeHome(path, o.Place.UserHome)
+	home, err := apply.MakeHome(path, o.Environment.UserHome)
 	if err != nil {
 		return BundleAnswer{}, err
 	}

@@ -30,8 +30,9 @@ func operator(t *testing.T, c *caller, home string) *Operator {
 		t.Fatal(err)
 	}
 	return &Operator{Version: "test", Home: home, Verb: "test",
-		Place: installer.Environment{UserHome: filepath.Dir(home), WorkingDir: source, RecordedSource: source,
-			ToolPath: os.Getenv("PATH"), Executable: filepath.Join(source, "slipway"), Sources: machine.System(), Getenv: os.Getenv},
+		Environment: installer.Environment{UserHome: filepath.Dir(home), WorkingDir: source, RecordedSource: source,
+			ToolPath: os.Getenv("PATH"), Executable: filepath.Join(source, "slipway"), Sources: machine.System(),
+			Getenv: os.Getenv},
 		Coat: Coat{
 			Say:      func(text string) { c.said = append(c.said, text) },
 			Report:   func(apply.Event) {},

@@ -18,11 +18,11 @@ import (
 
 // Operator carries out the verbs of one caller on one home.
 type Operator struct {
-	Place   installer.Environment
-	Version string // of slipway, for receipts
-	Home    string // as it was given; empty means the usual one
-	Verb    string // for the record of who holds the home's lock
-	Coat    Coat
+	Environment installer.Environment
+	Version     string // of slipway, for receipts
+	Home        string // as it was given; empty means the usual one
+	Verb        string // for the record of who holds the home's lock
+	Coat        Coat
 
 	Model string // that the last run settled on; empty before
 }
@@ -35,7 +35,7 @@ type Coat struct {
 	Report func(apply.Event)
 	// ShowPlan gets the plan before consent is asked for.
 	ShowPlan func(installer.Prepared)
-	// Agree asks the person. It returns NotAsked where there is nobody to ask.
+	// Agree asks the person. It returns NotAsked where nothing can be asked.
 	Agree func(ctx context.Context, q Question) (Reply, error)
 	// Command is one of our commands, as an argv that a person can start; words are without the program's name.
 	Command func(words ...string) []string
@@ -103,14 +103,16 @@ func paused(err error) error {
 	return err
 }
 
-func (o *Operator) resolve() (string, error) { return apply.ResolveHome(o.Home, o.Place.UserHome) }
+func (o *Operator) resolve() (string, error) {
+	return apply.ResolveHome(o.Home, o.Environment.UserHome)
+}
 
 func (o *Operator) openHome() (*apply.Home, error) {
 	path, err := o.resolve()
 	if err != nil {
 		return nil, err
 	}
-	return apply.OpenHome(path, o.Place.UserHome)
+	return apply.OpenHome(path, o.Environment.UserHome)
 }
 
 // inHome runs f with the open home.
@@ -158,7 +160,7 @@ func (o *Operator) neighborhood() (*neighbor.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	system, err := neighbor.New(path, []string{o.Place.Executable})
+	system, err := neighbor.New(path, []string{o.Environment.Executable})
 	if err != nil {
 		return nil, err
 	}

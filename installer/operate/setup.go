@@ -77,7 +77,7 @@ func (o *Operator) Setup(ctx context.Context, in SetupInput) (SetupAnswer, error
 
 func (o *Operator) prepare(ctx context.Context, in installer.Input) (installer.Prepared, error) {
 	in.Home = o.Home
-	return installer.Prepare(ctx, in, o.Place)
+	return installer.Prepare(ctx, in, o.Environment)
 }
 
 // settled reports whether a plan is carried out already.
@@ -85,7 +85,7 @@ func settled(p installer.Prepared) bool {
 	return p.Assessment.PendingCount() == 0 && p.Recorded && !p.Open
 }
 
-// ConsentError names what a plan needs and nobody allowed.
+// ConsentError names what a plan needs and what was not allowed.
 type ConsentError struct {
 	Needed *consent.NeededError
 	Plan   plan.Plan
@@ -131,7 +131,7 @@ func (o *Operator) consentTo(ctx context.Context, in SetupInput, p installer.Pre
 	return o.agreed(ctx, Question{Plan: &p}, refused)
 }
 
-// agreed asks; without a yes nothing may be done. notAsked is the error where there is nobody to ask.
+// agreed asks; without a yes nothing may be done. notAsked is the error where nothing can be asked.
 func (o *Operator) agreed(ctx context.Context, q Question, notAsked error) error {
 	reply, err := o.Coat.Agree(ctx, q)
 	switch {
@@ -176,7 +176,7 @@ func (o *Operator) run(ctx context.Context, p installer.Prepared) (apply.Result,
 }
 
 func (o *Operator) options() apply.Options {
-	return apply.Options{UserHome: o.Place.UserHome, Command: "slipway " + o.Verb, Version: o.Version,
+	return apply.Options{UserHome: o.Environment.UserHome, Command: "slipway " + o.Verb, Version: o.Version,
 		Report: o.Coat.Report, Now: time.Now}
 }
 

@@ -41,7 +41,7 @@ func (o *Operator) Uninstall(ctx context.Context, in UninstallInput) (UninstallA
 	if in.DryRun {
 		open = apply.OpenHome // writes nothing at all
 	}
-	home, err := open(path, o.Place.UserHome)
+	home, err := open(path, o.Environment.UserHome)
 	if err != nil {
 		return UninstallAnswer{}, err
 	}

@@ -131,7 +131,7 @@ func (o *Operator) migrate() error {
 	if err != nil {
 		return err
 	}
-	done, err := apply.Migrate(path, o.Place.UserHome)
+	done, err := apply.Migrate(path, o.Environment.UserHome)
 	for _, what := range done {
 		o.Coat.Say(what)
 	}

@@ -16,13 +16,13 @@ import (
 // Source brings what a lock is made from. Mirror sources may bring a proof; they are not believed without one.
 type Source interface {
 	Pack(ctx context.Context, repo string, revision manifests.Revision) ([]byte, error)
-	// List is what the API tells. SHA256 is "" for a small file, whose bytes are then needed.
+	// List is what the API says. SHA256 is "" for a small file, whose bytes are then needed.
 	List(ctx context.Context, repo string, revision manifests.Revision) ([]manifests.File, error)
 	// Small brings a small file whole.
 	Small(ctx context.Context, repo string, revision manifests.Revision, file string) ([]byte, error)
-	// Unreachable tells a git side that cannot be reached or does not give out the commit from a refusal.
+	// Unreachable distinguishes a git side that cannot be reached or does not give out the commit from a refusal.
 	Unreachable(err error) bool
-	// Silent tells that not one answer of the git side came.
+	// Silent reports that not one answer of the git side came.
 	Silent(err error) bool
 	Mirror() bool
 	Name() string

@@ -10,8 +10,9 @@ import (
 )
 
 // The file beside a partial file that is locked also says when a write of ours to it last began: before each write, so
-// that a killed run has said it. A partial file that changed later than that was changed by somebody else, and a saved
-// hash of its beginning does not speak of what is there now. Two lines: "pid N", padded, and nanoseconds since 1970.
+// that a killed run has said it. A partial file that changed later than that was changed by another program, and a
+// saved hash of its beginning does not speak of what is there now. Two lines: "pid N", padded, and nanoseconds since
+// 1970.
 const (
 	holderBytes    = 32
 	lastWriteBytes = 20

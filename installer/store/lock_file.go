@@ -32,7 +32,7 @@ func SaveLock(home *os.Root, lock manifests.Lock) error {
 	return writeAtomic(home, name, data, 0o644)
 }
 
-// ReplaceLock writes the lock beside the model whatever the one that is there says: somebody asked for that. Files that
+// ReplaceLock writes the lock beside the model whatever the one that is there says: that was asked for. Files that
 // the old one vouched for and this one does not are drift from now on.
 func ReplaceLock(home *os.Root, lock manifests.Lock) error {
 	data, err := lock.Marshal()

@@ -101,7 +101,7 @@ func (p *Partial) Reserve() error {
 	return nil
 }
 
-// Identity tells a partial file that was replaced behind our back from the one that the journal speaks of.
+// Identity distinguishes a partial file that was replaced by another program from the one that the journal speaks of.
 func (p *Partial) Identity() (Identity, error) {
 	info, err := p.data.Stat()
 	if err != nil {
