@@ -25,7 +25,8 @@ func TestSetupKilledBetweenATemporaryFileAndItsName(t *testing.T) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(r.home, name)
 		}
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err == nil {
+		err := os.MkdirAll(filepath.Dir(name), 0o700)
+		if err == nil {
 			err = os.WriteFile(name, []byte("half"), 0o600)
 		}
 		if err != nil {

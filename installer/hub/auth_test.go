@@ -163,7 +163,7 @@ func TestProxyIsUsed(t *testing.T) {
 	var asked atomic.Int64
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		http.Error(w, "the proxy wants a password", 407)
+		http.Error(w, "the proxy wants a password", http.StatusProxyAuthRequired)
 	}))
 	defer proxy.Close()
 	config := ConfigFromEnv(func(name string) string {

@@ -41,7 +41,7 @@ func (c *Client) Download(ctx context.Context, request Request, progress Progres
 	d := &download{client: c, tell: &c.tell, home: request.Home, lock: request.Lock, workersLeft: make(chan struct{}),
 		same: map[manifests.Digest][]string{}}
 	before := c.tell.to(progress)
-	defer c.tell.to(before)
+	defer func() { c.tell.to(before) }()
 	d.changed = sync.NewCond(&d.mu)
 	d.plan(report)
 	if err := d.preflight(ctx, request); err != nil {
@@ -67,7 +67,6 @@ type download struct {
 	opening      bool
 	active       []*transfer
 	allowed      int // connections, moved by adapt
-	working      int
 	arrivedBytes int64
 	err          error
 	limited      bool          // the hub said that it is too much
