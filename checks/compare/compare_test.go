@@ -50,7 +50,7 @@ func TestDecision(t *testing.T) {
 }
 
 // Runs that asked something else must not be compared.
-func TestUnlikeRunsAreRefused(t *testing.T) {
+func TestDifferentRunsAreRefused(t *testing.T) {
 	var unlike *UnlikeError
 	if _, err := Pair(record.Setup{Seed: 1}, answers(1), record.Setup{Seed: 2}, answers(1)); !errors.As(err, &unlike) || !strings.Contains(err.Error(), "seed 1 and 2") {
 		t.Error(err)

@@ -69,7 +69,7 @@ func TestScoringRule(t *testing.T) {
 }
 
 // The heat map must show what was found and what was not, and leave empty what was not asked.
-func TestHeatMapTellsFoundFromNotFound(t *testing.T) {
+func TestHeatMapShowsFoundAndMissed(t *testing.T) {
 	m := MapOf([]record.Answer{{Parts: []record.Part{{Length: 100, Depth: 0.05, Hit: true}, {Length: 100, Depth: 1, Hit: false}, {Length: 200, Depth: 0.05, Hit: false}}}}, 10)
 	if text := m.Text(); !strings.Contains(text, "0-10 %      1/1      0/1") || !strings.Contains(text, "90-100 %      0/1        -") {
 		t.Fatal(text)

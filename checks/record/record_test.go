@@ -33,7 +33,7 @@ func open(t *testing.T, dir string, setup Setup, restart bool) (*Book, error) {
 }
 
 // A run that broke in the middle of a line goes on after the last whole one.
-func TestHalfALineIsTakenOff(t *testing.T) {
+func TestTornLastLineIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	b, err := open(t, dir, Setup{Check: "c"}, false)
 	if err != nil || b.Add(Answer{Task: "1"}) != nil || b.Close() != nil {
@@ -60,7 +60,7 @@ func TestHalfALineIsTakenOff(t *testing.T) {
 }
 
 // Another setup, or a file of something else, must not be mixed in.
-func TestAnotherSetupIsRefusedAndNamed(t *testing.T) {
+func TestDifferentSetupIsRefusedAndNamed(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := open(t, dir, Setup{Check: "c", Seed: 1}, false); err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func TestScoringIsStringMatchAll(t *testing.T) {
 }
 
 // No word may stand inside another: the scoring would find it there.
-func TestNoWordStandsInsideAnother(t *testing.T) {
+func TestNoWordContainsAnother(t *testing.T) {
 	words := newKeys(random(), 2000, word)
 	all := fmt.Sprint(words)
 	for _, w := range words {

@@ -10,7 +10,7 @@ import (
 	"slipway/engine/api/web"
 )
 
-func TestBugInTheMiddleOfAReplyLooksWhole(t *testing.T) {
+func TestBugInTheMiddleOfAReplyBreaksTheConnection(t *testing.T) {
 	s := New(Options{Log: slog.New(slog.DiscardHandler)})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &web.Record{ResponseWriter: w, ID: "x", Wire: s.wires[0]}

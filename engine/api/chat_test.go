@@ -16,7 +16,7 @@ import (
 	"slipway/engine/pass"
 )
 
-func TestPlainReplyLosesSomething(t *testing.T) {
+func TestPlainReplyHasEveryPart(t *testing.T) {
 	s := start(t, setup{})
 	s.say("Hello! Füße & <b>")
 	r := s.ask(t, thinkingOff)
@@ -33,7 +33,7 @@ func TestPlainReplyLosesSomething(t *testing.T) {
 	}
 }
 
-func TestRoleComesOnlyWithTheFirstToken(t *testing.T) {
+func TestRoleIsSentBeforeTheFirstToken(t *testing.T) {
 	open := make(chan struct{})
 	s := start(t, setup{pass: func([]pass.Segment) error { <-open; return nil }})
 	e := s.open(t, context.Background(), "/v1/chat/completions", chat(`,"stream":true,"stream_options":{"include_usage":true}`+thinkingOff))
@@ -67,7 +67,7 @@ func TestRoleComesOnlyWithTheFirstToken(t *testing.T) {
 	}
 }
 
-func TestSilentPrefillLooksDead(t *testing.T) {
+func TestLongPrefillKeepsTheClientAlive(t *testing.T) {
 	t.Run("stream", func(t *testing.T) {
 		open := make(chan struct{})
 		s := start(t, setup{keepAlive: 5 * time.Millisecond, pass: func([]pass.Segment) error { <-open; return nil }})
@@ -136,7 +136,7 @@ func TestSilentPrefillLooksDead(t *testing.T) {
 	})
 }
 
-func TestFailureLooksWhole(t *testing.T) {
+func TestFailedReplyDoesNotLookComplete(t *testing.T) {
 	broken := setup{pass: func([]pass.Segment) error { return fmt.Errorf("page 7 is gone") }}
 	if a := start(t, broken).post(t, "/v1/chat/completions", chat("")); a.status != 500 || decode[reply](t, a.body).Error == nil {
 		t.Errorf("plain: %d, %s", a.status, a.body)
@@ -152,7 +152,7 @@ func TestFailureLooksWhole(t *testing.T) {
 	}
 }
 
-func TestThinkingReachesTheContent(t *testing.T) {
+func TestThinkingStaysOutOfTheContent(t *testing.T) {
 	s := start(t, setup{})
 	s.say("They greet me.\n</think>\n\nHello!")
 	r := s.ask(t, `,"chat_template_kwargs":{"enable_thinking":true}`)
@@ -182,7 +182,7 @@ const twoTools = `,"tools":[{"type":"function","function":{"name":"get_weather",
 const weatherCall = "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
 const timeCall = "<tool_call>\n<function=get_time>\n<parameter=zone>\nUTC\n</parameter>\n</function>\n</tool_call>"
 
-func TestToolCallsAreLostOrMixed(t *testing.T) {
+func TestToolCallsArriveComplete(t *testing.T) {
 	tests := []struct {
 		name, say, members string
 		content            string
@@ -263,7 +263,7 @@ func TestToolCallsAreLostOrMixed(t *testing.T) {
 	}
 }
 
-func TestForcedCallWhileThinking(t *testing.T) {
+func TestForcedCallEndsThinking(t *testing.T) {
 	s := start(t, setup{})
 	s.say(timeCall)
 	r := s.ask(t, twoTools+`,"tool_choice":"required","chat_template_kwargs":{"enable_thinking":true}`)
@@ -272,7 +272,7 @@ func TestForcedCallWhileThinking(t *testing.T) {
 	}
 }
 
-func TestToolConversationComesBack(t *testing.T) {
+func TestToolConversationIsAcceptedBack(t *testing.T) {
 	s := start(t, setup{})
 	body := `{"model":"pocket"` + twoTools + thinkingOff + `,"messages":[{"role":"developer","content":"Be brief."},
 		{"role":"user","content":[{"type":"text","text":"Weather"},{"type":"text","text":" in Oslo?"}]},
@@ -283,7 +283,7 @@ func TestToolConversationComesBack(t *testing.T) {
 	}
 }
 
-func TestLogprobsAreOfOtherTokens(t *testing.T) {
+func TestLogprobsBelongToTheContent(t *testing.T) {
 	s := start(t, setup{})
 	s.say("They greet.\n</think>\n\nHello!")
 	for _, stream := range []bool{false, true} {
@@ -322,7 +322,7 @@ func TestLogprobsAreOfOtherTokens(t *testing.T) {
 	}
 }
 
-func TestWindowIsOverrun(t *testing.T) {
+func TestReplyEndsWithTheWindow(t *testing.T) {
 	s := start(t, setup{window: 120})
 	r := s.ask(t, thinkingOff)
 	prompt := r.Usage.Prompt
@@ -342,7 +342,7 @@ func TestWindowIsOverrun(t *testing.T) {
 	}
 }
 
-func TestSeedIsIgnored(t *testing.T) {
+func TestSameSeedGivesTheSameReply(t *testing.T) {
 	s := start(t, setup{})
 	text := func(seed int) string {
 		return *s.ask(t, fmt.Sprintf(`,"seed":%d,"temperature":2,"max_tokens":30`, seed)+thinkingOff).Choices[0].Message.Content
@@ -355,7 +355,7 @@ func TestSeedIsIgnored(t *testing.T) {
 	}
 }
 
-func TestClientThatLeftIsWorkedFor(t *testing.T) {
+func TestClientThatLeavesCancelsItsReply(t *testing.T) {
 	step := make(chan struct{})
 	s := start(t, setup{pass: func([]pass.Segment) error { <-step; return nil }})
 	s.say(strings.Repeat("Hello! ", 100))
@@ -403,7 +403,7 @@ func TestClientThatLeftIsWorkedFor(t *testing.T) {
 	}
 }
 
-func TestClientThatDoesNotReadHoldsOthersUp(t *testing.T) {
+func TestClientThatDoesNotReadDelaysNoOther(t *testing.T) {
 	s := start(t, setup{window: 5_000})
 	s.say("Hello!")
 	body := chat(`,"stream":true,"logprobs":true,"top_logprobs":20,"logit_bias":{"4088":-100}` + thinkingOff) // no end token: fills the window

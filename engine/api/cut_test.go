@@ -15,7 +15,7 @@ import (
 
 // A client that closes its sending side once it has sent its request still reads. net/http cancels the request, and what it
 // reads then must not look like a whole reply.
-func TestCutReplyLooksWhole(t *testing.T) {
+func TestCancelledReplyDoesNotLookComplete(t *testing.T) {
 	text := `{"model":"pocket","prompt":"Hi","max_tokens":900`
 	tests := []struct {
 		name, path, body string

@@ -11,7 +11,7 @@ import (
 )
 
 // Addresses that a test machine need not have: the connection's own is given by the context, as net/http does.
-func TestGuardOnOtherAddresses(t *testing.T) {
+func TestGuardChecksHostAndAddress(t *testing.T) {
 	tests := []struct {
 		name, local, host, remote, path string
 		status                          int // 0: let through

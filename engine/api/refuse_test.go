@@ -16,7 +16,7 @@ const (
 	textPath = "/v1/completions"
 )
 
-func TestRefusalNamesAnotherField(t *testing.T) {
+func TestRefusalNamesTheField(t *testing.T) {
 	tool := func(member string) string {
 		return chat(`,"tools":[{"type":"function","function":{"name":"f"` + member + `}}]`)
 	}
@@ -155,7 +155,7 @@ func TestRefusalNamesAnotherField(t *testing.T) {
 	}
 }
 
-func TestHarmlessMembersAreRefused(t *testing.T) {
+func TestHarmlessMembersAreAccepted(t *testing.T) {
 	s := start(t, setup{})
 	s.ask(t, `,"user":"u","metadata":{"a":"b"},"store":false,"service_tier":"auto","safety_identifier":"x","prompt_cache_key":"k",
 		"prompt_cache_retention":"24h","prediction":{"type":"content","content":"x"},"verbosity":"medium","modalities":["text"],
@@ -164,7 +164,7 @@ func TestHarmlessMembersAreRefused(t *testing.T) {
 	s.ask(t, `,"stop":["a","b"],"top_k":0,"min_p":0.1,"repetition_penalty":1.1,"frequency_penalty":0.5,"seed":-5,"logit_bias":{"17":-100}`+thinkingOff)
 }
 
-func TestBodyIsUnbounded(t *testing.T) {
+func TestBodyIsBounded(t *testing.T) {
 	s := start(t, setup{bodyBytes: 10_000})
 	a := s.post(t, chatPath, strings.Replace(chat(""), "Hi", strings.Repeat("x", 10_000), 1))
 	if a.status != http.StatusRequestEntityTooLarge || !strings.Contains(string(a.body), "10000 bytes") {
@@ -174,7 +174,7 @@ func TestBodyIsUnbounded(t *testing.T) {
 }
 
 // Megabytes in one message are refused by what they must come to at least, while others are served.
-func TestHugePromptIsCountedToItsEnd(t *testing.T) {
+func TestHugePromptIsNotCountedToItsEnd(t *testing.T) {
 	s := start(t, setup{bodyBytes: 8 << 20})
 	refused := func(body answer) {
 		e := decode[reply](t, body.body).Error
@@ -256,7 +256,7 @@ func TestTextCompletion(t *testing.T) {
 }
 
 // OpenAI lists the token that was chosen among the likeliest whether it is one of them or not.
-func TestChosenTokenIsMissingInTopLogprobs(t *testing.T) {
+func TestChosenTokenIsInTopLogprobs(t *testing.T) {
 	s := start(t, setup{})
 	for _, n := range []int{0, 1, 5} {
 		body := fmt.Sprintf(`{"model":"pocket","prompt":"Hello","max_tokens":40,"temperature":2,"top_p":1,"seed":3,"logprobs":%d}`, n)
@@ -283,7 +283,7 @@ func TestChosenTokenIsMissingInTopLogprobs(t *testing.T) {
 	}
 }
 
-func TestRawPromptGainsTokens(t *testing.T) {
+func TestRawPromptGainsNoTokens(t *testing.T) {
 	s := start(t, setup{})
 	text := "<|endoftext|><|im_start|>user\nHi<|im_end|>\n"
 	r := decode[reply](t, s.post(t, textPath, fmt.Sprintf(`{"model":"pocket","prompt":%q}`, text)).body)

@@ -28,7 +28,7 @@ func header(name, value string) func(*http.Request) {
 	}
 }
 
-func TestWebPageReachesTheServer(t *testing.T) {
+func TestWebPagesAreRefused(t *testing.T) {
 	s := start(t, setup{})
 	own := strings.TrimPrefix(s.URL, "http://")
 	_, port, _ := net.SplitHostPort(own)
@@ -87,7 +87,7 @@ func TestWebPageReachesTheServer(t *testing.T) {
 	}
 }
 
-func TestKeyCanBeGoneWithout(t *testing.T) {
+func TestKeyIsRequired(t *testing.T) {
 	const key = "sk-0123456789abcdef"
 	s := start(t, setup{key: api.NewKey(key)})
 	tests := []struct {
@@ -124,7 +124,7 @@ func TestKeyCanBeGoneWithout(t *testing.T) {
 	}
 }
 
-func TestHealthWaitsForTheEngine(t *testing.T) {
+func TestHealthAnswersWhileTheEngineIsBusy(t *testing.T) {
 	open := make(chan struct{})
 	s := start(t, setup{queue: 5, pass: func([]pass.Segment) error { <-open; return nil }})
 	for range 3 {
@@ -158,7 +158,7 @@ func TestHealthWaitsForTheEngine(t *testing.T) {
 	close(open)
 }
 
-func TestFullQueueHidesWhenToComeBack(t *testing.T) {
+func TestFullQueueSaysWhenToRetry(t *testing.T) {
 	open := make(chan struct{})
 	s := start(t, setup{queue: 1, pass: func([]pass.Segment) error { <-open; return nil }})
 	s.open(t, context.Background(), chatPath, chat(`,"stream":true`))
@@ -180,7 +180,7 @@ func TestFullQueueHidesWhenToComeBack(t *testing.T) {
 	s.ask(t, thinkingOff)
 }
 
-func TestModelsAreUnlisted(t *testing.T) {
+func TestModelsAreListed(t *testing.T) {
 	s := start(t, setup{window: 777})
 	list := decode[struct {
 		Object string
@@ -207,7 +207,7 @@ func TestModelsAreUnlisted(t *testing.T) {
 	}
 }
 
-func TestMetricsDisagreeWithUsage(t *testing.T) {
+func TestMetricsAgreeWithUsage(t *testing.T) {
 	s := start(t, setup{})
 	want := s.ask(t, thinkingOff).Usage
 	s.post(t, chatPath, chat(`,"n":2`))
@@ -252,7 +252,7 @@ func (p panicking) Submit(ctx context.Context, r serve.Request) (*serve.Reply, e
 	return p.Engine.Submit(ctx, r)
 }
 
-func TestBugInAHandlerIsSilent(t *testing.T) {
+func TestBugInAHandlerIsLogged(t *testing.T) {
 	var armed atomic.Bool
 	armed.Store(true)
 	s := start(t, setup{wrap: func(e api.Engine) api.Engine { return panicking{e, &armed} }})
@@ -267,7 +267,7 @@ func TestBugInAHandlerIsSilent(t *testing.T) {
 	s.ask(t, thinkingOff)
 }
 
-func TestLoadingServerLooksReady(t *testing.T) {
+func TestLoadingServerIsNotReady(t *testing.T) {
 	handler := api.New(api.Options{ModelID: "pocket", Version: "9.9", BodyBytes: 100, KeepAlive: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler)}).Handler()
 	s := &server{Server: httptest.NewServer(handler)}
 	defer s.Close()

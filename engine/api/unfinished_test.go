@@ -44,7 +44,7 @@ func (s *server) stream(t *testing.T, members string) (got streamed) {
 }
 
 // A client runs what it is handed: arguments that are cut off, or missing and taken for none, must never look like a call.
-func TestUnfinishedCallIsHandedOut(t *testing.T) {
+func TestUnfinishedCallNeverLooksComplete(t *testing.T) {
 	half := timeCall[:strings.Index(timeCall, "\n</parameter>")]
 	named := `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`
 	tests := []struct {
@@ -104,7 +104,7 @@ func TestUnfinishedCallIsHandedOut(t *testing.T) {
 }
 
 // Stop texts end what the client sees, thinking and content. Markup and forced tokens hold none.
-func TestStopTextActsOnMarkup(t *testing.T) {
+func TestStopTextsMatchOnlyVisibleText(t *testing.T) {
 	named := `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`
 	call := `get_time {"zone":"UTC"}`
 	tests := []struct {
@@ -157,7 +157,7 @@ func TestStopTextActsOnMarkup(t *testing.T) {
 }
 
 // The reply ends with the token that makes a stop text or the one wanted call whole.
-func TestReplyGoesOnBehindItsEnd(t *testing.T) {
+func TestReplyEndsAtItsStop(t *testing.T) {
 	long := strings.Repeat(" and on", 100)
 	for name, test := range map[string]struct{ say, members string }{
 		"stop text": {"one, two", `,"stop":"two"`},

@@ -81,7 +81,7 @@ func held() (hold func([]pass.Segment) error, let chan struct{}) {
 	return func([]pass.Segment) error { <-let; return nil }, let
 }
 
-func TestWatchedRequestLosesAPhaseOrATokenOnItsWay(t *testing.T) {
+func TestWatchedRequestShowsEveryPhaseAndToken(t *testing.T) {
 	pass, let := held()
 	s := start(t, setup{pass: pass, chunk: 8, queue: 4})
 	defer close(let)
@@ -121,7 +121,7 @@ func TestWatchedRequestLosesAPhaseOrATokenOnItsWay(t *testing.T) {
 	}
 }
 
-func TestShortReplyIsGivenARate(t *testing.T) {
+func TestShortReplyHasNoRate(t *testing.T) {
 	s := start(t, setup{})
 	s.ask(t, thinkingOff+`,"max_tokens":3`)
 	if r := s.watch(t).Requests[0]; r.Rate != nil || r.Completion != 3 {
@@ -129,7 +129,7 @@ func TestShortReplyIsGivenARate(t *testing.T) {
 	}
 }
 
-func TestRefusedRequestStaysAmongThoseUnderWay(t *testing.T) {
+func TestRefusedRequestLeavesTheList(t *testing.T) {
 	s := start(t, setup{})
 	s.post(t, chatPath, `{"model":"pocket","messages":[{"role":"user","content":"`+strings.Repeat("word ", 4000)+`"}]}`)
 	s.post(t, chatPath, chat(`,"temperature":-1`))
@@ -138,7 +138,7 @@ func TestRefusedRequestStaysAmongThoseUnderWay(t *testing.T) {
 	}
 }
 
-func TestCancelledByTheMonitor(t *testing.T) {
+func TestMonitorCancelsRequests(t *testing.T) {
 	pass, let := held()
 	s := start(t, setup{pass: pass, queue: 4})
 	defer close(let)
@@ -196,7 +196,7 @@ func TestCancelledByTheMonitor(t *testing.T) {
 	}
 }
 
-func TestWatchersListGrowsForever(t *testing.T) {
+func TestWatchedListIsBounded(t *testing.T) {
 	s := start(t, setup{})
 	for range 80 {
 		s.ask(t, thinkingOff+`,"max_tokens":1`)
@@ -206,7 +206,7 @@ func TestWatchersListGrowsForever(t *testing.T) {
 	}
 }
 
-func TestEventsMissAChange(t *testing.T) {
+func TestEventsSendEveryChange(t *testing.T) {
 	s := start(t, setup{keepAlive: 100 * time.Millisecond})
 	s.ask(t, thinkingOff)
 	ctx, leave := context.WithCancel(t.Context())
@@ -260,7 +260,7 @@ func TestEventsMissAChange(t *testing.T) {
 	}
 }
 
-func TestWatchersTakeEveryConnection(t *testing.T) {
+func TestWatchersAreBounded(t *testing.T) {
 	s := start(t, setup{})
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
@@ -285,7 +285,7 @@ func TestWatchersTakeEveryConnection(t *testing.T) {
 	t.Error("places of watchers that left stay taken")
 }
 
-func TestControlWithoutTheGuard(t *testing.T) {
+func TestControlIsGuarded(t *testing.T) {
 	const key = "sk-0123456789abcdef"
 	s := start(t, setup{key: api.NewKey(key)})
 	right := header("Authorization", "Bearer "+key)

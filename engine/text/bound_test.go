@@ -18,7 +18,7 @@ func randomText(random *rand.Rand, atLeastBytes int) string {
 	return b.String()
 }
 
-func TestBlocksAreCutInsideAWord(t *testing.T) {
+func TestBlocksEndBetweenWords(t *testing.T) {
 	tokenizer := pocketTokenizer(t)
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 10 {
@@ -32,7 +32,7 @@ func TestBlocksAreCutInsideAWord(t *testing.T) {
 	}
 }
 
-func TestBoundSaysMoreThanThereAre(t *testing.T) {
+func TestBoundNeverExceedsTheCount(t *testing.T) {
 	tokenizer := pocketTokenizer(t)
 	random := rand.New(rand.NewPCG(7, 8))
 	texts := []string{"", "a", strings.Repeat(" ", 1000), strings.Repeat("a", 1000), strings.Repeat("é中", 500), strings.Repeat("\u212A", 500), strings.Repeat("<|im_end|>", 100)}
@@ -53,7 +53,7 @@ func TestBoundSaysMoreThanThereAre(t *testing.T) {
 	}
 }
 
-func TestPromptFarTooLongIsMerged(t *testing.T) {
+func TestHugePromptIsNotMerged(t *testing.T) {
 	tokenizer := pocketTokenizer(t)
 	const most = 5000
 	for name, s := range map[string]string{
@@ -82,7 +82,7 @@ func TestPromptFarTooLongIsMerged(t *testing.T) {
 }
 
 // A word of a megabyte takes 60 MB to merge; they must not stay for the next request.
-func TestScratchOfALongWordIsKept(t *testing.T) {
+func TestScratchOfALongWordIsReleased(t *testing.T) {
 	e := newEncoder(pocketTokenizer(t))
 	e.segment(nil, strings.Repeat("a", 1<<20))
 	if e.trim(); cap(e.ids) > keptSymbols || cap(e.chain.links) > keptSymbols || cap(e.chain.pairs) > keptSymbols {

@@ -12,7 +12,7 @@ import (
 )
 
 // A pipe without a writer would be waited for, and /dev/zero be read until memory ends.
-func TestPipesAndDevicesAreRead(t *testing.T) {
+func TestPipesAndDevicesAreRefused(t *testing.T) {
 	for _, name := range []string{"tokenizer.json", "chat_template.jinja", "tokenizer_config.json"} {
 		for kind, place := range map[string]func(string) error{
 			"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -34,7 +34,7 @@ func TestPipesAndDevicesAreRead(t *testing.T) {
 	}
 }
 
-func TestTemplateIsLookedForInTheWrongPlace(t *testing.T) {
+func TestTemplateIsFoundInItsFiles(t *testing.T) {
 	tests := []struct {
 		name, jinja, config string
 		want                string // rendered; empty for an error

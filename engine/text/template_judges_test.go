@@ -10,7 +10,7 @@ import (
 	"slipway/engine/text/qwen35"
 )
 
-func TestConversationThatNoTemplateCanHave(t *testing.T) {
+func TestInvalidConversationIsRefused(t *testing.T) {
 	tests := []struct {
 		name, field string
 		c           Conversation
@@ -33,7 +33,7 @@ func TestConversationThatNoTemplateCanHave(t *testing.T) {
 	}
 }
 
-func TestPersonWritesControlTokens(t *testing.T) {
+func TestUserTextBecomesNoControlToken(t *testing.T) {
 	m := pocketModel(t)
 	control := func(s string) (ids []int32) {
 		for _, id := range m.Tokenizer.Encode(s, EncodeOptions{SpecialTokens: true}) {
@@ -121,7 +121,7 @@ func TestCommonTextIsNotMarked(t *testing.T) {
 	}
 }
 
-func TestTemplateThatFails(t *testing.T) {
+func TestFailingTemplateIsAnError(t *testing.T) {
 	tests := []struct {
 		name, source string
 		raised       bool

@@ -55,7 +55,7 @@ func (r recorded) conversation() Conversation {
 	return c
 }
 
-func TestRenderingDiffersFromJinja2(t *testing.T) {
+func TestRenderingEqualsJinja2(t *testing.T) {
 	raw, err := os.ReadFile("testdata/templates/jinja2.json")
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestEffortThatTheTemplateJudges(t *testing.T) {
 }
 
 // What a template does not use it must not seem to obey; what it uses it must not refuse.
-func TestVariablesOfATemplateAreMistaken(t *testing.T) {
+func TestVariablesOfATemplateAreFound(t *testing.T) {
 	source := `a_text {# a_comment #}{{ a_used }}{%- if not a_tested and m.a_member == 'a_string' ~ "{{ \"a_quoted" -%}{{ a_used2|a_filter(key=a_value) }}{% endif %} { a_brace } {{ x['a_key'] }}{{ '}}' ~ a_behind }}`
 	names := namesIn(source)
 	for _, name := range []string{"a_used", "a_tested", "a_used2", "a_value", "a_behind", "x", "m"} {

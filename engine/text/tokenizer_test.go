@@ -28,7 +28,7 @@ func pocketTokenizer(t testing.TB) *Tokenizer {
 }
 
 // The ids were made by the tokenizers library; testdata/oracle-ids.json is an excerpt of Pocket's reference outputs.
-func TestIdsOfTheReferencePrompts(t *testing.T) {
+func TestIDsEqualTheReference(t *testing.T) {
 	var prompts map[string]struct {
 		Text string
 		IDs  []int32
@@ -106,7 +106,7 @@ func TestMegabyteOfOneCharacterStaysNearlyLinear(t *testing.T) {
 	}
 }
 
-func TestAddedTokensInTextOfPeople(t *testing.T) {
+func TestAddedTokensFollowTheGuards(t *testing.T) {
 	tokenizer := pocketTokenizer(t)
 	end, _ := tokenizer.ID("<|im_end|>")
 	s := "a<|im_end|>b<|im_end|>"
@@ -182,7 +182,7 @@ func FuzzDecodeGivesTheNormalisedText(f *testing.F) {
 	})
 }
 
-func TestTokenizerFilesThatDoNotFit(t *testing.T) {
+func TestUnsupportedTokenizerFilesAreRefused(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(pocketFolder, "tokenizer.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"slipway/engine/api/turn"
 )
 
-func TestRulesThatCannotBeMeantAreRefused(t *testing.T) {
+func TestInvalidRulesAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ raw, want string }{
 		"no JSON":              {`pattern`, "must be one JSON array"},
 		"unknown member":       {`[{"pattern":"a","replacement":"b","flags":"i"}]`, "must be one JSON array"},

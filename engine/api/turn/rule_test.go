@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestRuleReplacesNothingWhereItsPatternLooksAround(t *testing.T) {
+func TestRulePatternSeesItsSurroundings(t *testing.T) {
 	for name, c := range map[string]struct {
 		pattern, replacement, text, want string
 		places                           int

@@ -7,7 +7,7 @@ import (
 	"slipway/engine/api/turn"
 )
 
-func TestLargeBodiesAreReadTogether(t *testing.T) {
+func TestLargeBodiesAreReadOneAtATime(t *testing.T) {
 	s := NewBodies(1 << 20)
 	release, failure := s.largeBody(time.Now().Add(time.Minute))
 	if failure != nil {

@@ -138,7 +138,7 @@ var replies = []struct {
 	{"name in need of escapes", false, false, call("get_weather", "a\"b", "x"), `0:get_weather({"a\"b":"x"})`},
 }
 
-func TestRepliesAreReadWrong(t *testing.T) {
+func TestRepliesAreSplit(t *testing.T) {
 	for _, test := range replies {
 		t.Run(test.name, func(t *testing.T) {
 			opt := family.ParserOptions{ThinkingOpen: test.thinking, Tools: parserTools}
@@ -206,14 +206,14 @@ func TestCompleteCallsAreJSON(t *testing.T) {
 }
 
 // Without tools nothing can follow content, so its newlines need not wait.
-func TestNewlinesWaitForACallThatCannotCome(t *testing.T) {
+func TestNewlinesAreNotHeldWithoutTools(t *testing.T) {
 	p := NewOutputParser(family.ParserOptions{})
 	if got := script(append(p.Push("a"), p.Push("\n\n")...)); got != "C:a\n\n" {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestMoreIsHeldBackThanATag(t *testing.T) {
+func TestOnlyATagIsHeldBack(t *testing.T) {
 	opt := family.ParserOptions{ThinkingOpen: true, Tools: parserTools}
 	p := NewOutputParser(opt)
 	steps := []struct{ push, want string }{

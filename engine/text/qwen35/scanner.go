@@ -6,7 +6,7 @@ import (
 )
 
 // The words of a text, cut as the pre-tokenizer of the Qwen3.5 family cuts them. Its pattern has a look-ahead, which Go's
-// regexp lacks, so the alternatives are spelled out here; TestScannerAgainstThePattern holds both together.
+// regexp lacks, so the alternatives are spelled out here; TestScannerEqualsThePattern holds both together.
 const splitPattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 
 // class is a set of the character classes that the pattern knows. The first three exclude each other.
