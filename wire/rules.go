@@ -8,8 +8,8 @@ import (
 	"regexp"
 )
 
-// Rule is a rule of normalisation: every match of Pattern, in Go's syntax, becomes Replacement, where $1 stands for the
-// first group. A file holds a JSON array of them.
+// Rule is a rule of normalisation: every match of Pattern, in Go's syntax, becomes Replacement, where $1 is the first
+// group. A file holds a JSON array of them.
 type Rule struct {
 	Pattern     *string `json:"pattern"`
 	Replacement *string `json:"replacement"`

@@ -109,7 +109,7 @@ type WatchedDraft struct {
 	Accepted int `json:"accepted"`
 }
 
-// Ended tells whether nothing of the request will change any more.
+// Ended reports whether the request will not change any more.
 func (r WatchedRequest) Ended() bool {
 	return r.Phase == "done" || r.Phase == "cancelled" || r.Phase == "failed"
 }

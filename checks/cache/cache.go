@@ -64,7 +64,7 @@ func Tasks(s *client.Server, ruler *needle.Ruler, o Options) []record.Task {
 	return tasks
 }
 
-// Findings put the samples of each scene together: the worst counts, and its words are told.
+// Findings put the samples of each scene together: the worst counts, and its words are reported.
 func Findings(answers []record.Answer) []record.Finding {
 	rank := []string{record.Fail, record.Unknown, record.Pass}
 	findings := []record.Finding{}
@@ -110,7 +110,7 @@ func (st *stage) answer(group string) record.Answer {
 	return a
 }
 
-// bad makes the scene fail, or unknown where it has not failed. The first reason stands.
+// bad makes the scene fail, or unknown where it has not failed. The first reason is kept.
 func (st *stage) bad(status, format string, args ...any) {
 	if st.status == record.Pass || st.status == record.Unknown && status == record.Fail {
 		st.status, st.why = status, fmt.Sprintf(format, args...)
@@ -140,7 +140,7 @@ func cachedTokens(reply *client.Reply) int {
 	return *reply.Usage.Cached
 }
 
-// headTokens is the most that stands in front of a document's random word: template, system message, "Document:".
+// headTokens is the most that comes in front of a document's random word: template, system message, "Document:".
 const headTokens = 64
 
 // atMost judges how much the server says it took from its cache: text that changed cannot have been cached.
@@ -150,11 +150,11 @@ func (st *stage) atMost(reply *client.Reply, tokens int, where string) {
 	}
 }
 
-// cachedWords tells what was cached, for the words of a pass.
+// cachedWords says what was cached, for the words of a pass.
 func cachedWords(reply *client.Reply) string {
 	n := cachedTokens(reply)
 	if n < 0 {
-		return "how much was cached is not told"
+		return "the server does not say how much was cached"
 	}
 	return fmt.Sprintf("%d of %d tokens cached", n, reply.Usage.Prompt)
 }

@@ -56,7 +56,7 @@ func (st *stage) first(d document, question string) []client.Message {
 }
 
 // value judges an answer: want must be in it, and old, which may be empty, must not. control asks the same without the
-// cache, and tells whether that was right; inText says that the old value stands in the text too, so that the model may
+// cache, and reports whether that was right; inText says that the old value is in the text too, so that the model may
 // have chosen it by itself.
 func (st *stage) value(reply *client.Reply, name, want, old string, inText bool, control func() (*client.Reply, error)) error {
 	st.of++
@@ -65,7 +65,7 @@ func (st *stage) value(reply *client.Reply, name, want, old string, inText bool,
 		st.hits++
 		return nil
 	case old != "" && !inText && needle.Found(reply.Answer(), name, old):
-		st.bad(record.Fail, "answered with the old value %s, where %s stands now: a stale answer", old, want)
+		st.bad(record.Fail, "answered with the old value %s, where the text now has %s: a stale answer", old, want)
 		return nil
 	}
 	last := st.last
@@ -75,7 +75,7 @@ func (st *stage) value(reply *client.Reply, name, want, old string, inText bool,
 		return err
 	}
 	if needle.Found(without.Answer(), name, want) {
-		st.bad(record.Fail, "answered %q where %s stands; without the cache the same question is answered rightly", short(reply.Answer()), want)
+		st.bad(record.Fail, "answered %q where the text has %s; without the cache the same question is answered rightly", short(reply.Answer()), want)
 	} else {
 		st.bad(record.Unknown, "the model does not find %s without the cache either, so nothing can be said", want)
 	}

@@ -10,7 +10,7 @@ import (
 
 func newRandom(seed [2]uint64) *rand.Rand { return rand.New(rand.NewPCG(seed[0], seed[1])) }
 
-// cold: a text that nobody saw.
+// cold: a text that is new to the server.
 func cold(st *stage) error {
 	reply, err := st.asked(st.newDocument(), 0, "")
 	if err != nil {
@@ -76,7 +76,7 @@ func newData(st *stage) error {
 	return st.value(after, name, code, "", false, func() (*client.Reply, error) { return st.ask(more(d.fresh(st)), nil) })
 }
 
-// correction: a later turn says that a value is another one now. The old one stands in the text too.
+// correction: a later turn says that a value is another one now. The old one is in the text too.
 func correction(st *stage) error {
 	d := st.newDocument()
 	reply, err := st.asked(d, 1, "")

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Reply is what came back. Times are the client's clock.
+// Reply is what was received. Times are the client's clock.
 type Reply struct {
 	Asked     Request
 	Started   time.Time // just before the request was sent
@@ -106,7 +106,7 @@ func (s *Server) readStream(ctx context.Context, body *counted, reply *Reply) er
 	case err != nil && !errors.Is(err, bufio.ErrTooLong):
 		return &Fault{Kind: CutStream, Why: fmt.Sprintf("the connection broke after %d pieces, before the stream said [DONE]: %s", len(reply.Pieces), s.scrub(innermost(err))), Pieces: len(reply.Pieces)}
 	}
-	return &Fault{Kind: CutStream, Why: fmt.Sprintf("the stream ended after %d pieces without saying [DONE], so the answer may be cut", len(reply.Pieces)), Pieces: len(reply.Pieces)}
+	return &Fault{Kind: CutStream, Why: fmt.Sprintf("the stream ended after %d pieces without saying [DONE], so the answer may be incomplete", len(reply.Pieces)), Pieces: len(reply.Pieces)}
 }
 
 // take adds an event to the reply.

@@ -185,7 +185,7 @@ func (s *Server) exchange(ctx context.Context, r Request, reply *Reply, alive fu
 // maxReplyBytes is far beyond the longest reply of any window.
 const maxReplyBytes = 256 << 20
 
-// counted tells of every read and ends at the limit.
+// counted reports every read and ends at the limit.
 type counted struct {
 	from  io.Reader
 	alive func()

@@ -1,4 +1,4 @@
-// Package client talks to any server with OpenAI's chat completions and tells exactly what it heard: the pieces of a
+// Package client talks to any server with OpenAI's chat completions and reports exactly what it received: the pieces of a
 // stream with the client's own clock, the usage as the server gave it, what contradicts itself, and each way in which a
 // reply can fail to be one. It judges a peer's server as it judges ours.
 package client
@@ -21,7 +21,7 @@ import (
 type Server struct {
 	Base     string        // "http://127.0.0.1:8008/v1"
 	Model    string        // empty until Identify has asked
-	Key      string        // never printed; taken out of every text that comes back
+	Key      string        // never printed; removed from every text that is received
 	Patience time.Duration // the longest silence that is waited for
 
 	http    *http.Client
@@ -177,7 +177,7 @@ func (s *Server) parse(response *http.Response, body []byte, value any) error {
 	return nil
 }
 
-// innermost is the last reason in a chain of errors: the address that stands in front is said already.
+// innermost is the last reason in a chain of errors: the address in front was named already.
 func innermost(err error) string {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next

@@ -79,7 +79,7 @@ func milliseconds(ms *float64) *time.Duration {
 	return &d
 }
 
-// Doubts are the contradictions in what the server counted, in clauses. A number that stands in one is not used.
+// Doubts are the contradictions in what the server counted, in clauses. A number in one of them is not used.
 func (r *Reply) Doubts() []Doubt {
 	u := r.Usage
 	if u == nil {
@@ -141,7 +141,7 @@ type Doubt struct {
 	Why   string `json:"why"`
 }
 
-// CountsAnswer tells whether the answer's token count can be used, and if not, why.
+// CountsAnswer reports whether the answer's token count can be used, and if not, why.
 func (r *Reply) CountsAnswer() (tokens int, why string) { return r.counts(AboutCompletion) }
 
 // CountsPrompt is the same for the prompt.

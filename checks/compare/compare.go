@@ -34,7 +34,7 @@ type Decision string
 const (
 	Worse     Decision = "worse"  // B is worse than A
 	Better    Decision = "better" // B is better than A
-	NotTold   Decision = "not told apart"
+	Undecided Decision = "not told apart"
 	Identical Decision = "the same answers"
 	level              = 0.05
 	normal95           = 1.959964
@@ -103,7 +103,7 @@ func Pair(setupA record.Setup, a []record.Answer, setupB record.Setup, b []recor
 	case r.P < level:
 		r.Decision = Better
 	default:
-		r.Decision = NotTold
+		r.Decision = Undecided
 	}
 	return r, nil
 }

@@ -37,7 +37,7 @@ func TestDecision(t *testing.T) {
 	for _, row := range []struct {
 		a, b []record.Answer
 		want Decision
-	}{{good, bad, Worse}, {bad, good, Better}, {good, one, NotTold}, {good, good, Identical}} {
+	}{{good, bad, Worse}, {bad, good, Better}, {good, one, Undecided}, {good, good, Identical}} {
 		r, err := Pair(record.Setup{}, row.a, record.Setup{URL: "other"}, row.b)
 		if err != nil || r.Decision != row.want {
 			t.Errorf("%+v %v, want %s", r, err, row.want)

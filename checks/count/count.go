@@ -1,4 +1,4 @@
-// Package count tells how many tokens a text has on a server that nobody knows: by its own /tokenize, else by the usage of
+// Package count counts the tokens of a text on any server: by its own /tokenize, else by the usage of
 // a short request, else by bytes, and says which.
 package count
 
@@ -13,7 +13,7 @@ type Counter struct {
 	server *client.Server
 	Route  string // for the setup
 	by     string
-	head   int // tokens of the template around a user's message, where usage tells
+	head   int // tokens of the template around a user's message, where usage says it
 }
 
 const (
@@ -44,7 +44,7 @@ func New(ctx context.Context, s *client.Server) (*Counter, error) {
 	return c, nil
 }
 
-// usage is the prompt's tokens with the template around it, 0 where the server does not tell or contradicts itself.
+// usage is the prompt's tokens with the template around it, 0 where the server does not say it or contradicts itself.
 func (c *Counter) usage(ctx context.Context, text string) (int, error) {
 	reply, err := c.server.Chat(ctx, client.Request{Messages: []client.Message{client.Say("user", text)}, MaxTokens: 1})
 	if err != nil {

@@ -27,7 +27,7 @@ type Forecast struct {
 	Why            string    `json:"why_absent"`         // why there are no numbers
 }
 
-// Timeout is the time-out of a whole request that a client has unless it is told otherwise.
+// Timeout is the time-out of a whole request that a client has by default.
 type Timeout struct {
 	Client  string  `json:"client"`
 	Seconds float64 `json:"seconds"`
@@ -78,7 +78,7 @@ func probe(ctx context.Context, s *client.Server, o Options) (*Forecast, error) 
 		took = max(*reply.Usage.Prefill, time.Millisecond)
 	}
 	if why != "" || took <= 0 {
-		f.Why = "the time for the whole prompt cannot be told beforehand: " + why
+		f.Why = "the time for the whole prompt cannot be predicted: " + why
 		return f, nil
 	}
 	f.ProbeTokens, f.ProbeSeconds = tokens, took.Seconds()

@@ -21,7 +21,7 @@ type Options struct {
 	MaxTokens int
 	Repeat    int
 	Thinking  bool
-	Stage     func(Stage) // told before each request; may be nil
+	Stage     func(Stage) // called before each request; may be nil
 }
 
 // Stage is a request about to be sent: run N of the measurement, from 1, or 0 for the probe.
@@ -116,7 +116,7 @@ func (o Options) request(text string, maxTokens int) client.Request {
 	return client.Request{Messages: []client.Message{client.Say("user", text)}, MaxTokens: maxTokens, Thinking: o.Thinking}
 }
 
-// freshLine stands in front of a text: its word is among the first tokens.
+// freshLine comes in front of a text: its word is among the first tokens.
 func freshLine(nonce string) string { return nonce + " is the number of this run.\n\n" }
 
 // read takes the numbers of one reply.
@@ -186,7 +186,7 @@ func (r *Run) prompt(reply *client.Reply, fresh bool) {
 func (r *Run) first(reply *client.Reply) {
 	switch at := reply.FirstPiece(); {
 	case !reply.Streamed:
-		r.Absent["first_token_seconds"] = "the server sent its answer in one piece, so nobody saw when the first token was there"
+		r.Absent["first_token_seconds"] = "the server sent its answer in one piece, so the time of the first token is unknown"
 	case at.IsZero():
 		r.Absent["first_token_seconds"] = "the answer is empty"
 	default:
@@ -200,16 +200,16 @@ func (r *Run) prefill(reply *client.Reply, fresh bool) {
 		r.give("queue_seconds", &r.Queue, u.Queue.Seconds(), server)
 	}
 	const name, rate = "prefill_seconds", "prefill_tokens_per_second"
-	told := reply.Usage != nil && reply.Usage.Prefill != nil
-	if told {
+	given := reply.Usage != nil && reply.Usage.Prefill != nil
+	if given {
 		r.give(name, &r.Prefill, reply.Usage.Prefill.Seconds(), server)
 	} else {
-		r.Absent[name] = "the server does not tell its own time"
+		r.Absent[name] = "the server does not give its own time"
 	}
 	switch {
 	case r.Computed != nil && *r.Computed < leastComputed:
 		r.Absent[rate] = fmt.Sprintf("%d tokens were computed, and a rate needs %d", *r.Computed, leastComputed)
-	case r.Computed != nil && told && *r.Prefill > 0:
+	case r.Computed != nil && given && *r.Prefill > 0:
 		r.give(rate, &r.PrefillRate, float64(*r.Computed) / *r.Prefill, server)
 	case r.Computed != nil && r.FirstToken != nil && *r.FirstToken > 0:
 		r.give(rate, &r.PrefillRate, float64(*r.Computed) / *r.FirstToken, ours)

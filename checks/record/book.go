@@ -110,7 +110,7 @@ func (e *DamagedError) Fault() fault.Fault {
 
 var goodName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-// GoodName tells whether a run may be called so.
+// GoodName reports whether a run may have the name.
 func GoodName(name string) bool {
 	return goodName.MatchString(name) && !strings.HasSuffix(name, ".partial")
 }

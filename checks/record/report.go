@@ -40,7 +40,7 @@ const (
 	Unknown = "unknown"
 )
 
-// Failed tells whether something was found wrong, the server's counts included.
+// Failed reports whether something was found wrong, the server's counts included.
 func (r Report) Failed() bool {
 	return len(r.Doubts) > 0 || slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Status == Fail })
 }

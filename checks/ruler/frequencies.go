@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// commonWords lists words by number; ten of them stand there 30 times, the others 3 times (below 4,096 tokens: 6 and 1).
+// commonWords lists words by number; ten of them occur 30 times, the others 3 times (below 4,096 tokens: 6 and 1).
 func commonWords(r *rand.Rand, units, shots, tokens int) made {
 	common, uncommon, example := 30, 3, [3]int{40, 10, 3}
 	if tokens < 4096 {

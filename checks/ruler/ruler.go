@@ -65,7 +65,7 @@ func Names() []string {
 	return names
 }
 
-// Template tells the wording of the chosen tasks.
+// Template gives the wording of the chosen tasks.
 func Template(tasks []string) string {
 	texts := map[string]string{"niah_multikey_1": niahOne, "niah_multikey_2": niahOne, "niah_multikey_3": niahOne, "vt": vtTemplate, "cwe": cweTemplate, "fwe": fweTemplate}
 	var all []string
@@ -166,7 +166,7 @@ func (g generator) task(s *client.Server, o Options, length, sample, units int) 
 	})
 }
 
-// Match is the scoring rule: how many of the wanted strings stand in the answer.
+// Match is the scoring rule: how many of the wanted strings are in the answer.
 func Match(answer string, want []string) int {
 	hits := 0
 	for _, w := range want {

@@ -65,7 +65,7 @@ func Tasks(s *client.Server, o Options) []record.Task {
 }
 
 // Findings put the samples of each scene together: a scene passes when every sample does; the first
-// reason is told.
+// reason is reported.
 func Findings(answers []record.Answer) []record.Finding {
 	findings := []record.Finding{}
 	for _, scene := range scenes {
@@ -96,7 +96,7 @@ func (st *stage) bad(format string, args ...any) {
 	}
 }
 
-// ask puts a conversation and judges the form of what comes back.
+// ask puts a conversation and judges the form of the reply.
 func (st *stage) ask(messages []client.Message, choice string, plain bool) (*client.Reply, error) {
 	reply, err := st.s.Chat(st.ctx, client.Request{Messages: messages, Tools: all, Choice: choice, Plain: plain, MaxTokens: st.o.MaxTokens, Thinking: st.o.Thinking})
 	if err != nil {

@@ -11,13 +11,13 @@
 //
 // # Replies to clients that leave
 //
-// A client that leaves cancels its reply. One that closes only its sending side cannot be told from it and is treated alike:
+// A client that leaves cancels its reply. One that closes only its sending side looks the same and is treated alike:
 // its reply is cancelled, and what it still reads says so.
 //
 // # Large bodies
 //
-// A body of more than 1 MiB is read, understood and tokenised while no other of its kind is; others wait up to a minute and
-// are then told 503. A prompt far beyond the window is counted only until that is certain: its 400 says "at least".
+// A body of more than 1 MiB is read, understood and tokenised while no other of its kind is; others wait up to a minute
+// and then get 503. A prompt far beyond the window is counted only until that is certain: its 400 says "at least".
 //
 // # Who may ask
 //

@@ -23,7 +23,7 @@ type Metrics struct {
 	handler http.Handler
 	status  func() serve.Status
 	keeper  *keep.Keeper       // nil: nothing is kept between requests
-	memory  func() wire.Memory // nil: not told
+	memory  func() wire.Memory // nil: unknown
 	gpu     func() wire.GPU    // nil: there is none
 
 	mu       sync.Mutex

@@ -8,8 +8,8 @@ import (
 	"slipway/engine/api/web"
 )
 
-// Monitor answers the monitor's port: the page, which is the same for everybody and needs no key, and of the API what the
-// page asks for, under the same guard as there.
+// Monitor answers the monitor's port: the page, which needs no key, and the parts of the API that the page
+// uses, under the same guard as there.
 func (s *Server) Monitor(page http.Handler) http.Handler {
 	rest := s.Handler()
 	open := s.guard
@@ -20,7 +20,7 @@ func (s *Server) Monitor(page http.Handler) http.Handler {
 			rest.ServeHTTP(w, r)
 			return
 		case r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document":
-			// Somebody followed a link to the page. Wherever from: it tells nothing by itself, and it cannot be framed.
+			// Someone followed a link to the page: it says nothing by itself and cannot be framed, so any site may link to it.
 			r = r.Clone(r.Context())
 			r.Header.Del("Sec-Fetch-Site")
 		}

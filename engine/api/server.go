@@ -49,10 +49,10 @@ type Options struct {
 	Approximations []string
 	ShowSnippets   bool // text around a miss is shown to them: the server listens on loopback alone
 
-	Memory     func() wire.Memory  // nil: not told
+	Memory     func() wire.Memory  // nil: unknown
 	GPU        func() wire.GPU     // nil: there is none
-	Machine    func() wire.Machine // nil: not told
-	LaunchFile string              // what the installer left behind, see [wire.Launch]; empty: none
+	Machine    func() wire.Machine // nil: unknown
+	LaunchFile string              // that the installer wrote, see [wire.Launch]; empty: none
 
 	Key        *Key     // nil: none needed
 	AllowHosts []string // names that a Host header may give besides loopback and the connection's own address
@@ -71,8 +71,8 @@ type Server struct {
 	guard guard
 	wires []web.Wire
 
-	watchers   atomic.Int32 // event streams
-	launchTold atomic.Bool  // a damaged LaunchFile was logged
+	watchers     atomic.Int32 // event streams
+	launchWarned atomic.Bool  // a damaged LaunchFile was logged
 }
 
 // New makes a server.

@@ -39,8 +39,8 @@ func (s *Server) system(w http.ResponseWriter, _ *http.Request) {
 		launch, err := ReadLaunch(s.opt.LaunchFile)
 		if err == nil {
 			v.Launch = launch
-		} else if s.launchTold.CompareAndSwap(false, true) {
-			s.opt.Log.Warn("what the installer says of this launch cannot be read", "error", err.Error())
+		} else if s.launchWarned.CompareAndSwap(false, true) {
+			s.opt.Log.Warn("the launch file of the installer cannot be read", "error", err.Error())
 		}
 	}
 	web.SendJSON(w, http.StatusOK, v)
@@ -57,13 +57,13 @@ func (m *Metrics) totals() wire.Totals {
 	return t
 }
 
-// Bounds on what an installer may leave behind.
+// Bounds of a launch file.
 const (
 	mostLaunchBytes = 64 << 10
 	mostNeighbors   = 32
 )
 
-// ReadLaunch reads what the installer left behind. Errors: the file's, or what is wrong with it.
+// ReadLaunch reads the launch file that the installer wrote. Errors: the file's, or what is wrong with it.
 func ReadLaunch(path string) (*wire.Launch, error) {
 	f, err := os.Open(path)
 	if err != nil {

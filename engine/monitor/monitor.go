@@ -1,6 +1,6 @@
 // Package monitor is the page on which a person sees what the server does. It is one page of plain HTML, CSS and
-// JavaScript, embedded, without a build step; it asks only the port that it came from. What it shows is what engine/api
-// tells: it computes no number that the API does not give.
+// JavaScript, embedded, without a build step; it asks only the port that it came from. It shows the
+// numbers of engine/api and computes none.
 package monitor
 
 import (

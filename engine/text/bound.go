@@ -53,8 +53,8 @@ func (t *Tokenizer) fewest(s string) int {
 	return int(math.Floor(sum * (1 - 1e-9)))
 }
 
-// blockEnd gives where s can be cut behind at least blockBytes so that both sides are encoded as in one: between an ASCII
-// letter and a blank or newline a word ends whatever stands before and behind, and form C joins nothing. It is len(s) where
+// blockEnd gives where s can be split behind at least blockBytes so that both sides are encoded as in one: between an ASCII
+// letter and a blank or newline a word always ends, and form C joins nothing. It is len(s) where
 // there is no such place.
 func blockEnd(s string) int {
 	for at := blockBytes; at < len(s); {

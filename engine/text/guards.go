@@ -11,9 +11,9 @@ import (
 // character of every such literal. After rendering the markers are taken out again and their places become the guards of
 // the [Prompt]: no added token is recognised over one. A string without such a literal, the common case, is not touched.
 //
-// A literal cut off at a string's end is marked too, since a template goes on behind it ("<parameter=" + name + ">").
+// A literal that a string ends in the middle of is marked too, since a template may complete it ("<parameter=" + name + ">").
 //
-// One literal stays the template's business: <think> and </think> in the content of an assistant turn without
+// Two literals are left to the template: <think> and </think> in the content of an assistant turn without
 // reasoning_content, which templates look for and split at.
 
 // marker finds and marks the literals of added tokens.
@@ -31,7 +31,7 @@ func newMarker(literals []string) *marker {
 	return m
 }
 
-// needs reports whether s holds a literal, whole or cut off at its end.
+// needs reports whether s holds a literal, whole or begun at its end.
 func (m *marker) needs(s string) bool {
 	return m.next(s, 0, nil) >= 0
 }

@@ -221,7 +221,7 @@ func (l *tokenizerLoader) addedTokens() error {
 		case l.t.pieces[token.ID] != nil:
 			return misfit(field+".id", fmt.Sprintf("%d, which is already %s", token.ID, quoted(string(l.t.pieces[token.ID]))), "an id of its own")
 		case token.Single || token.Left || token.Right:
-			return misfit(field, "single_word, lstrip or rstrip", "tokens that are matched as they stand")
+			return misfit(field, "single_word, lstrip or rstrip", "tokens that are matched literally")
 		}
 		seen[token.Content] = true
 		l.t.pieces[token.ID] = []byte(token.Content)
@@ -285,7 +285,7 @@ func shorten(s string) string {
 	return s[:most] + "…"
 }
 
-// byteAlphabet writes bytes as the characters that byte-level vocabularies use: printable Latin-1 stands for itself, the
+// byteAlphabet writes bytes as the characters that byte-level vocabularies use: printable Latin-1 is itself, the
 // other bytes, in their order, for U+0100 and on.
 var byteAlphabet = func() map[rune]byte {
 	alphabet := map[rune]byte{}

@@ -38,7 +38,7 @@ type EncodeOptions struct {
 }
 
 // Encode gives the ids of s, with nothing added before or after. Added tokens are looked for in the raw text, leftmost and
-// longest first; what lies between is normalised (NFC), cut into words and merged. Invalid UTF-8 is taken as U+FFFD, one
+// longest first; the text between is normalised (NFC), split into words and merged. Invalid UTF-8 is taken as U+FFFD, one
 // for each maximal invalid part.
 func (t *Tokenizer) Encode(s string, opt EncodeOptions) []int32 {
 	ids, _ := t.encode(s, nil, opt.SpecialTokens, math.MaxInt)

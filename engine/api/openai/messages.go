@@ -111,7 +111,7 @@ func readContent(o *web.Object, required bool) string {
 	return joined.String()
 }
 
-// readToolCalls takes the calls of an assistant turn that comes back as history.
+// readToolCalls takes the calls of an assistant turn in the history.
 func readToolCalls(o *web.Object) []text.ToolCall {
 	elements, _ := o.Array("tool_calls")
 	var calls []text.ToolCall

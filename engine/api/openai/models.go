@@ -12,7 +12,7 @@ import (
 type modelEntry struct {
 	ID            string `json:"id"`
 	Object        string `json:"object"`
-	Created       int64  `json:"created"` // when the server started: the weights tell no date
+	Created       int64  `json:"created"` // when the server started: weights have no date
 	OwnedBy       string `json:"owned_by"`
 	ContextWindow int    `json:"context_window"` // tokens of prompt and reply together
 	Revision      string `json:"revision,omitempty"`

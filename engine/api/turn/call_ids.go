@@ -9,8 +9,8 @@ import (
 	"slipway/engine/text"
 )
 
-// The id of a tool call says behind which prompt it was streamed, so that a call that comes back with its id is found again
-// whatever its turn lost on the way: "call_" and 24 hex digits, of which 16 begin the hash of that prompt, 6 are random, and
+// The id of a tool call names the prompt that it answered, so that a client that sends the call back finds its reply again
+// whatever the client left out of the turn: "call_" and 24 hex digits, of which 16 begin the hash of that prompt, 6 are random, and
 // the last 2 count the calls of a reply. It is a hint alone: what it leads to is compared.
 
 const callPrefixBytes = 8

@@ -81,7 +81,7 @@ func (e *End) why(streamed bool) string {
 		return fmt.Sprintf("The model ended its reply while still thinking, so there is no answer. Ask again, "+
 			"or turn thinking off with %s.", e.thinkingOff)
 	case e.reason == serve.FinishLength && e.windowed:
-		return fmt.Sprintf("The reply was cut after %d tokens because prompt and reply filled the window.", e.limitTokens)
+		return fmt.Sprintf("The reply ended after %d tokens because prompt and reply filled the window.", e.limitTokens)
 	}
 	return ""
 }

@@ -98,10 +98,10 @@ func failureOf(end *serve.End) *Error {
 		return AsError(end.Err)
 	case serve.FinishCancelled:
 		e := &Error{Kind: Cancelled, Code: "cancelled", Err: end.Err}
-		e.Sentence = "the reply was cancelled before it was whole, because the client closed the connection or its sending side; " +
+		e.Sentence = "the reply was cancelled before it was complete, because the client closed the connection or its sending side; " +
 			"keep both open until the reply has ended"
 		if errors.Is(end.Err, serve.ErrCancelled) {
-			e.Sentence = "the reply was cancelled before it was whole, by whoever runs this server; ask again"
+			e.Sentence = "the reply was cancelled before it was complete, by whoever runs this server; ask again"
 		}
 		return e
 	}

@@ -97,7 +97,7 @@ func (s *saying) addCall(name, arguments string) {
 	s.calls = append(s.calls, c)
 }
 
-// equal tells whether two turns say the same. One that ended inside a call says nothing complete.
+// equal reports whether two turns say the same. One that ended inside a call says nothing complete.
 func (s saying) equal(o saying) bool {
 	return !s.unfinished && !o.unfinished && s.reasoning == o.reasoning && s.content == o.content && reflect.DeepEqual(s.calls, o.calls)
 }

@@ -7,12 +7,11 @@ import (
 	"slipway/wire"
 )
 
-// Rule makes text stable that changes with every request (a date, a message id), so that what stands behind it is found in
-// the cache. It acts on system messages only, is chosen by whoever runs the server, and is told in every response that it
-// changed something for.
+// Rule makes text stable that changes with every request (a date, a message id), so that the text behind it is found in the
+// cache. It acts on system messages only and is a setting of the server; every response to a prompt that it changed says so.
 type Rule struct {
 	Pattern     *regexp.Regexp
-	Replacement string // $1 stands for the first group
+	Replacement string // $1 is the first group
 }
 
 // ReadRules takes a file of [wire.Rule]s.
@@ -43,7 +42,7 @@ func (s *Service) normalize(messages []text.Message) (places int) {
 	return places
 }
 
-// apply replaces every match, seen where it stands (\B and its like look at what is around), and counts those that changed.
+// apply replaces every match in its context (\B and the like see the characters around it) and counts those that changed.
 func (r Rule) apply(text string) (stable string, places int) {
 	var out []byte
 	done := 0

@@ -13,7 +13,7 @@ import (
 )
 
 // Object reads a JSON object member by member. Its getters check types strictly, take null as absent, and keep the first
-// error; Done then refuses what nobody asked for.
+// error; Done then refuses the members that were not read.
 type Object struct {
 	path    string // in the body, "messages[0]"; empty for the body
 	members map[string]json.RawMessage
@@ -96,7 +96,7 @@ func ReadArray(raw []byte) []json.RawMessage {
 
 const jsonSpace = " \t\r\n"
 
-// inside gives what stands between the brackets of an object or array.
+// inside gives the text between the brackets of an object or array.
 func inside(raw []byte) []byte {
 	raw = bytes.Trim(raw, jsonSpace)
 	return bytes.Trim(raw[1:len(raw)-1], jsonSpace)

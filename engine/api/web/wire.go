@@ -19,13 +19,13 @@ type Wire interface {
 // Route is a path that a wire answers.
 type Route struct {
 	Method string // GET also answers HEAD
-	Path   string // one that ends in "/" stands for all paths below it, and [PathID] for one segment
+	Path   string // "/" at the end matches all paths below it, [PathID] one segment
 	// Handle answers. An error is sent in the wire's form, as the response or, where one has begun, not at all: a handler
 	// that has begun a response sends its errors itself.
 	Handle func(*Record, *http.Request) *turn.Error
 }
 
-// PathID stands for one segment of a route's path.
+// PathID matches one segment of a route's path.
 const PathID = "{id}"
 
 // Match gives what the variable part of the route's path is in a path, and whether the path is the route's.

@@ -14,7 +14,7 @@ export class Refused extends Error {
   }
 }
 
-// Unreachable: nobody answered, or the connection broke.
+// Unreachable: no answer, or the connection broke.
 export class Unreachable extends Error {}
 
 const reached = (promise) => promise.catch(() => { throw new Unreachable("The server cannot be reached."); });

@@ -34,9 +34,9 @@ function showCache(cache) {
 export function showSystem(s) {
   showMemory(s.memory, s.launch);
   const m = s.machine;
-  facts(by("machine"), !m ? [["Memory", "not told"]] : [
-    ["Memory pressure", m.pressure || "not told", m.pressure === "warning" || m.pressure === "critical" ? "alarm" : ""],
-    ["Available", m.available_bytes === null ? "not told" : `${bytes(m.available_bytes)} of ${bytes(m.ram_bytes)}`],
+  facts(by("machine"), !m ? [["Memory", "unknown"]] : [
+    ["Memory pressure", m.pressure || "unknown", m.pressure === "warning" || m.pressure === "critical" ? "alarm" : ""],
+    ["Available", m.available_bytes === null ? "unknown" : `${bytes(m.available_bytes)} of ${bytes(m.ram_bytes)}`],
     ["Installed", bytes(m.ram_bytes)], ["Swap used", bytes(m.swap_used_bytes)], ["This server", bytes(m.own_bytes)],
     ["Running since", clock(s.process.started)], ["Process", `${s.process.pid}, version ${s.process.version}`],
   ]);
@@ -51,7 +51,7 @@ export function showSystem(s) {
 
 function showMemory(m, launch) {
   if (!m) {
-    facts(by("memory"), [["Memory", "not told"]]);
+    facts(by("memory"), [["Memory", "unknown"]]);
     return;
   }
   const parts = [["Weights", m.weights_bytes, "weights"], ["KV and states", m.context_bytes, "context"], ["Restore points at most", m.points_budget_bytes, "points"], ["Work space", m.work_bytes, "work"]];

@@ -11,11 +11,11 @@ type Family struct {
 
 	// SplitPattern is the pre-tokeniser's pattern in tokenizer.json, and WordEnd what it does: the end of the word that
 	// begins at s[i:], which is not empty. The end of s is the end of the text between two added tokens. Between an ASCII
-	// letter and a blank or newline a word always ends: long texts are cut there.
+	// letter and a blank or newline a word always ends: long texts are split there.
 	SplitPattern string
 	WordEnd      func(s string, i int) int
 
-	// Turn markers, as their added tokens are written. AssistantOpens is all that stands before a reply.
+	// Turn markers, as their added tokens are written. AssistantOpens is all that comes before a reply.
 	AssistantOpens, UserOpens, TurnEnds string
 
 	// ParserTags are the special tokens whose text the reply parser reads: they are no control tokens.
@@ -28,7 +28,7 @@ type Family struct {
 	// OpensThinking reports whether a reply to this rendered prompt begins inside the model's thinking.
 	OpensThinking func(prompt string) bool
 	// CallOpening is the text that forces a tool call, up to the function's name: it ends where a word of the tokenizer ends,
-	// so that what follows is cut into tokens as in the model's training.
+	// so that what follows is tokenised as in the model's training.
 	CallOpening func(thinking bool) string
 	// CallName is how a call goes on after CallOpening; it ends with a newline and holds no other.
 	CallName func(name string) string
@@ -37,8 +37,8 @@ type Family struct {
 	NewParser func(ParserOptions) Parser
 }
 
-// Parser splits a reply into thinking, content and tool calls as it streams. How the text is cut into pushes changes where
-// events are cut, and nothing else.
+// Parser splits a reply into thinking, content and tool calls as it streams. How the text is split into pushes changes how
+// events are split, and nothing else.
 type Parser interface {
 	// Push takes more of the reply and gives what became certain.
 	Push(s string) []Event

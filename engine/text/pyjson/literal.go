@@ -70,7 +70,7 @@ func (l *literalReader) value(depth int) bool {
 	return ok
 }
 
-// items reads a bracketed list; a comma may stand behind the last item.
+// items reads a bracketed list; a comma may follow the last item.
 func (l *literalReader) items(open, closing string, item func() bool) bool {
 	l.take(open)
 	if open == "(" {

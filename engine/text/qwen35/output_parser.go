@@ -11,12 +11,12 @@ import (
 //	thinking </think> content <tool_call> <function=NAME> <parameter=NAME> value </parameter> … </function> </tool_call> …
 //
 // It holds back only what may still become a tag, newlines that end a section, and arguments that are not strings until
-// they are whole. How the text is cut into pushes changes where events are cut, and nothing else.
+// they are whole. How the text is split into pushes changes how events are split, and nothing else.
 //
 // Taken leniently: a <think> where a section begins (repeated, or by a model that opens its thinking itself); a call inside
 // thinking, which ends it; a call without its closing tags. <tool_call> not followed by <function=NAME> stays text. A call
-// that the reply's end cuts off before its name is dropped, its tags included; one cut off later has no family.ToolCallEnd; both
-// are told by [OutputParser.Unfinished]. Newlines around thinking, behind </think> and around calls belong to the form and
+// in which the reply ends before its name is dropped, its tags included; one that has its name gets no family.ToolCallEnd;
+// [OutputParser.Unfinished] reports both. Newlines around thinking, behind </think> and around calls belong to the form and
 // are left out.
 //
 // A forced opening ("<tool_call>\n<function=") is pushed like any text of the reply.

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// The words of a text, cut as the pre-tokenizer of the Qwen3.5 family cuts them. Its pattern has a look-ahead, which Go's
+// The words of a text, split as by the pre-tokenizer of the Qwen3.5 family. Its pattern has a look-ahead, which Go's
 // regexp lacks, so the alternatives are spelled out here; TestScannerEqualsThePattern holds both together.
 const splitPattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 

@@ -23,7 +23,7 @@ type callState struct {
 // maxNameBytes bounds a function's or parameter's name: longer, or with a newline, it is none.
 const maxNameBytes = 256
 
-// inOpening stands behind <tool_call> and reads <function=NAME>.
+// inOpening is the state behind <tool_call>: it reads <function=NAME>.
 func (p *OutputParser) inOpening(final bool) bool {
 	rest := strings.TrimLeft(p.pending, whiteSpace)
 	after, found := strings.CutPrefix(rest, functionTag)
@@ -50,7 +50,7 @@ func (p *OutputParser) inOpening(final bool) bool {
 	return true
 }
 
-// cutOff waits for more of a call's opening; one that the reply's end cuts off is dropped.
+// cutOff waits for more of a call's opening; one that the reply ends in is dropped.
 func (p *OutputParser) cutOff(final bool) bool {
 	if final {
 		p.pending, p.newlines, p.unfinished = "", "", true
@@ -65,7 +65,7 @@ func (p *OutputParser) notACall() bool {
 	return true
 }
 
-// inCall stands between parameters. What is neither a parameter nor an end is skipped.
+// inCall is the state between parameters. What is neither a parameter nor an end is skipped.
 func (p *OutputParser) inCall(final bool) bool {
 	_, tag, after := cutTag(p.pending, final, parameterTag, functionEnd, callEnd)
 	switch tag {
@@ -168,7 +168,7 @@ func (p *OutputParser) arguments(json string) {
 	p.event(family.Event{Kind: family.ToolCallArguments, Index: p.call.index, Text: json})
 }
 
-// behindCall stands behind </function>, where </tool_call> is due. Another function may follow in its place.
+// behindCall is the state behind </function>, where </tool_call> is due. Another function may follow in its place.
 func (p *OutputParser) behindCall(final bool) bool {
 	rest := strings.TrimLeft(p.pending, whiteSpace)
 	if after, found := strings.CutPrefix(rest, callEnd); found {
