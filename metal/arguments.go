@@ -15,7 +15,7 @@ const (
 	argumentBytes = 16 << 10
 )
 
-// arguments is where the parameters of a pass's dispatches lie: written once, beside what the GPU may be reading, and never again before
+// arguments holds the parameters of a pass's dispatches. Each place is written once and not again before
 // the GPU is idle.
 type arguments struct {
 	blocks []*mtl.Buffer

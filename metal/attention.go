@@ -9,10 +9,10 @@ import (
 	"slipway/metal/kernels"
 )
 
-// decodeRows is the most rows of a segment that walk along split keys instead of tiles.
+// decodeRows is the largest segment that uses attention_decode, which splits the keys. Longer segments go in tiles.
 const decodeRows = 8
 
-// A split is at least minSplitTokens, one page, and there are at most maxSplits: more would only merge longer. With the four key heads of
+// A split is at least minSplitTokens, one page. There are at most maxSplits, because merging more takes longer. With the four key heads of
 // the 27B they make 512 threadgroups, several for every core of the largest chip.
 const (
 	minSplitTokens = device.PageTokens
@@ -44,7 +44,7 @@ func partialFloats(q *kernels.AttentionDecodeParams) int {
 	return int(q.Rows) * int(q.Heads) * int(q.Splits) * (int(q.Dim) + 2)
 }
 
-// decodeVariant is what walks along split keys of the pages of k, for query heads of which group share a key head, and how many of these a
+// decodeVariant is the kernel for split keys of the pages of k, where group query heads share a key head, and how many of these heads a
 // threadgroup takes.
 func (d *Device) decodeVariant(k *kv, group int) (v variant, heads int) {
 	v = variant{library: "attention_decode", name: decodeNames[k.g.HeadDim], constants: [6]uint32{k.q8(), u32(divisor(group, 6))}, count: 2, threads: 128}
@@ -71,13 +71,13 @@ func (k *kv) combine() variant {
 	return variant{library: "attention_decode", name: "attention_combine", constants: [6]uint32{k.q8(), 1}, count: 2, threads: k.g.HeadDim}
 }
 
-// decodes tells whether a segment's rows go by attention_decode.
+// decodes reports whether attention_decode takes a segment.
 func (p *pass) decodes(o *device.Attention, g *device.Segment) bool {
 	pool := o.KV.(*kv)
 	return decodeNames[pool.g.HeadDim] != "" && g.N <= decodeRows && p.dev.either(pool.combine(), variant{}).name != ""
 }
 
-// encodeAttention runs the segments side by side; those that decode meet again in attention_combine.
+// encodeAttention runs the segments side by side. attention_combine merges the splits of those that decode.
 func (p *pass) encodeAttention(e *encoder, o *device.Attention) error {
 	if err := p.makePartial(o); err != nil {
 		return err

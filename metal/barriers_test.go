@@ -16,8 +16,8 @@ import (
 
 var anyBarrier = regexp.MustCompile(`(threadgroup|simdgroup)_barrier\(mem_flags::mem_threadgroup\);`)
 
-// Every barrier of every kernel, removed alone: some order of threads must show it.
-func TestKernelBarrierThatNothingNeeds(t *testing.T) {
+// Each barrier of each kernel is removed alone. Some order of threads must then give a wrong result.
+func TestEveryKernelBarrierIsNeeded(t *testing.T) {
 	metals(t, fake.Configuration{})
 	found := 0
 	for _, file := range kernels.Names() {
@@ -34,7 +34,7 @@ func TestKernelBarrierThatNothingNeeds(t *testing.T) {
 						}
 					}
 				}
-				t.Error("nothing shows that it is gone")
+				t.Error("no order of threads gives a wrong result without it")
 			})
 		}
 	}
@@ -105,9 +105,9 @@ func layer(t *testing.T, w *selftest.World, format device.KVFormat, lengths ...i
 	return selftest.States(append(append(selftest.Rows(x), selftest.Rows(logits)...), selftest.Rows(values)...), segments, 0)
 }
 
-// Every barrier that the host writes, ignored alone: some order of dispatches must show it. A token or a verification, a prefill beside a
-// token, and attention over pages of 8 bits go by different kernels, and so by different barriers.
-func TestHostBarrierThatNothingNeeds(t *testing.T) {
+// Each barrier that the host writes is ignored alone. Some order of dispatches must then give a wrong result. A token or a verification, a prefill beside a
+// token, and attention over 8-bit pages use different kernels, and so different barriers.
+func TestEveryHostBarrierIsNeeded(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		plain   bool
@@ -143,15 +143,15 @@ func TestHostBarrierThatNothingNeeds(t *testing.T) {
 					shown = differ(run(d), want, 0) != ""
 				}
 				if !shown {
-					t.Errorf("nothing shows that barrier %d of %d is gone", skip, barriers)
+					t.Errorf("no order of dispatches gives a wrong result without barrier %d of %d", skip, barriers)
 				}
 			}
 		})
 	}
 }
 
-// Two operations that share one buffer: only that decides about a barrier. Without one the fake runs them in either order.
-func TestOperationThatOvertakesTheOneBefore(t *testing.T) {
+// Two operations share one buffer: that alone decides whether there is a barrier. Without one the fake runs them in either order.
+func TestOperationsOnOneBufferKeepTheirOrder(t *testing.T) {
 	d := metals(t, fake.Configuration{})["fast"]
 	gather := func(p device.Pass, dst, src device.Buffer) { p.Gather(dst, src, []int32{2, 0, 1}) }
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 	"slipway/metal/selftest"
 )
 
-// equalDispatches records n dispatches of one cost, each waiting for the one before.
+// equalDispatches records n dispatches of the same cost. Each waits for the one before.
 func equalDispatches(w *selftest.World, n int) device.Pass {
 	x := w.Buffer(1, 256)
 	p := w.Device.NewPass()
@@ -28,8 +28,8 @@ func equalDispatches(w *selftest.World, n int) device.Pass {
 	return p
 }
 
-// The fake's clock says 50 ms a dispatch: four fit into the bound, whatever was estimated before.
-func TestCommandBufferThatHoldsTheGPU(t *testing.T) {
+// The fake's clock says 50 ms for each dispatch: four fit into the bound, whatever the first estimate was.
+func TestCommandBuffersAreBoundedInTime(t *testing.T) {
 	clock := fake.Configuration{DispatchMicros: 50_000}
 	d := open(t, clock, metal.Options{})
 	p := equalDispatches(newWorld(t, d, 1), 40)
@@ -55,8 +55,8 @@ func TestCommandBufferThatHoldsTheGPU(t *testing.T) {
 	}
 }
 
-// A prefill's attention over many positions is one operation that may take seconds: it goes in pieces of rows.
-func TestAttentionThatHoldsTheGPU(t *testing.T) {
+// A prefill's attention over many positions is one operation that may take seconds. It is split by rows.
+func TestLongAttentionIsSplitByRows(t *testing.T) {
 	clock := fake.Configuration{DispatchMicros: 50_000, Threads: 2}
 	d := open(t, clock, metal.Options{})
 	o := about("attention_flash")[0]
@@ -80,8 +80,8 @@ func TestAttentionThatHoldsTheGPU(t *testing.T) {
 	}
 }
 
-// So is a product: of many rows in pieces of rows, then of outputs, of one row in pieces of outputs. The bits stay.
-func TestProductThatHoldsTheGPU(t *testing.T) {
+// A product is split too: with many rows by rows, then by outputs; with one row by outputs. The bits stay the same.
+func TestLongProductIsSplitWithTheSameBits(t *testing.T) {
 	clock := fake.Configuration{DispatchMicros: 50_000, Threads: 2}
 	for name, pieces := range map[string][2]uint64{ // of two products: where the GPU is fast, and slow
 		"65 rows of [40,544] 8 bits by 32, scales bf16": {2, 12}, "33 rows of [33,96] f16": {2, 8}, "33 rows of [40,64] 4 bits by 32, scales f16": {2, 8},
@@ -123,7 +123,7 @@ func TestProductThatHoldsTheGPU(t *testing.T) {
 	}
 }
 
-// ending is a context that ends after it was asked so often.
+// ending is a context that ends after a number of calls of Err.
 type ending struct {
 	context.Context
 	asks *int
@@ -138,7 +138,7 @@ func (c ending) Err() error {
 
 func (c ending) Done() <-chan struct{} { return make(chan struct{}) }
 
-func TestCancelledPassThatGoesOnToItsEnd(t *testing.T) {
+func TestStoppablePassEndsBetweenCommandBuffers(t *testing.T) {
 	clock := fake.Configuration{DispatchMicros: 50_000}
 	d := open(t, clock, metal.Options{})
 	p := equalDispatches(newWorld(t, d, 1), 40)
@@ -160,7 +160,7 @@ func TestCancelledPassThatGoesOnToItsEnd(t *testing.T) {
 	}
 }
 
-func TestFailedCommandBufferThatOthersFollow(t *testing.T) {
+func TestNothingFollowsAFailedCommandBuffer(t *testing.T) {
 	clock := fake.Configuration{DispatchMicros: 50_000}
 	d := open(t, clock, metal.Options{})
 	p := equalDispatches(newWorld(t, d, 1), 40)
@@ -176,8 +176,8 @@ func TestFailedCommandBufferThatOthersFollow(t *testing.T) {
 	}
 }
 
-// A cancelled prefill is where it was: what comes after equals what comes without it, bit for bit.
-func TestCancelledPrefillThatLeavesTheStateHalfMoved(t *testing.T) {
+// A cancelled prefill leaves the sequence unchanged: what follows has the same bits as without it.
+func TestCancelledPrefillLeavesTheSequenceUnchanged(t *testing.T) {
 	ckpt, err := weights.Open(pocket)
 	if err != nil {
 		t.Fatal(err)

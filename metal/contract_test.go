@@ -18,7 +18,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-func TestPageTakenOutThatComesBackOtherwise(t *testing.T) {
+func TestPagesAndStatesSurviveARoundTrip(t *testing.T) {
 	d := metals(t, fake.Configuration{})["fast"]
 	pool, err := d.KV(device.KVGeometry{Layers: 2, Heads: 3, HeadDim: 20, Pages: 4})
 	if err != nil {
@@ -35,7 +35,7 @@ func TestPageTakenOutThatComesBackOtherwise(t *testing.T) {
 		back := make([]byte, len(page))
 		kv.ReadPage(back, 1, tokens)
 		if !bytes.Equal(back, page) {
-			t.Errorf("%d tokens come back otherwise", tokens)
+			t.Errorf("%d tokens differ after the round trip", tokens)
 		}
 		if tokens > 1 {
 			kv.ReadPage(back[:kv.PageBytes(1)], 2, 1)
@@ -45,7 +45,7 @@ func TestPageTakenOutThatComesBackOtherwise(t *testing.T) {
 			c, e := make([]float32, 60), make([]float32, 60)
 			kv.Read(c, e, 1, 3, 0)
 			if differ([][]float32{c, e}, [][]float32{a, b}, 0) != "" {
-				t.Errorf("the first of %d tokens alone comes back otherwise", tokens)
+				t.Errorf("the first of %d tokens alone differs after the round trip", tokens)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func TestPageTakenOutThatComesBackOtherwise(t *testing.T) {
 	b.WriteAll(all)
 	b.ReadAll(back)
 	if !bytes.Equal(all, back) || bytes.Equal(all, make([]byte, len(all))) {
-		t.Error("a state comes back otherwise")
+		t.Error("a state differs after the round trip")
 	}
 }
 

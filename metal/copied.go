@@ -21,7 +21,7 @@ type copied struct {
 	buffer   *mtl.Buffer
 }
 
-// regionOf is the mapping that bytes lie in; nil where they lie in none.
+// regionOf is the mapping that contains the bytes; nil when there is none.
 func (d *Device) regionOf(bytes []byte) []byte {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))
 	for _, region := range d.opt.Mapped {
@@ -32,8 +32,8 @@ func (d *Device) regionOf(bytes []byte) []byte {
 	return nil
 }
 
-// copy makes a buffer of bytes. What lies in a mapping is read in chunks, by as many readers as keep a disk busy, and the file's pages are
-// let go behind them, so that weights are not held twice. Errors: memory; a disk that fails under the mapping.
+// copy makes a buffer of bytes. Mapped bytes are read in chunks, by enough readers to keep a disk busy, and the file's pages are
+// dropped afterwards, so that weights are not held twice. Errors: no memory; a disk that fails under the mapping.
 func (d *Device) copy(what string, bytes []byte) (*mtl.Buffer, error) {
 	b, err := d.allocate(what, (len(bytes)+3)/4*4)
 	if err != nil {
@@ -68,11 +68,11 @@ func (d *Device) copy(what string, bytes []byte) (*mtl.Buffer, error) {
 	return b, nil
 }
 
-// copyChunk copies mapped memory. A disk that fails, or a file that was cut, is an error and not the end of the process.
+// copyChunk copies mapped memory. A disk that fails, or a file that was truncated, is an error and does not end the process.
 func copyChunk(to, from []byte) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer faulted(&err)
-	unix.Madvise(pagesOf(from), unix.MADV_WILLNEED) // advice: without it the pages come one by one
+	unix.Madvise(pagesOf(from), unix.MADV_WILLNEED) // only advice: without it the pages are read one by one
 	copy(to, from)
 	return nil
 }
@@ -84,18 +84,18 @@ func faulted(err *error) {
 	}
 }
 
-// pagesOf is the whole pages that bytes of a mapping lie on.
+// pagesOf is the whole pages that contain bytes of a mapping.
 func pagesOf(bytes []byte) []byte {
 	page := uintptr(os.Getpagesize())
 	before := uintptr(unsafe.Pointer(&bytes[0])) % page
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&bytes[0]), -int(before))), (before+uintptr(len(bytes))+page-1)/page*page)
 }
 
-// letGo takes the pages of part of a file's mapping out of our memory; whoever reads them again gets them from the file. Linux unmaps
+// letGo drops the pages of a part of a file's mapping from our memory; the next read gets them from the file. Linux unmaps
 // them; macOS makes them the first to be taken when memory is short (MADV_FREE would be for memory without a file).
 func letGo(part []byte) { unix.Madvise(pagesOf(part), unix.MADV_DONTNEED) }
 
-// uncopied cuts what was copied out of a region: the rest, from the page on that it begins on.
+// uncopied is a region without the parts that were copied, from the page on which the rest begins.
 func (d *Device) uncopied(region []byte) (rest [][]byte) {
 	page, from := uintptr(os.Getpagesize()), uintptr(unsafe.Pointer(unsafe.SliceData(region)))
 	runs := slices.Clone(d.copies)

@@ -20,7 +20,7 @@ import (
 	"slipway/metal/fake"
 )
 
-// misaligned is a matrix of f16 [out, 1024] that begins 2 bytes behind a page's third of a mapped file, whose other bytes are zero.
+// misaligned is a matrix of f16 [out, 1024] in a mapped file, 2 bytes after a third of a page. All other bytes of the file are zero.
 func misaligned(t testing.TB, out int) (region []byte, m device.MatrixData, file string) {
 	t.Helper()
 	n, from := out*2048, 10
@@ -62,19 +62,19 @@ func fileResident(t *testing.T) (n int64, ok bool) {
 	return n << 10, true
 }
 
-// Weights as MLX writes them: nothing pads the header, and the whole file lies beside 16 bytes.
-func TestCopiedWeightsThatAreHeldTwice(t *testing.T) {
+// Weights as MLX writes them: the header is not padded, and no tensor of the file is aligned to 16 bytes.
+func TestCopiedWeightsAreHeldOnce(t *testing.T) {
 	region, m, _ := misaligned(t, 32<<10) // 64 MiB
-	told, size := int64(0), int64(len(m.Data))
-	d := open(t, fake.Configuration{}, metal.Options{Mapped: [][]byte{region}, Copied: func(n int64) { told += n }})
+	reported, size := int64(0), int64(len(m.Data))
+	d := open(t, fake.Configuration{}, metal.Options{Mapped: [][]byte{region}, Copied: func(n int64) { reported += n }})
 	before, can := fileResident(t)
 	held := d.HeldBytes()
 	fake.Configure(fake.Configuration{})
 	if _, err := d.Matrix(m); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.Weights(); got != (metal.Weights{CopiedBytes: size}) || told != size || d.HeldBytes()-held != size {
-		t.Errorf("counted %+v, told %d, held %d of %d", got, told, d.HeldBytes()-held, size)
+	if got := d.Weights(); got != (metal.Weights{CopiedBytes: size}) || reported != size || d.HeldBytes()-held != size {
+		t.Errorf("counted %+v, reported %d, held %d of %d", got, reported, d.HeldBytes()-held, size)
 	}
 	if err := d.Prefault(context.Background(), func(done, total int64) { t.Errorf("%d of %d bytes are read again", done, total) }); err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestCopiedWeightsThatAreHeldTwice(t *testing.T) {
 	}
 }
 
-func TestCopiedWeightsOfOtherBytes(t *testing.T) {
+func TestCopiedWeightsHaveTheBytesOfTheFile(t *testing.T) {
 	region, m, _ := misaligned(t, 5000) // not whole chunks
 	d := open(t, fake.Configuration{}, metal.Options{Mapped: [][]byte{region}})
 	w, err := d.Matrix(m)
@@ -107,7 +107,7 @@ func TestCopiedWeightsOfOtherBytes(t *testing.T) {
 	}
 }
 
-func TestCutFileThatEndsTheProcessWhileItIsCopied(t *testing.T) {
+func TestFileTruncatedDuringTheCopyIsAnError(t *testing.T) {
 	region, m, file := misaligned(t, 8<<10)
 	d := open(t, fake.Configuration{}, metal.Options{Mapped: [][]byte{region}})
 	if err := os.Truncate(file, 1<<20); err != nil {

@@ -19,9 +19,9 @@ type Options struct {
 	// Libraries are where Metal is; empty means the system's.
 	Libraries mtl.Libraries
 	// Mapped is memory that matrices may be read from in place: whole mappings of weight files that nobody writes, each beginning on a
-	// page. They must outlive the device. A matrix elsewhere, or not aligned to 16 bytes, is copied, and its pages of the file are let go.
+	// page. They must outlive the device. A matrix elsewhere, or not aligned to 16 bytes, is copied, and its pages of the file are dropped.
 	Mapped [][]byte
-	// Copied, unless nil, is told how many mapped bytes more were copied, from one goroutine at a time.
+	// Copied, unless nil, receives how many more mapped bytes were copied, from one goroutine at a time.
 	Copied func(bytes int64)
 	// BF16 multiplies prefill's operands in bf16 instead of f16: less exact, and for models whose activations leave f16's range.
 	BF16 bool
@@ -42,12 +42,12 @@ type Device struct {
 	mu        sync.Mutex // guards what follows
 	libraries map[string]*mtl.Library
 	pipelines map[variant]*mtl.Pipeline
-	refused   map[string]error // by library: fast ones given up, and plain ones that do not compile
+	refused   map[string]error // by library: fast ones that are not used, and plain ones that do not compile
 	order     []string         // in which they were refused
 	views     []view
 	copies    []copied
 	heldBytes int64
-	live      map[*mtl.Buffer]bool // buffers not given back; true: over a mapping of ours
+	live      map[*mtl.Buffer]bool // buffers not released; true: over a mapping of ours
 	weights   Weights
 	resident  *mtl.ResidencySet // nil: none
 
@@ -77,7 +77,7 @@ type KernelError struct {
 func (e *KernelError) Error() string { return "kernel " + e.Kernel + ": " + e.Err.Error() }
 func (e *KernelError) Unwrap() error { return e.Err }
 
-// New opens the default GPU and compiles every kernel file. A file whose kernels have a plain variant elsewhere may fail to
+// New opens the default GPU and compiles each kernel file. A file whose kernels have a plain variant elsewhere may fail to
 // compile, and so may a plain one whose fast ones do not (see Degraded); any other failure is a *KernelError.
 func New(opt Options) (d *Device, err error) {
 	r, gpu, err := openGPU(opt.Libraries)
@@ -129,10 +129,10 @@ func (d *Device) Numerics() string {
 	return name
 }
 
-// BF16 tells whether prefill's operands are in bf16.
+// BF16 reports whether the operands of prefill are bf16.
 func (d *Device) BF16() bool { return d.opt.BF16 }
 
-// Facts are what the GPU says of itself.
+// Facts describe the GPU.
 func (d *Device) Facts() mtl.Facts { return d.facts }
 
 // GPUSeconds is how long the GPU has worked on passes since New.
@@ -148,7 +148,7 @@ func (d *Device) addGPUSeconds(s float64) {
 	d.gpuSeconds += s
 }
 
-// HeldBytes is the memory that the GPU was given: buffers, and mapped weights once a view.
+// HeldBytes is the memory that the GPU holds: buffers, and every view of mapped weights once.
 func (d *Device) HeldBytes() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -168,7 +168,7 @@ func openGPU(l mtl.Libraries) (r *mtl.Runtime, gpu *mtl.Device, err error) {
 	return r, gpu, err
 }
 
-// Ask opens the default GPU for its facts alone. Empty libraries mean the system's. Errors: as of New, kernels left aside.
+// Ask opens the default GPU only for its facts. Empty libraries mean the system's. Errors: as of New, except those of kernels.
 func Ask(l mtl.Libraries) (mtl.Facts, error) {
 	_, gpu, err := openGPU(l)
 	if err != nil {
@@ -182,7 +182,7 @@ func Ask(l mtl.Libraries) (mtl.Facts, error) {
 	return facts, nil
 }
 
-// Close gives everything back that was made of the device: handles still held must not be used, but may be released.
+// Close releases everything that was made with the device. Handles that the caller still has must not be used, but may be released.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

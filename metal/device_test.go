@@ -29,7 +29,7 @@ func with(file, text string) func(string) string {
 	}
 }
 
-func TestKernelFileWithAnErrorThatStopsTheServer(t *testing.T) {
+func TestKernelFileWithAnErrorIsReplaced(t *testing.T) {
 	for _, file := range []string{"rms_norm", "linear_gemv", "linear_gemm", "delta_step", "delta_chunk", "gated_norm", "attention_input", "attention_flash", "attention_decode", "attention_decode_q8"} {
 		t.Run(file, func(t *testing.T) {
 			d := open(t, fake.Configuration{Seed: 2}, metal.Options{Source: with(file, kernels.Source(file)+"\nthis is no kernel\n")})
@@ -46,7 +46,7 @@ func TestKernelFileWithAnErrorThatStopsTheServer(t *testing.T) {
 	}
 }
 
-func TestKernelWithoutAnotherVariantThatIsIgnored(t *testing.T) {
+func TestKernelWithoutAnotherVariantIsAnError(t *testing.T) {
 	cpurun.Need(t)
 	libraries, err := fake.Open(fake.Configuration{})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestKernelWithoutAnotherVariantThatIsIgnored(t *testing.T) {
 	}
 }
 
-func TestGPUOfAnotherMakeThatIsUsed(t *testing.T) {
+func TestGPUOfAnotherMakeIsRefused(t *testing.T) {
 	cpurun.Need(t)
 	libraries, err := fake.Open(fake.Configuration{Family: 6})
 	if err != nil {
@@ -76,7 +76,7 @@ func TestGPUOfAnotherMakeThatIsUsed(t *testing.T) {
 	}
 }
 
-func TestFailedCommandBufferThatLooksLikeAnAnswer(t *testing.T) {
+func TestFailedCommandBufferIsAnError(t *testing.T) {
 	d := metals(t, fake.Configuration{})["fast"]
 	o := selftest.Few()[1]
 	fake.Configure(fake.Configuration{FailCommit: 1})
@@ -88,7 +88,7 @@ func TestFailedCommandBufferThatLooksLikeAnAnswer(t *testing.T) {
 	}
 }
 
-func TestCancelledPassThatBegins(t *testing.T) {
+func TestCancelledPassDoesNotBegin(t *testing.T) {
 	d := metals(t, fake.Configuration{})["fast"]
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -103,7 +103,7 @@ func TestCancelledPassThatBegins(t *testing.T) {
 	}
 }
 
-func TestMemoryBeyondTheWorkingSet(t *testing.T) {
+func TestMemoryBeyondTheWorkingSetIsRefused(t *testing.T) {
 	d := open(t, fake.Configuration{WorkingSetBytes: 1 << 20}, metal.Options{})
 	b, err := d.Buffer(200, 1024)
 	if err != nil {
@@ -141,7 +141,7 @@ func mapped(t *testing.T, n int) []byte {
 }
 
 // Matrices of a mapping larger than a buffer may be: overlapping views, no copies but of what is misaligned.
-func TestMappedWeightsThatAreCopied(t *testing.T) {
+func TestAlignedMappedWeightsAreUsedInPlace(t *testing.T) {
 	page := os.Getpagesize()
 	region := mapped(t, 21*page)
 	d := open(t, fake.Configuration{MaxBufferBytes: int64(7 * page)}, metal.Options{Mapped: [][]byte{region}})
@@ -203,7 +203,7 @@ func TestMappedWeightsThatAreCopied(t *testing.T) {
 	}
 }
 
-func TestMacWithoutResidencySets(t *testing.T) {
+func TestMacWithoutResidencySetsWorks(t *testing.T) {
 	region := mapped(t, os.Getpagesize())
 	d := open(t, fake.Configuration{NoResidencySets: true}, metal.Options{Mapped: [][]byte{region}})
 	if _, err := d.Matrix(device.MatrixData{Name: "w", Out: 2, In: 64, Format: device.FormatF16, Data: region[:256:256]}); err != nil {
@@ -215,7 +215,7 @@ func TestMacWithoutResidencySets(t *testing.T) {
 }
 
 // A file that is cut while it is mapped faults where its pages were.
-func TestCutWeightFileThatEndsTheProcess(t *testing.T) {
+func TestTruncatedWeightFileIsAnError(t *testing.T) {
 	page := os.Getpagesize()
 	file := filepath.Join(t.TempDir(), "weights")
 	if err := os.WriteFile(file, make([]byte, 4*page), 0o600); err != nil {
@@ -249,7 +249,7 @@ func TestCutWeightFileThatEndsTheProcess(t *testing.T) {
 	}
 }
 
-func TestStateAndPagesThatAreNotCopied(t *testing.T) {
+func TestStateAndPagesAreCopied(t *testing.T) {
 	d := metals(t, fake.Configuration{})["fast"]
 	w := newWorld(t, d, 3)
 	g := selftest.StateOf(1, 2, 32, 8)
@@ -267,7 +267,7 @@ func TestStateAndPagesThatAreNotCopied(t *testing.T) {
 	}
 }
 
-func TestClosedDeviceThatKeepsMemory(t *testing.T) {
+func TestClosedDeviceReleasesItsMemory(t *testing.T) {
 	cpurun.Need(t)
 	libraries, err := fake.Open(fake.Configuration{})
 	if err != nil {
@@ -294,7 +294,7 @@ func TestClosedDeviceThatKeepsMemory(t *testing.T) {
 	}
 	d.Close()
 	if d.HeldBytes() != 0 {
-		t.Errorf("%d bytes are held after Close", d.HeldBytes())
+		t.Errorf("%d bytes are still held after Close", d.HeldBytes())
 	}
 	b.Release() // late, and harmless
 }

@@ -86,7 +86,7 @@ func (s *structure) token(t testing.TB) {
 	}
 }
 
-func TestTokenOf64LayersThatTakesTooManyCalls(t *testing.T) {
+func TestTokenOf64LayersTakesFewCalls(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		rows int

@@ -10,8 +10,8 @@ import (
 	"slipway/metal/mtl"
 )
 
-// CommandSeconds is the longest that a command buffer should keep the GPU, by estimate: the desktop shares it, and the system ends
-// what holds it for seconds.
+// CommandSeconds is the longest time that a command buffer should use the GPU, by estimate: the desktop shares the GPU, and the system ends
+// work that takes seconds.
 const CommandSeconds = 0.2
 
 // inFlight is how many command buffers may be committed and not done: one runs, one waits, the third is being encoded.
@@ -20,7 +20,7 @@ const inFlight = 2
 // startPace is seconds a byte before anything was measured: half of the memory bandwidth of the slowest M-series chip.
 const startPace = 1 / 30e9
 
-// flopsPerByte turns arithmetic into the bytes that would take as long: about 2.6 TFLOP/s to 68 GB/s on an M1, and alike on later chips.
+// flopsPerByte turns arithmetic into the bytes that take the same time: about 2.6 TFLOP/s to 68 GB/s on an M1, and similar on later chips.
 const flopsPerByte = 40
 
 // encoder writes dispatches into command buffers and puts barriers between those that need each other.
@@ -38,7 +38,7 @@ type encoder struct {
 	pipeline *mtl.Pipeline // of the last dispatch of the open command buffer
 
 	reads, writes []*mtl.Buffer // since the last barrier
-	// Dispatches of one phase run together by design, on different parts of a buffer: only what stood before it can conflict.
+	// Dispatches of one phase may run together, on different parts of a buffer: only dispatches before the phase can conflict.
 	readsBefore, writesBefore int
 }
 
@@ -71,7 +71,7 @@ func (e *encoder) begin(d *Device) {
 // phase begins dispatches that may run together.
 func (e *encoder) phase() { e.readsBefore, e.writesBefore = len(e.reads), len(e.writes) }
 
-// forget empties what is known since the last barrier.
+// forget clears what was recorded since the last barrier.
 func (e *encoder) forget() {
 	e.reads, e.writes = e.reads[:0], e.writes[:0]
 	e.phase()
@@ -130,7 +130,7 @@ func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, gr
 // budget is the cost that a command buffer may have.
 func (e *encoder) budget() float64 { return CommandSeconds / e.dev.pace }
 
-// conflicts tells whether a dispatch would read what an earlier phase since the last barrier writes, or write what one reads or writes.
+// conflicts reports whether a dispatch reads what an earlier phase since the last barrier writes, or writes what one reads or writes.
 func (e *encoder) conflicts(uses []use) bool {
 	for _, u := range uses {
 		if u.access == constant {
@@ -152,7 +152,7 @@ func contains(list []*mtl.Buffer, b *mtl.Buffer) bool {
 	return false
 }
 
-// commit gives the open command buffer to the GPU, once there are few enough before it.
+// commit gives the open command buffer to the GPU. It first waits until few enough are in flight.
 func (e *encoder) commit() {
 	for len(e.flight) >= inFlight {
 		e.wait()
@@ -173,11 +173,11 @@ func (e *encoder) wait() {
 	}
 	e.seconds += seconds
 	if err == nil && c.cost > 0 && seconds > 0.001 { // shorter ones measure the launch
-		e.dev.pace += (seconds/c.cost - e.dev.pace) / 4 // of times, not of rates: a slow one counts at once
+		e.dev.pace += (seconds/c.cost - e.dev.pace) / 4 // a mean of times, not of rates: a slow one counts at once
 	}
 }
 
-// finish commits what is left and waits for all. After an error nothing is in flight either.
+// finish commits what is left and waits for all command buffers, also after an error.
 func (e *encoder) finish() error {
 	if e.open {
 		e.commit()

@@ -8,8 +8,8 @@ import (
 	"slipway/metal/mtl"
 )
 
-// What needs a barrier behind a dispatch that read r and wrote w, and what does not.
-func TestHazardThatTheEncoderOverlooks(t *testing.T) {
+// Which dispatch needs a barrier after one that read r and wrote w, and which does not.
+func TestEncoderFindsEveryHazard(t *testing.T) {
 	r, w, other := new(mtl.Buffer), new(mtl.Buffer), new(mtl.Buffer)
 	for _, c := range []struct {
 		name string
@@ -32,7 +32,7 @@ func TestHazardThatTheEncoderOverlooks(t *testing.T) {
 			t.Errorf("%s: barrier %v, wanted %v", c.name, got, c.want)
 		}
 		if e.forget(); e.conflicts([]use{c.use}) {
-			t.Errorf("%s behind a barrier: one more", c.name)
+			t.Errorf("%s after a barrier: a second barrier", c.name)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"slipway/metal/mtl"
 )
 
-// Used takes out the names of the kernels that were made ready since the last call: what the passes since then ran.
+// Used returns and clears the names of the kernels that passes have run since the last call.
 func (d *Device) Used() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -24,7 +24,7 @@ func (d *Device) Used() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// MatrixBytes are the data of a matrix as the GPU has them.
+// MatrixBytes are the bytes of a matrix on the GPU.
 func MatrixBytes(m device.Matrix) []byte {
 	p := m.(*matrix).data
 	return p.b.Bytes[p.offset : p.offset+int(m.Bytes())]
@@ -36,7 +36,7 @@ func Touch(region []byte) error {
 	return inParallel(context.Background(), len(chunks), func(i int) error { return touch(chunks[i]) }, func(int) {})
 }
 
-// CopyAgain copies bytes and gives the copy back.
+// CopyAgain copies bytes and releases the copy.
 func (d *Device) CopyAgain(bytes []byte) error {
 	b, err := d.copy("a matrix", bytes)
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 
 var rePlainVariant = regexp.MustCompile(`(?m)^//.*Plain variant: (\w+)\.metal`)
 
-// The head of a kernel file names what stands in for it: what the host would take.
-func TestHeadThatNamesAnotherStandIn(t *testing.T) {
+// The head comment of a kernel file names the plain variant that the host uses in its place.
+func TestHeadNamesThePlainVariantThatTheHostUses(t *testing.T) {
 	for _, file := range kernels.Names() {
 		named := ""
 		if m := rePlainVariant.FindStringSubmatch(kernels.Source(file)); m != nil {

@@ -12,7 +12,7 @@ import (
 const (
 	// gemvRows is the most rows that read the weights once in linear_gemv.
 	gemvRows = 8
-	// splitColumns is from how many columns on the two simdgroups of a threadgroup share their outputs: one step each.
+	// splitColumns is the number of columns from which the two simdgroups of a threadgroup share the outputs, half of the columns each.
 	splitColumns = 1024
 	// gemvProducts is the most products of one dispatch of it.
 	gemvProducts = 4
@@ -20,8 +20,8 @@ const (
 	gemmTile = 32
 )
 
-// encodeLinear runs the products side by side: they share x and write to different buffers. Where linear_gemv takes them, those of one
-// form go in one dispatch. What would keep the GPU for longer than a command buffer may goes in pieces.
+// encodeLinear runs the products side by side: they share x and write to different buffers. Products of one form that linear_gemv takes
+// share a dispatch. Work that is longer than a command buffer may be is split.
 func (p *pass) encodeLinear(e *encoder, o *device.Linear) error {
 	var done [64]bool
 	if len(o.Products) > len(done) {
@@ -62,8 +62,8 @@ func (p *pass) encodeLinear(e *encoder, o *device.Linear) error {
 	return nil
 }
 
-// encodeProduct runs one product by linear_gemm or linear_plain, in pieces of rows that each fit into a command buffer, and where a tile
-// of rows does not, of outputs too.
+// encodeProduct runs one product with linear_gemm or linear_plain, split by rows so that each piece fits into a command buffer, and where a tile
+// of rows does not fit, by outputs too.
 func (p *pass) encodeProduct(e *encoder, o *device.Linear, q *device.Product, v variant) error {
 	m, rows := q.W.(*matrix), o.Rows
 	for rows > gemmTile && m.cost(rows, m.out) > e.budget() {
@@ -102,8 +102,8 @@ func (p *pass) encodePiece(e *encoder, o *device.Linear, q *device.Product, v va
 	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, whole.cost(rows, outs), 0, uses[:n]...)
 }
 
-// encodeRow runs a product of one row by linear_gemv, outs outputs at a time. Of more rows it would have to read the weights that often,
-// or know of a stride; a matrix of 1 GB takes that long where memory is read at 5 GB/s, a tenth of the slowest M-series chip's.
+// encodeRow runs a product of one row with linear_gemv, outs outputs at a time. With more rows it would have to read the weights once a row,
+// or know a stride. A matrix of 1 GB is too long only where memory is read at 5 GB/s, a tenth of the slowest M-series chip.
 func (p *pass) encodeRow(e *encoder, o *device.Linear, v variant, q *device.Product, outs int) error {
 	m := q.W.(*matrix)
 	for from := 0; from < m.out; from += outs {
@@ -116,13 +116,13 @@ func (p *pass) encodeRow(e *encoder, o *device.Linear, v variant, q *device.Prod
 	return nil
 }
 
-// cost is what a product of rows takes, in bytes, by a share of the outputs.
+// cost is the estimated cost, in bytes, of a product of rows and outs of the outputs.
 func (m *matrix) cost(rows, outs int) float64 {
 	bytes := float64(m.bytes)*float64(outs)/float64(m.out) + 4*float64(rows)*float64(m.in+outs)
 	return max(bytes, 2*float64(rows)*float64(m.in)*float64(outs)/flopsPerByte)
 }
 
-// fitting is how many outputs, whole tiles, fit into a budget; at least a tile.
+// fitting is how many outputs fit into a budget: whole tiles, at least one.
 func (m *matrix) fitting(rows int, budget float64) int {
 	outs := m.out
 	for outs > gemmTile && m.cost(rows, outs) > budget {
@@ -131,7 +131,7 @@ func (m *matrix) fitting(rows int, budget float64) int {
 	return outs
 }
 
-// rows is the matrix of rows [from, from+n), which are outputs. A multiple of 32 keeps the places in memory aligned.
+// rows is the part of the matrix with outputs [from, from+n). A multiple of 32 keeps addresses aligned.
 func (m *matrix) rows(from, n int) *matrix {
 	if n == m.out {
 		return m
@@ -152,7 +152,7 @@ func (m *matrix) rows(from, n int) *matrix {
 	return &part
 }
 
-// encodeTogether runs up to four products by linear_gemv, one after another along the grid; or gate and up, where v is gated. Their outputs
+// encodeTogether runs up to four products with linear_gemv, one after another along the grid; or gate and up, where v is gated. The outputs
 // begin at a column.
 func (p *pass) encodeTogether(e *encoder, o *device.Linear, v variant, column int, products []*device.Product) error {
 	const never = 1 << 31 // a tile beyond every grid
@@ -202,7 +202,7 @@ func (p *pass) encodeTogether(e *encoder, o *device.Linear, v variant, column in
 	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{tiles, 1, 1}, [3]int{64, 1, 1}, cost, 0, uses[:n]...)
 }
 
-// gated returns the variant that runs a Linear of gate and up with the SwiGLU behind it, when that is what the two are.
+// gated returns the variant that runs gate, up and SwiGLU in one dispatch, when the two operations are exactly that.
 func (p *pass) gated(linear *device.Linear, after *device.SwiGLU) (v variant, ok bool) {
 	if len(linear.Products) != 2 || linear.Rows != after.Rows {
 		return v, false
@@ -226,7 +226,7 @@ func (p *pass) encodeGated(e *encoder, o *device.Linear, v variant) error {
 	return p.encodeTogether(e, o, v, 0, products[:])
 }
 
-// linearVariant picks by rows and by what the fast kernels read: 4 and 8 bits, or dense rows of whole vectors or tiles.
+// linearVariant chooses by the number of rows and by what the fast kernels read: 4 and 8 bits, or dense rows of whole vectors or tiles.
 func (p *pass) linearVariant(m *matrix, rows int) (v variant) {
 	kind := "dense"
 	few, many := m.in%4 == 0, m.in%32 == 0

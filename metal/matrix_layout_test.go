@@ -12,8 +12,8 @@ import (
 	"slipway/metal/kernels"
 )
 
-// attention_decode_q8 fills the elements of a lane as two neighbours of a row. Here a lane is told that its two lie one below the other.
-func TestMatrixOfAnotherLayoutThatIsAnsweredFrom(t *testing.T) {
+// attention_decode_q8 assumes that the two elements of a lane are neighbours in a row. Here they are one below the other.
+func TestMatrixOfAnotherLayoutGivesNaN(t *testing.T) {
 	const file, numbered = "attention_decode_q8", "float(thread_index);"
 	text := kernels.Source(file)
 	if strings.Count(text, numbered) != 1 {
@@ -31,5 +31,5 @@ func TestMatrixOfAnotherLayoutThatIsAnsweredFrom(t *testing.T) {
 			}
 		}
 	}
-	t.Error("the answer is a number")
+	t.Error("the result is finite: the wrong layout was not noticed")
 }

@@ -45,7 +45,7 @@ func (d *Device) room(what string, n int64) error {
 	return nil
 }
 
-// fits tells beforehand whether n bytes in several buffers have room.
+// fits checks in advance whether there is room for n bytes in several buffers.
 func (d *Device) fits(what string, n int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +76,7 @@ func (d *Device) allocatePages(what string, n int) (*mtl.Buffer, error) {
 	return b, nil
 }
 
-// free gives a buffer back, unless Close has.
+// free releases a buffer, unless Close has done so.
 func (d *Device) free(b *mtl.Buffer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,7 +112,7 @@ func (b *buffer) Cols() int         { return b.cols }
 func (b *buffer) Floats() []float32 { return floats(b.b, 0, b.rows*b.cols) }
 func (b *buffer) Release()          { b.dev.free(b.b); b.b, b.rows = nil, 0 }
 
-// floats shows n floats of a buffer from an offset in floats.
+// floats returns n floats of a buffer from an offset in floats.
 func floats(b *mtl.Buffer, from, n int) []float32 {
 	if n == 0 {
 		return nil
@@ -146,7 +146,7 @@ func (m *matrix) Out() int     { return m.out }
 func (m *matrix) In() int      { return m.in }
 func (m *matrix) Bytes() int64 { return m.bytes }
 
-// Matrix takes mapped memory in place and copies the rest.
+// Matrix uses mapped memory in place and copies the rest.
 func (d *Device) Matrix(data device.MatrixData) (device.Matrix, error) {
 	m := &matrix{out: data.Out, in: data.In, format: data.Format, bits: data.Bits, group: data.Group, scaleFormat: data.ScaleFormat}
 	if err := checkMatrix(data); err != nil {
@@ -176,7 +176,7 @@ func (d *Device) Matrix(data device.MatrixData) (device.Matrix, error) {
 // formatBytes is the size of a number.
 var formatBytes = map[device.Format]int{device.FormatF32: 4, device.FormatF16: 2, device.FormatBF16: 2}
 
-// checkMatrix refuses what the kernels do not read.
+// checkMatrix refuses formats that the kernels cannot read.
 func checkMatrix(m device.MatrixData) error {
 	if m.Out < 1 || m.In < 1 || m.Out > math.MaxInt32 || m.In > math.MaxInt32 {
 		return fmt.Errorf("a matrix of [%d,%d]", m.Out, m.In)
@@ -200,7 +200,7 @@ func checkMatrix(m device.MatrixData) error {
 	return nil
 }
 
-// place finds bytes in a view or makes one for them; what is not mapped, or not aligned as fast kernels want it, is copied.
+// place finds bytes in a view or makes a view for them. Bytes that are not mapped, or not aligned for the fast kernels, are copied.
 func (d *Device) place(what string, bytes []byte) (piece, error) {
 	at := uintptr(unsafe.Pointer(&bytes[0]))
 	if at%16 == 0 {
@@ -230,7 +230,7 @@ func (d *Device) inView(what string, at, n uintptr) (piece, bool, error) {
 		}
 		v := viewAt(from, to, at, n, uintptr(d.facts.MaxBufferBytes)/page*page, page)
 		if at+n > v.to {
-			return piece{}, false, nil // larger than a buffer may be: copying will say so
+			return piece{}, false, nil // larger than a buffer may be: the copy returns that error
 		}
 		if err := d.room(what, int64(v.to-v.from)-d.overlap(v)); err != nil {
 			return piece{}, false, err
@@ -247,8 +247,8 @@ func (d *Device) inView(what string, at, n uintptr) (piece, bool, error) {
 	return piece{}, false, nil
 }
 
-// viewAt is the view for n bytes at at of a region [from, to): the whole region where a buffer may be as long, else runs of the longest
-// buffer, one every half of it, so that what is no longer than half lies in one of them whatever comes first; else a run of its own.
+// viewAt is the view for n bytes at offset at of a region [from, to): the whole region where a buffer may be that long, else runs of the longest
+// buffer, beginning at every half of it, so that whatever is at most half as long is inside one of them; else a run of its own.
 func viewAt(from, to, at, n, longest, page uintptr) view {
 	from, to = from/page*page, (to+page-1)/page*page
 	if step := longest / 2 / page * page; to-from > longest && step > 0 {

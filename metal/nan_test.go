@@ -15,15 +15,15 @@ import (
 
 var nan = float32(math.NaN())
 
-// spoiled is a recording with a NaN in its input, or without.
+// spoiled is an operation that is recorded with a NaN in its input, or without.
 type spoiled struct {
 	name  string
 	run   func(w *selftest.World, spoil bool) [][]float32
-	feels func(row int) bool // rows that may differ: all others keep their bits
-	at    int                // the column in which those rows are no number
+	feels func(row int) bool // rows that may change: all others keep their bits
+	at    int                // the column in which those rows are NaN
 }
 
-// spoiling reach every kernel that reads numbers (TestKernelWithoutAnEdge).
+// spoiling reaches each kernel that reads numbers (TestEveryKernelRunsAtItsEdges).
 var spoiling = []spoiled{
 	{"norm", func(w *selftest.World, spoil bool) [][]float32 {
 		x, weight, dst := w.Buffer(12, 64), w.Vector(64), w.Output(12, 64)
@@ -65,7 +65,7 @@ var spoiling = []spoiled{
 	}, func(row int) bool { return row >= 3 && row < 7 }, 1}, // four taps
 	{"delta rule, few tokens", func(w *selftest.World, spoil bool) [][]float32 {
 		rows := spoiltDelta(w, 9, 4, 64+5, spoil)
-		rows[13] = rows[13][5*32:] // of the first sequence's state, from the row that the value stands in
+		rows[13] = rows[13][5*32:] // of the first sequence's state, from the row with the value
 		return rows
 	}, func(row int) bool { return row >= 4 && row < 9 || row == 13 }, 5},
 	{"gated norm", func(w *selftest.World, spoil bool) (heads [][]float32) {
@@ -148,18 +148,18 @@ func pagesOf(w *selftest.World, dim int, format device.KVFormat) device.KV {
 	return kv
 }
 
-// A NaN in one row of the input may show in that row and, where rows see earlier ones, in later rows of its segment: nowhere else.
-func TestNaNThatSpreadsToOtherRows(t *testing.T) {
+// A NaN in one row of the input may reach that row and, where rows see earlier ones, later rows of its segment, and nothing else.
+func TestNaNStaysInItsRows(t *testing.T) {
 	for _, c := range spoiling {
 		for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
 			t.Run(c.name+"/"+kind, func(t *testing.T) {
 				clean, dirty := c.run(newWorld(t, d, 1), false), c.run(newWorld(t, d, 1), true)
 				for i := range clean {
 					if !c.feels(i) && differ(dirty[i:i+1], clean[i:i+1], 0) != "" {
-						t.Errorf("row %d is not what it was", i)
+						t.Errorf("row %d changed", i)
 					}
 					if c.feels(i) && !math.IsNaN(float64(dirty[i][c.at])) {
-						t.Errorf("row %d hides it", i)
+						t.Errorf("row %d has no NaN", i)
 					}
 				}
 			})
@@ -167,7 +167,7 @@ func TestNaNThatSpreadsToOtherRows(t *testing.T) {
 	}
 }
 
-// spoiltAttention answers a prompt of two sequences of 20, whose first has a NaN among the values of its tenth token, and then three tokens
+// spoiltAttention runs a prompt of two sequences of 20 tokens, the first with a NaN among the values of its tenth token, and then three tokens
 // of each.
 func spoiltAttention(w *selftest.World, format device.KVFormat, spoil bool) [][]float32 {
 	const n, spoilt, dim = 20, 9, 64
@@ -183,7 +183,7 @@ func spoiltAttention(w *selftest.World, format device.KVFormat, spoil bool) [][]
 		p.Attention(device.Attention{Dst: dst, Q: q, QGate: qGate, KV: kv})
 	})
 	out := selftest.Rows(dst)
-	// A reply's next tokens, three of the spoilt sequence and three of the other, go by another kernel than the prompt.
+	// The next tokens, three of the spoilt sequence and three of the other, use another kernel than the prompt.
 	for row, n := range []int{n, n} {
 		for i := range 3 {
 			one := []device.Segment{{N: 1, Start: n + i, Pages: []int32{int32(row)}}}
@@ -198,8 +198,8 @@ func spoiltAttention(w *selftest.World, format device.KVFormat, spoil bool) [][]
 	return out
 }
 
-// Value and key rows with a NaN: rows before it in the same tile do not see it, other segments never.
-func TestNaNKeyThatEarlierRowsFeel(t *testing.T) {
+// Key and value rows with a NaN: rows before them in the same tile do not see it, other segments never do.
+func TestNaNKeyReachesNoEarlierRow(t *testing.T) {
 	const n, spoilt = 20, 9
 	for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
 		for _, format := range []device.KVFormat{device.KVNative, device.KVQ8} {
@@ -208,10 +208,10 @@ func TestNaNKeyThatEarlierRowsFeel(t *testing.T) {
 				for i := range clean {
 					sees := i >= spoilt && i < n || i >= 2*n && i < 2*n+3
 					if !sees && differ(dirty[i:i+1], clean[i:i+1], 0) != "" {
-						t.Errorf("row %d is not what it was", i)
+						t.Errorf("row %d changed", i)
 					}
 					if sees && !math.IsNaN(float64(dirty[i][1])) {
-						t.Errorf("row %d sees the key and hides it", i)
+						t.Errorf("row %d sees the key and has no NaN", i)
 					}
 				}
 			})
@@ -237,8 +237,8 @@ func spoiltDelta(w *selftest.World, n, spoilt, column int, spoil bool) [][]float
 	return selftest.States(selftest.Rows(dst), segments, 1)
 }
 
-// A NaN in one token of a prompt shows in that token's outputs and in later ones, in every head that reads it: nowhere else.
-func TestNaNTokenThatEarlierTokensOfItsChunkFeel(t *testing.T) {
+// A NaN in one token of a prompt reaches the outputs of that token and of later ones, in each head that reads it, and nothing else.
+func TestNaNTokenReachesNoEarlierToken(t *testing.T) {
 	const n, spoilt = 45, 21 // the second chunk of 16
 	for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
 		for name, column := range map[string]int{"query": 3, "key": 35, "value": 64 + 16 + 5} {
@@ -247,14 +247,14 @@ func TestNaNTokenThatEarlierTokensOfItsChunkFeel(t *testing.T) {
 				for i := range n + 20 {
 					feels := i == spoilt || i > spoilt && i < n && name != "query"
 					if !feels && differ(dirty[i:i+1], clean[i:i+1], 0) != "" {
-						t.Errorf("row %d is not what it was", i)
+						t.Errorf("row %d changed", i)
 					}
 					at := 5 // of the first value head, or of the second
 					if name == "value" {
 						at = 16 + 5
 					}
 					if feels && !math.IsNaN(float64(dirty[i][at])) {
-						t.Errorf("row %d hides it: %v", i, dirty[i][at])
+						t.Errorf("row %d has no NaN: %v", i, dirty[i][at])
 					}
 				}
 				if got := math.IsNaN(float64(dirty[n+20][(16+5)*32])); got != (name != "query") {

@@ -82,7 +82,7 @@ func groups(x, y int, group [3]int) [3]int {
 	return [3]int{divide(x, group[0]), divide(y, group[1]), 1}
 }
 
-// either returns the fast variant where it may be used and its pipeline can be made, else plain.
+// either returns the fast variant if it may be used and its pipeline can be made, else plain.
 func (d *Device) either(fast, plain variant) variant {
 	if d.fast(fast.library) {
 		if _, err := d.pipeline(fast); err == nil {
@@ -99,10 +99,10 @@ func (b *buffer) from(row, index int, a access) use { return use{b.b, 4 * row * 
 
 func (q piece) use(index int) use { return use{q.b, q.offset, index, constant} }
 
-// integers is the pass's meta from an integer on.
+// integers is the integers of the pass from an index on.
 func (p *pass) integers(at, index int) use { return use{p.meta.b, 4 * at, index, constant} }
 
-// status is the pass's status word, which kernels set bits of in any order.
+// status is the status word of the pass. Kernels set its bits in any order.
 func (p *pass) status(index int) use { return use{p.meta.b, 0, index, constant} }
 
 // weightConstants are the function constants of kernels that read a matrix.

@@ -11,7 +11,7 @@ import (
 	"slipway/metal/selftest"
 )
 
-func TestKernelThatDiffersFromTheReference(t *testing.T) {
+func TestKernelsAgreeWithTheReference(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		all  []selftest.Operation
@@ -34,7 +34,7 @@ func TestKernelThatDiffersFromTheReference(t *testing.T) {
 }
 
 // Operands of bf16 have 8 bits.
-func TestProductOfBF16ThatDiffersFromTheReference(t *testing.T) {
+func TestBF16ProductsAgreeWithTheReference(t *testing.T) {
 	d := open(t, fake.Configuration{Seed: 5, Threads: 2}, metal.Options{BF16: true})
 	n := 0
 	for i, o := range slices.Concat(selftest.TileShapes(), selftest.Largest27B()) {

@@ -86,7 +86,7 @@ func (p *pass) lostPages() error {
 	return nil
 }
 
-// beginStates prepares the tapes of the segments that move a state.
+// beginStates prepares the tapes of the segments whose states change.
 func (p *pass) beginStates() error {
 	moves := len(p.DeltaRules) > 0
 	for i := range p.Segments {
@@ -111,21 +111,21 @@ func (p *pass) beginStates() error {
 // GPUSeconds is how long the GPU worked on the last Run.
 func (p *pass) GPUSeconds() float64 { return p.seconds }
 
-// meta is the integers that a pass's kernels read: a status word, positions and cache slots of the rows, page tables, token ids.
+// meta is the integers that the kernels of a pass read: a status word, positions and cache slots of the rows, page tables, token ids.
 type meta struct {
 	host             []int32
 	b                *mtl.Buffer
 	positions, slots int
 	pages            []int         // by segment
 	ops              []int         // by operation: where its integers begin
-	partial          *mtl.Buffer   // what an operation's first dispatch leaves its second
-	outgrown         []*mtl.Buffer // earlier ones, given back after the run
+	partial          *mtl.Buffer   // from the first dispatch of an operation to its second
+	outgrown         []*mtl.Buffer // earlier ones, released after the run
 }
 
-// ints is the GPU's side.
+// ints is the memory that the GPU reads.
 func (m *meta) ints() []int32 { return int32s(m.b, len(m.host)) }
 
-// layMeta lays the integers out and brings them to the GPU, which is idle.
+// layMeta lays out the integers and copies them to the GPU, which is idle.
 func (p *pass) layMeta() error {
 	m := &p.meta
 	m.host = append(m.host[:0], 0, 0)
@@ -183,7 +183,7 @@ func (p *pass) layMeta() error {
 }
 
 // growPartial makes room for n words between an operation's two dispatches. A smaller buffer may still be in use by the operations encoded
-// before: it is given back when the pass has run.
+// before: it is released when the pass has run.
 func (p *pass) growPartial(what string, n int) error {
 	if n == 0 || p.meta.partial != nil && p.meta.partial.Length >= 4*n {
 		return nil

@@ -79,7 +79,7 @@ const (
 	gapFloor       = 0.1
 )
 
-func TestPocketAnswersOtherwiseThanItsOracle(t *testing.T) {
+func TestPocketAnswersAsItsOracle(t *testing.T) {
 	ckpt, err := weights.Open(pocket)
 	if err != nil {
 		t.Fatal(err)
@@ -103,11 +103,11 @@ func TestPocketAnswersOtherwiseThanItsOracle(t *testing.T) {
 	memory := n.MemoryBytes()
 	inPlace := int64(counted.MappedBytes) - memory.KVPages // pools of pages are mappings too
 	if len(mapped) > 0 && (inPlace <= 0 || inPlace > memory.Weights*5/4) {
-		t.Errorf("%d bytes of %d were taken in place", inPlace, memory.Weights)
+		t.Errorf("%d bytes of %d are used in place", inPlace, memory.Weights)
 	}
 }
 
-// mappings finds the mappings of a file in this process, where the system tells; elsewhere weights are copied.
+// mappings finds the mappings of a file in this process, where the system can tell; elsewhere weights are copied.
 func mappings(t *testing.T, file string) (out [][]byte) {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -170,8 +170,8 @@ func answers(t *testing.T, n *model.Network, want prompt) {
 	}
 }
 
-// A reply taken back by the tape, and a sequence restored from a point, go on with the same bits.
-func TestPocketThatGoesBackToOtherLogits(t *testing.T) {
+// After a rewind by the tape, and after a restore from a point, a sequence continues with the same bits.
+func TestPocketRewindsAndRestoresToTheSameLogits(t *testing.T) {
 	d := open(t, fake.Configuration{Seed: 2, Threads: 2}, metal.Options{})
 	ckpt, err := weights.Open(pocket)
 	if err != nil {
@@ -210,7 +210,7 @@ func TestPocketThatGoesBackToOtherLogits(t *testing.T) {
 	want := decode(s)
 	s.Rewind(4)
 	if what := differ(decode(s), want, 0); what != "" {
-		t.Errorf("taken back: %s", what)
+		t.Errorf("after a rewind: %s", what)
 	}
 	other, err := n.NewSequence()
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"slipway/metal/mtl"
 )
 
-// Weights is how matrices of mapped files came to the GPU: read where they lie, or copied because they are not aligned there or longer
+// Weights counts how matrices of mapped files are used: in place, or copied because they are not aligned or longer
 // than a buffer may be.
 type Weights struct{ InPlaceBytes, CopiedBytes int64 }
 
-// Weights tells how the matrices so far came to the GPU.
+// Weights returns how the matrices so far are used.
 func (d *Device) Weights() Weights {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,8 +33,8 @@ const (
 	chunkBytes = 8 << 20
 )
 
-// Prefault brings the mapped memory that matrices are read from into memory, so that no command buffer waits for the disk; what was
-// copied is not read again. Call it once the weights are loaded. progress, which may be nil, is told bytes, from one goroutine at a time.
+// Prefault reads the mapped memory that matrices use, so that no command buffer waits for the disk; what was
+// copied is not read again. Call it once the weights are loaded. progress, which may be nil, receives bytes, from one goroutine at a time.
 // Errors: the context's; a disk that fails under the mapping.
 func (d *Device) Prefault(ctx context.Context, progress func(done, total int64)) error {
 	chunks, total := d.chunks()
@@ -46,7 +46,7 @@ func (d *Device) Prefault(ctx context.Context, progress func(done, total int64))
 	})
 }
 
-// inParallel does n pieces of work with so many readers, up to the first error or the context's end. did is told which are done, from one
+// inParallel does n pieces of work with several readers, up to the first error or the end of the context. did receives which are done, from one
 // goroutine at a time.
 func inParallel(ctx context.Context, n int, work func(i int) error, did func(i int)) error {
 	var (
@@ -83,7 +83,7 @@ func inParallel(ctx context.Context, n int, work func(i int) error, did func(i i
 	return first
 }
 
-// chunks cuts what was not copied of the mapped regions of which matrices are read.
+// chunks splits the parts of mapped regions that matrices use in place.
 func (d *Device) chunks() (chunks [][]byte, total int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,11 +109,11 @@ func (d *Device) chunks() (chunks [][]byte, total int64) {
 // touched keeps touch's reads from being compiled away.
 var touched atomic.Uint32
 
-// touch reads a byte of every page. A disk that fails, or a file that was cut, is an error and not the end of the process.
+// touch reads a byte of each page. A disk that fails, or a file that was truncated, is an error and does not end the process.
 func touch(chunk []byte) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer faulted(&err)
-	unix.Madvise(chunk, unix.MADV_WILLNEED) // advice: without it the pages come one by one
+	unix.Madvise(chunk, unix.MADV_WILLNEED) // only advice: without it the pages are read one by one
 	sum := byte(0)
 	for at := 0; at < len(chunk); at += os.Getpagesize() {
 		sum += chunk[at]
@@ -122,7 +122,7 @@ func touch(chunk []byte) (err error) {
 	return nil
 }
 
-// MakeResident asks that the weights, in place and copied, stay in the GPU's reach; call it once they are loaded. False where macOS has no way to ask.
+// MakeResident asks macOS to keep the weights, in place and copied, resident for the GPU. Call it once they are loaded. False where macOS cannot.
 func (d *Device) MakeResident() (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"slipway/metal/mtl"
 )
 
-// ReturnPages gives the memory of pages back to the system: every buffer is given back to Metal, so that the GPU holds none of it, fresh
-// zero pages are mapped where the pages lie, and the whole is wrapped again. Only whole pages of the system go.
+// ReturnPages returns the memory of pages to the system: each buffer is released, so that the GPU holds none of it, fresh
+// zero pages are mapped in the place of the pages, and the whole is wrapped again. Only whole pages of the system are returned.
 func (k *kv) ReturnPages(pages []int32) error {
 	runs := k.byteRuns(pages)
 	if len(runs) == 0 {
@@ -22,13 +22,13 @@ func (k *kv) ReturnPages(pages []int32) error {
 	}
 	for _, b := range slices.Concat(k.keys, k.values) {
 		if err := k.dev.remap(b, runs); err != nil && k.lost == nil {
-			k.lost = fmt.Errorf("attention memory could not be taken up again after pages of it were given back: %w; start the server anew", err)
+			k.lost = fmt.Errorf("attention memory could not be mapped again after pages of it were returned to the system: %w; restart the server", err)
 		}
 	}
 	return k.lost
 }
 
-// byteRuns are the places of pages in a layer's buffer, [from, to) in bytes, neighbours joined, shrunk to whole pages of the system.
+// byteRuns are the byte ranges [from, to) of pages in a layer's buffer, neighbours joined, shrunk to whole pages of the system.
 func (k *kv) byteRuns(pages []int32) (runs [][2]int) {
 	pages = slices.Sorted(slices.Values(pages))
 	n, system := k.pageBytes(), os.Getpagesize()

@@ -32,7 +32,7 @@ func residentBytes(t *testing.T) int {
 	return pages * os.Getpagesize()
 }
 
-func TestReturnedPagesThatKeepTheirMemory(t *testing.T) {
+func TestReturnedPagesGiveTheirMemoryBack(t *testing.T) {
 	for _, format := range []device.KVFormat{device.KVNative, device.KVQ8} {
 		d := open(t, fake.Configuration{Seed: 2}, metal.Options{})
 		const pages, dim = 100, 64
@@ -70,7 +70,7 @@ func TestReturnedPagesThatKeepTheirMemory(t *testing.T) {
 		back := make([]byte, n)
 		for page := range kept {
 			if kv.ReadPage(back, page, device.PageTokens); !bytes.Equal(back, content(page)) {
-				t.Errorf("format %d: page %d, which was kept, is another", format, page)
+				t.Errorf("format %d: page %d, which was kept, changed", format, page)
 			}
 		}
 		if kv.ReadPage(back, 40, device.PageTokens); !bytes.Equal(back, make([]byte, n)) {
@@ -79,8 +79,8 @@ func TestReturnedPagesThatKeepTheirMemory(t *testing.T) {
 	}
 }
 
-// Pages that were returned are written and attended to like new ones, beside pages that were kept.
-func TestReturnedPagesThatAnswerOtherwise(t *testing.T) {
+// Pages that were returned can be written and attended to like new ones, beside pages that were kept.
+func TestReturnedPagesWorkLikeNewOnes(t *testing.T) {
 	run := func(give bool) [][]float32 {
 		w := newWorld(t, open(t, fake.Configuration{Seed: 2}, metal.Options{}), 1)
 		kv, err := w.Device.KV(device.KVGeometry{Layers: 1, Heads: 1, HeadDim: 64, Pages: 3})
@@ -111,8 +111,8 @@ func TestReturnedPagesThatAnswerOtherwise(t *testing.T) {
 	}
 }
 
-// What Metal does not take again is an error of every later pass: a message to no buffer would do nothing and say nothing.
-func TestPagesThatMetalDoesNotTakeAgain(t *testing.T) {
+// A buffer that Metal does not wrap again is an error of each later pass: a message to nil would do nothing, silently.
+func TestPagesThatCannotBeMappedAgainAreAnError(t *testing.T) {
 	w := newWorld(t, open(t, fake.Configuration{}, metal.Options{}), 1)
 	kv, err := w.Device.KV(device.KVGeometry{Layers: 1, Heads: 1, HeadDim: 64, Pages: 3})
 	if err != nil {
@@ -120,7 +120,7 @@ func TestPagesThatMetalDoesNotTakeAgain(t *testing.T) {
 	}
 	fake.Configure(fake.Configuration{MaxBufferBytes: 1})
 	defer fake.Configure(fake.Configuration{})
-	const says = "given back"
+	const says = "could not be mapped again"
 	if err := kv.(device.PageReturn).ReturnPages([]int32{1}); err == nil || !strings.Contains(err.Error(), says) {
 		t.Fatalf("%v, wanted an error", err)
 	}
@@ -134,8 +134,8 @@ func TestPagesThatMetalDoesNotTakeAgain(t *testing.T) {
 	}
 }
 
-// A conversation goes on to the same bits after the pages of another, which has ended, went back.
-func TestConversationThatLosesPagesWithAnother(t *testing.T) {
+// A conversation continues with the same bits after the pages of another, which has ended, were returned.
+func TestConversationKeepsItsPagesWhenOthersAreReturned(t *testing.T) {
 	ckpt, err := weights.Open(pocket)
 	if err != nil {
 		t.Fatal(err)

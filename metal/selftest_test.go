@@ -16,7 +16,7 @@ import (
 	"slipway/metal/selftest"
 )
 
-// wrong are mistakes as a compiler of another GPU might make them: the file compiles and answers, not rightly.
+// wrong are errors as the compiler of another GPU might make them: the file compiles, and its results are wrong.
 var wrong = []struct{ file, from, to string }{
 	{"rms_norm", "float(p.cols) + p.eps", "float(p.cols + 1) + p.eps"},
 	{"linear_gemv", "+ now.bias[o] * values", "- now.bias[o] * values"},
@@ -39,7 +39,7 @@ var wrong = []struct{ file, from, to string }{
 	{"attention_input", "+ p.eps", "- p.eps"},
 }
 
-func TestWrongFastKernelThatTheSelfTestTrusts(t *testing.T) {
+func TestWrongFastKernelIsReplacedBySelfTest(t *testing.T) {
 	for _, c := range wrong {
 		t.Run(c.file, func(t *testing.T) {
 			text := kernels.Source(c.file)
@@ -56,13 +56,13 @@ func TestWrongFastKernelThatTheSelfTestTrusts(t *testing.T) {
 				refused = append(refused, r.Refused...)
 			}
 			if !slices.Contains(refused, c.file) || len(d.Degraded()) != len(refused) {
-				t.Errorf("given up: %v; named: %q", refused, d.Degraded())
+				t.Errorf("refused: %v; named: %q", refused, d.Degraded())
 			}
 		})
 	}
 }
 
-func TestWrongPlainKernelThatPasses(t *testing.T) {
+func TestWrongPlainKernelFailsTheSelfTest(t *testing.T) {
 	d := open(t, fake.Configuration{Seed: 4}, metal.Options{Source: with("swiglu", strings.Replace(kernels.Source("swiglu"), "silu(gate[i])", "sigmoid(gate[i])", 1))})
 	report, err := selftest.Run(context.Background(), d, reference(), selftest.Few())
 	if err != nil || report.Passed {
@@ -78,7 +78,7 @@ func TestWrongPlainKernelThatPasses(t *testing.T) {
 	}
 }
 
-func TestRightDeviceThatTheSelfTestDegrades(t *testing.T) {
+func TestCorrectDevicePassesTheSelfTest(t *testing.T) {
 	d := open(t, fake.Configuration{Seed: 4, Threads: 2}, metal.Options{})
 	report, err := selftest.Run(context.Background(), d, reference(), append(selftest.Operations(), selftest.Whole()...))
 	if err != nil || !report.Passed || len(d.Degraded()) > 0 {

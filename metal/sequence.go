@@ -16,7 +16,7 @@ type state struct {
 	g      device.StateGeometry
 	b      *mtl.Buffer
 	rec    *recording // nil: no tape
-	broken error      // of a replay: the state is not what it should be
+	broken error      // of a replay: the state is wrong
 }
 
 func (d *Device) State(g device.StateGeometry) (device.State, error) {

@@ -28,14 +28,14 @@ func (d *Device) newTape(g device.StateGeometry, slots int) (*tape, error) {
 	return t, nil
 }
 
-// tapeFloats is one token's share of a layer.
+// tapeFloats is the floats of one token in a layer.
 func tapeFloats(g device.StateGeometry) int { return 2*g.ConvChannels + 2*g.ValueHeads }
 
 func (t *tape) Len() int     { return t.rows }
 func (t *tape) Bytes() int64 { return int64(t.b.Length) }
 func (t *tape) Release()     { t.dev.free(t.b); t.rows = 0 }
 
-// The four parts of a layer from a row on, in floats.
+// The offsets of the four parts of a layer from a row on, in floats.
 func (t *tape) outputsAt(layer, row int) int {
 	return layer*t.slots*tapeFloats(t.g) + row*t.g.ConvChannels
 }
@@ -49,7 +49,7 @@ func (t *tape) betaAt(layer, row int) int {
 	return t.alphaAt(layer, t.slots) + row*t.g.ValueHeads
 }
 
-// take makes the first n rows of t those from row on of from. The GPU is idle.
+// take copies n rows of from, beginning at row, to the first rows of t. The GPU is idle.
 func (t *tape) take(from *tape, row, n int) {
 	part := func(to, at, width int) { copy(floats(t.b, to, n*width), floats(from.b, at, n*width)) }
 	for l := range t.g.Layers {
@@ -61,16 +61,16 @@ func (t *tape) take(from *tape, row, n int) {
 	t.rows = n
 }
 
-// recording is a state's tape over its moving base.
+// recording is the tape of a state over its moving base.
 type recording struct {
-	keep int // tokens that can always be taken back
+	keep int // tokens that can always be rewound
 	tape *tape
 	base *state
-	live bool // base and tape lead to the state
+	live bool // base and tape together give the state
 	at   int  // first row of the pass under way; -1 where it is not recorded
 }
 
-// slack is how many tokens come before the base moves: moving it reads and writes the whole state once, like a token does.
+// slack is how many tokens are recorded before the base moves: moving it reads and writes the whole state once, as one token does.
 const slack = 32
 
 func (s *state) Record(tokens int) error {
@@ -102,7 +102,7 @@ func (s *state) TapeLen() int {
 	return s.rec.tape.rows
 }
 
-// forget empties the tape: the state was moved by something else than a recorded token.
+// forget empties the tape: something other than a recorded token changed the state.
 func (s *state) forget() {
 	if r := s.rec; r != nil {
 		r.live, r.tape.rows = false, 0
@@ -136,7 +136,7 @@ func (s *state) beginPass(n int) error {
 	return nil
 }
 
-// passBy is for a pass without the recurrence: it may move the convolution's tail, which no tape could take back.
+// passBy is for a pass without the recurrence: it may change the convolution's tail, which no tape can rewind.
 func (s *state) passBy() {
 	if s.rec != nil {
 		s.forget()
@@ -144,7 +144,7 @@ func (s *state) passBy() {
 	}
 }
 
-// replay advances the state by rows [from, to) of a tape, by the kernel that a pass would use.
+// replay advances the state by rows [from, to) of a tape, with the kernel that a pass uses.
 func (s *state) replay(t *tape, from, to int) error {
 	n := to - from
 	if n == 0 {
@@ -182,7 +182,7 @@ func (s *state) replay(t *tape, from, to int) error {
 	return nil
 }
 
-// Rewind has no error to return: where the GPU fails, the next pass over the state does.
+// Rewind returns no error: if the GPU fails, the next pass over the state fails.
 func (s *state) Rewind(n int) {
 	if n < 0 || n > s.TapeLen() {
 		panic("metal: Rewind past the tape")
@@ -215,7 +215,7 @@ func (s *state) CutTape() (device.State, device.Tape, error) {
 	return base, t, nil
 }
 
-// Replay has no error to return: see Rewind.
+// Replay returns no error: see Rewind.
 func (s *state) Replay(from device.Tape, n int) {
 	t := from.(*tape)
 	if t.g != s.g || n < 0 || n > t.rows {

@@ -11,7 +11,7 @@ import (
 	"slipway/metal/selftest"
 )
 
-// taped is a sequence of one state that decodes random rows and remembers what the state was after each.
+// taped is a sequence of one state that decodes random rows and keeps the state after each.
 type taped struct {
 	t     *testing.T
 	w     *selftest.World
@@ -62,21 +62,21 @@ func newTaped(t *testing.T, d device.Device, keep int) *taped {
 	return s
 }
 
-// rewind goes back n tokens and checks the bits.
+// rewind rewinds n tokens and checks the bits.
 func (s *taped) rewind(n int) {
 	s.t.Helper()
 	s.state.Rewind(n)
 	s.after = s.after[:len(s.after)-n]
 	if want := s.after[len(s.after)-1]; want != nil && !bytes.Equal(s.now(), want) {
-		s.t.Fatalf("after %d tokens taken back the state is not what it was", n)
+		s.t.Fatalf("after a rewind of %d tokens the state differs", n)
 	}
 }
 
-func TestStateThatGoesBackToOtherBits(t *testing.T) {
+func TestStateRewindsToTheSameBits(t *testing.T) {
 	for kind, d := range metals(t, fake.Configuration{Seed: 8, DelayMicros: 50}) {
 		t.Run(kind, func(t *testing.T) {
 			s := newTaped(t, d, 5)
-			s.step(40) // a prefill: nothing to take back
+			s.step(40) // a prefill: it cannot be rewound
 			if n := s.state.TapeLen(); n != 0 {
 				t.Fatalf("%d tokens of a prefill on the tape", n)
 			}
@@ -87,7 +87,7 @@ func TestStateThatGoesBackToOtherBits(t *testing.T) {
 			for i := range 90 { // the base moves more than once
 				s.step(1 + i%3)
 				if n := s.state.TapeLen(); i > 5 && n < 5 {
-					t.Fatalf("only %d tokens can be taken back", n)
+					t.Fatalf("only %d tokens can be rewound", n)
 				}
 			}
 			for s.state.TapeLen() > 3 {
@@ -131,7 +131,7 @@ func TestStateThatGoesBackToOtherBits(t *testing.T) {
 	}
 }
 
-func TestFailedReplayThatIsAnsweredFrom(t *testing.T) {
+func TestFailedReplayFailsTheNextPass(t *testing.T) {
 	d := metals(t, fake.Configuration{})["fast"]
 	s := newTaped(t, d, 5)
 	s.step(2)

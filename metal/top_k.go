@@ -9,7 +9,7 @@ import (
 	"slipway/metal/kernels"
 )
 
-// What top_k takes: columns of a threadgroup, threadgroups a row, and k. Longer rows and larger k go by top_k_plain.
+// Limits of top_k: columns of a threadgroup, threadgroups of a row, and k. Longer rows and larger k use top_k_plain.
 const (
 	topKSlice  = 2048
 	topKSlices = 128

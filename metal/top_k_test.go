@@ -26,7 +26,7 @@ func chosen(w *selftest.World, rows, cols, k int, change func(x []float32)) (x, 
 }
 
 // Many equal values, both zeros, denormals and infinities: the order and every bit are a stable sort's.
-func TestLargestValuesInAnotherOrder(t *testing.T) {
+func TestLargestValuesAreInStableOrder(t *testing.T) {
 	for kind, d := range metals(t, fake.Configuration{Seed: 4}) {
 		for _, c := range []struct{ rows, cols, k int }{{1, 1, 1}, {3, 31, 4}, {2, 255, 3}, {1, 256, 1}, {2, 257, 257}, {1, 5000, 20}, {2, 4097, 32}, {1, 66000, 32}, {1, 270_000, 2}} {
 			t.Run(fmt.Sprint(kind, c), func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestLargestValuesInAnotherOrder(t *testing.T) {
 	}
 }
 
-// One NaN, in the first place, the last, in another slice than the largest, or of either sign: its row has no largest, the others have.
-func TestNaNAmongNumbersThatTheLargestHide(t *testing.T) {
+// One NaN, in the first place, the last, in another slice than the largest, or of either sign: its row has no largest value, the other rows have.
+func TestRowWithANaNHasNoLargest(t *testing.T) {
 	all := metals(t, fake.Configuration{Seed: 4})
 	for kind, d := range map[string]device.Device{"fast": all["fast"], "plain": all["plain"], "reference": reference()} {
 		for _, k := range []int{1, 20, 40} {
@@ -80,8 +80,8 @@ func TestNaNAmongNumbersThatTheLargestHide(t *testing.T) {
 	}
 }
 
-// Where top_k cannot be made, or either of its kernels, its plain variant gives the same.
-func TestLargestWithoutTheFastKernel(t *testing.T) {
+// Where top_k, or either of its kernels, cannot be made, its plain variant gives the same result.
+func TestLargestValuesWithoutTheFastKernel(t *testing.T) {
 	for _, broken := range []string{"kernel void top_k_slices", "kernel void top_k_merge"} {
 		text := kernels.Source("top_k")
 		d := open(t, fake.Configuration{Seed: 4}, metal.Options{Source: with("top_k", strings.Replace(text, broken, broken+"_else", 1))})

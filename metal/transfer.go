@@ -4,7 +4,7 @@ package metal
 
 import "slipway/metal/mtl"
 
-// Pages and states leave and come back as they lie in the GPU's memory, which the host shares.
+// Pages and states are read and written as they are in the GPU's memory, which the host shares.
 
 func (k *kv) PageBytes(tokens int) int {
 	return 2 * k.g.Layers * k.g.Heads * (k.rowBytes() + k.wordBytes()) * tokens
@@ -18,7 +18,7 @@ func (k *kv) WritePage(page int32, src []byte, tokens int) {
 	k.pageRuns(page, tokens, func(run []byte) { src = src[copy(run, src):] })
 }
 
-// pageRuns visits the first tokens positions of a page: layer by layer, head by head, keys then values, each with its words behind it.
+// pageRuns visits the first tokens positions of a page: layer by layer, head by head, keys then values, each followed by its words.
 func (k *kv) pageRuns(page int32, tokens int, visit func([]byte)) {
 	for l := range k.g.Layers {
 		for h := range k.g.Heads {

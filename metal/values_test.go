@@ -14,7 +14,7 @@ import (
 	"slipway/metal/selftest"
 )
 
-func TestValuesFarFromOneComeOutOtherwise(t *testing.T) {
+func TestValuesFarFromOneAgreeWithTheReference(t *testing.T) {
 	for _, scale := range []struct {
 		name string
 		of   float64
@@ -37,7 +37,7 @@ func TestValuesFarFromOneComeOutOtherwise(t *testing.T) {
 	}
 }
 
-func TestActivationBeyondF16ThatIsAnswered(t *testing.T) {
+func TestActivationBeyondF16IsAnError(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		opt  metal.Options
@@ -79,7 +79,7 @@ func TestActivationBeyondF16ThatIsAnswered(t *testing.T) {
 }
 
 // Twenty orders of fibers, threadgroups and dispatches at every tile shape: the same bits every time.
-func TestResultsThatDependOnTheOrderOfThreads(t *testing.T) {
+func TestResultsDoNotDependOnTheOrderOfThreads(t *testing.T) {
 	all := slices.Concat(selftest.Few(), selftest.TileShapes())
 	const some = 20 // operations of one device: it keeps every matrix until it is closed
 	for _, plain := range []bool{false, true} {
@@ -96,7 +96,7 @@ func TestResultsThatDependOnTheOrderOfThreads(t *testing.T) {
 	}
 }
 
-// otherwise runs an operation in twenty orders and says which gave other bits.
+// otherwise runs an operation in twenty orders and names the first that gave other bits.
 func otherwise(d *metal.Device, o selftest.Operation, seed uint64) string {
 	var first [][]float32
 	for order := range uint64(20) {

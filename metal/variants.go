@@ -20,7 +20,7 @@ type variant struct {
 	threads       int // of a threadgroup, at most
 }
 
-// plainOf maps the kernel files that may fail to the files that stand in for them. The others have no other variant.
+// plainOf maps each kernel file that may fail to the file that replaces it. The other files have no other variant.
 var plainOf = map[string]string{
 	"rms_norm": "rms_norm_plain", "linear_gemv": "linear_plain", "linear_gemm": "linear_plain", "delta_step": "delta_step_plain", "delta_chunk": "delta_step", "attention_decode_q8": "attention_decode",
 	"gated_norm": "gated_norm_plain", "top_k": "top_k_plain", "attention_input": "attention_input_plain", "attention_flash": "attention_plain", "attention_decode": "attention_flash",
@@ -32,7 +32,7 @@ var formsOf = map[string]string{
 	"delta_step_plain": "recurrent keys of other sizes than 32, 64 and 128", "top_k_plain": "more logits than top_k takes",
 }
 
-// isPlain tells whether a file is the last that stands in for others.
+// isPlain reports whether a file replaces others and has no replacement itself.
 func isPlain(file string) bool {
 	for _, plain := range plainOf {
 		if plain == file {
@@ -42,48 +42,48 @@ func isPlain(file string) bool {
 	return false
 }
 
-// standIn is the first file that does the work of a file which cannot be used; empty where none is left.
-func (d *Device) standIn(file string) string {
+// replacement is the first usable replacement of a file that cannot be used; empty when there is none.
+func (d *Device) replacement(file string) string {
 	for file = plainOf[file]; file != "" && d.refused[file] != nil; {
 		file = plainOf[file]
 	}
 	return file
 }
 
-// uncovered is why the device is of no use: the first kernel file that cannot be used and that no other stands in for. A plain file is
-// none as long as every fast one that it stands in for can be used.
+// uncovered is why the device cannot be used: the first kernel file that cannot be used and has no usable replacement. A plain file is
+// not needed as long as each fast file that it replaces can be used.
 func (d *Device) uncovered() error {
 	for _, file := range slices.Sorted(maps.Keys(d.refused)) {
 		switch {
 		case isPlain(file) && !d.opt.Plain || plainOf[file] != "" && d.opt.Plain:
 		case plainOf[file] == "":
 			return &KernelError{file, d.refused[file]}
-		case d.standIn(file) == "":
+		case d.replacement(file) == "":
 			last := file
 			for plainOf[last] != "" {
 				last = plainOf[last]
 			}
-			return &KernelError{file, fmt.Errorf("%w; nor can %s be used, which would stand in for it: %v", d.refused[file], last, d.refused[last])}
+			return &KernelError{file, fmt.Errorf("%w; its replacement %s cannot be used either: %v", d.refused[file], last, d.refused[last])}
 		}
 	}
 	return nil
 }
 
-// trimmed is an error within a sentence: without the full stop and the new line that a compiler ends with.
+// trimmed is an error as part of a sentence: without the full stop and the newline at the end of a compiler's message.
 type trimmed struct{ error }
 
 func (e trimmed) Error() string { return strings.TrimSuffix(strings.TrimSpace(e.error.Error()), ".") }
 func (e trimmed) Unwrap() error { return e.error }
 
-// fast tells whether a kernel file is to be used rather than its plain variant.
+// fast reports whether a kernel file is used instead of its plain variant.
 func (d *Device) fast(library string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return !d.opt.Plain && d.refused[library] == nil
 }
 
-// Refuse gives a fast kernel file up for its plain variant, for the reason that a self-test found. False when there is no other
-// variant, or none was in use.
+// Refuse replaces a fast kernel file by its plain variant, for the reason that a self-test found. False when there is no other
+// variant, or the file was not in use.
 func (d *Device) Refuse(file string, reason error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,14 +94,14 @@ func (d *Device) Refuse(file string, reason error) bool {
 	return true
 }
 
-// Refused tells whether a kernel file cannot be used here.
+// Refused reports whether a kernel file cannot be used here.
 func (d *Device) Refused(file string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.refused[file] != nil
 }
 
-// refuse remembers that a library cannot be used.
+// refuse records that a library cannot be used.
 func (d *Device) refuse(library string, err error) {
 	if d.refused[library] == nil {
 		d.refused[library] = trimmed{err}
@@ -109,14 +109,14 @@ func (d *Device) refuse(library string, err error) {
 	}
 }
 
-// Degraded names, in sentences, the kernel files that cannot be used, why, and what stands in for them.
+// Degraded names, in sentences, the kernel files that cannot be used, why, and what replaces them.
 func (d *Device) Degraded() (sentences []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, file := range d.order {
-		then := "nothing stands in for it"
-		if plain := d.standIn(file); plain != "" {
-			then = plain + " stands in for it"
+		then := "nothing replaces it"
+		if plain := d.replacement(file); plain != "" {
+			then = plain + " replaces it"
 		} else if isPlain(file) && d.uncovered() == nil {
 			then = "nothing needs it, as its fast kernels work"
 			if forms := formsOf[file]; forms != "" {
@@ -128,7 +128,7 @@ func (d *Device) Degraded() (sentences []string) {
 	return sentences
 }
 
-// pipeline returns the pipeline of v, made at its first use. An error also refuses the library, where there is another for its work.
+// pipeline returns the pipeline of v, made at its first use. An error also refuses the library, if another can do its work.
 func (d *Device) pipeline(v variant) (*mtl.Pipeline, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -28,7 +28,7 @@ func without(files ...string) metal.Options {
 	}}
 }
 
-func TestPlainKernelThatNothingNeedsAndRefusesTheGPU(t *testing.T) {
+func TestBrokenPlainKernelThatNothingNeedsIsIgnored(t *testing.T) {
 	whole := open(t, fake.Configuration{Seed: 4}, metal.Options{}).Numerics()
 	for file, says := range map[string]string{
 		"rms_norm_plain": "nothing needs it", "gated_norm_plain": "nothing needs it", "attention_input_plain": "nothing needs it",
@@ -53,7 +53,7 @@ func TestPlainKernelThatNothingNeedsAndRefusesTheGPU(t *testing.T) {
 }
 
 // Codes of 5 bits are multiplied by linear_plain alone.
-func TestModelOfAFormWithoutItsKernelThatRefusesTheGPU(t *testing.T) {
+func TestMissingKernelRefusesOnlyModelsThatNeedIt(t *testing.T) {
 	d := open(t, fake.Configuration{Seed: 4}, without("linear_plain"))
 	five := selftest.Affine(33, 64, 5, 32, device.FormatF16)
 	w := newWorld(t, d, 1)
@@ -80,14 +80,14 @@ func TestModelOfAFormWithoutItsKernelThatRefusesTheGPU(t *testing.T) {
 		t.Errorf("%d operations without a kernel, %v:\n%s", n, err, table.String())
 	}
 	if !d.Refuse("linear_gemv", errors.New("wrong")) {
-		t.Fatal("linear_gemv is not given up")
+		t.Fatal("linear_gemv is not refused")
 	}
 	if report, err = selftest.Run(context.Background(), d, reference(), selftest.Few()); err != nil || report.Passed {
 		t.Errorf("%v: products that no kernel is left for pass", err)
 	}
 }
 
-func TestStandInThatIsNamedButBrokenItself(t *testing.T) {
+func TestDegradedNamesAWorkingReplacement(t *testing.T) {
 	for _, c := range []struct {
 		broken []string
 		does   string // for the first
@@ -101,12 +101,12 @@ func TestStandInThatIsNamedButBrokenItself(t *testing.T) {
 			d := open(t, fake.Configuration{Seed: 4}, without(c.broken...))
 			list := d.Degraded()
 			at := slices.IndexFunc(list, func(s string) bool { return strings.HasPrefix(s, c.broken[0]+" cannot") })
-			if len(list) != len(c.broken) || at < 0 || !strings.HasSuffix(list[at], "); "+c.does+" stands in for it") || strings.Contains(list[at], "\n)") {
+			if len(list) != len(c.broken) || at < 0 || !strings.HasSuffix(list[at], "); "+c.does+" replaces it") || strings.Contains(list[at], "\n)") {
 				t.Fatalf("named: %q", list)
 			}
 			report, err := selftest.Run(context.Background(), d, reference(), selftest.Few())
 			if err != nil || !report.Passed || len(d.Degraded()) != len(c.broken) {
-				t.Errorf("%v, passed %v, degraded %q: a kernel that is right is given up", err, report.Passed, d.Degraded())
+				t.Errorf("%v, passed %v, degraded %q: a correct kernel is refused", err, report.Passed, d.Degraded())
 			}
 			d.Used()
 			for i, o := range about(c.broken[0]) {
@@ -121,7 +121,7 @@ func TestStandInThatIsNamedButBrokenItself(t *testing.T) {
 	}
 }
 
-func TestFastKernelWithoutAStandInThatIsUsed(t *testing.T) {
+func TestFastKernelWithoutReplacementIsAnError(t *testing.T) {
 	cpurun.Need(t)
 	libraries, err := fake.Open(fake.Configuration{})
 	if err != nil {
@@ -139,6 +139,6 @@ func TestFastKernelWithoutAStandInThatIsUsed(t *testing.T) {
 	opt := without("rms_norm_plain")
 	opt.Libraries, opt.Plain = libraries, true
 	if _, err := metal.New(opt); err == nil {
-		t.Error("a device without its plain kernel is used plain")
+		t.Error("a device without its plain kernel is used in plain mode")
 	}
 }

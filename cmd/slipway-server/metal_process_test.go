@@ -135,7 +135,7 @@ func TestServerOnMetalAnswers(t *testing.T) {
 	if got, want := ask(p), ask(serving(t, "--device", "cpu")); got != want {
 		t.Errorf("Metal says %q, the CPU %q", got, want)
 	}
-	for _, line := range []string{"linear_gemm cannot be used here", "linear_plain stands in for it", "device=metal", "weights on the GPU"} {
+	for _, line := range []string{"linear_gemm cannot be used here", "linear_plain replaces it", "device=metal", "weights on the GPU"} {
 		if !strings.Contains(p.said(), line) {
 			t.Errorf("the log does not say %q: %s", line, p.said())
 		}

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// Accelerator is a GPU that a program brings along. The engine opens it by this contract, so that no package of it links a
+// Accelerator is a GPU that a program provides. The engine opens it through this interface, so that no engine package links a
 // binding.
 type Accelerator interface {
 	Name() string // as --device names it
-	// Missing tells why this machine has none; nil where it may have.
+	// Missing is why this machine has none; nil when it may have one.
 	Missing() error
-	// Preferred tells whether it is tried where no device was asked for.
+	// Preferred reports whether it is tried when no device was asked for.
 	Preferred() bool
 	KVFormats() []string      // as Device.KVFormats
 	OperandFormats() []string // of the operands that prefill multiplies, the exact one first
-	// Open tests the GPU and gives it; one that would answer wrongly is an error.
+	// Open tests the GPU and returns it; a GPU that gives wrong results is an error.
 	Open(opt AcceleratorOptions) (GPU, error)
 }
 
@@ -41,10 +41,10 @@ type Residency struct {
 	InPlaceBytes, CopiedBytes  int64
 	HeldBytes, WorkingSetBytes int64
 	Resident                   bool
-	Refused                    error // why they may leave the GPU's reach when memory is short; nil: they may not
+	Refused                    error // why they may stop being resident when memory is short; nil: they stay
 }
 
-// MemoryError is a wish beyond what a device may hold on this machine.
+// MemoryError is a request for more than a device may hold on this machine.
 type MemoryError struct {
 	What                    string
 	Bytes, Held, WorkingSet int64
@@ -66,7 +66,7 @@ func (e *RangeError) Error() string {
 	return "an activation is beyond ±65504, the range of f16; run the device with bf16 operands"
 }
 
-// FormError is work of a form that only one kernel file supports, and this file cannot be used here. The device works for
+// FormError is an operation in a form that only one kernel file supports, and this file cannot be used here. The device works for
 // other models.
 type FormError struct {
 	File   string

@@ -97,7 +97,7 @@ type KVGeometry struct {
 }
 
 // KV is a pool of pages. One page holds PageTokens positions of the keys (after norm and rotation) and values of all layers.
-// How they lie in it is the device's affair.
+// The layout is the device's own.
 type KV interface {
 	Geometry() KVGeometry
 	// CopyPage copies page src to page dst. Not during a pass.
@@ -149,7 +149,7 @@ type AttentionPolicy struct{ Sink, Window, DenseFrom int }
 // Pass records operations over the rows of its segments and runs them in order. Recording keeps the slices that it is given
 // until Run has returned; recording and running allocate nothing once warm. A pass is used by one goroutine at a time.
 type Pass interface {
-	// Begin forgets what was recorded and starts over with these segments, whose rows lie densely from 0.
+	// Begin clears the recording and begins again with these segments, whose rows are dense from 0.
 	Begin(segments []Segment)
 
 	// Embed writes table rows: dst[i] = table[tokens[i]].

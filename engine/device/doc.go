@@ -5,6 +5,6 @@
 // command buffers (metal). Rows of a pass come in ragged segments, each a run of consecutive tokens of one sequence, so that
 // several sequences, prefill chunks and the rows of a verification share one pass.
 //
-// Contract breaches (wrong shapes, foreign handles) are our bugs and panic. Errors are for the world: no memory, a command
+// Contract breaches (wrong shapes, handles of another device) are our bugs and panic. Errors are for the world: no memory, a command
 // buffer that failed, a cancelled context.
 package device

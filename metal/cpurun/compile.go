@@ -19,7 +19,7 @@ var shim embed.FS
 // ErrNoCompiler means that clang 22 is not installed.
 var ErrNoCompiler = errors.New("clang++-22 is not installed (Debian: clang-22 libclang-rt-22-dev libstdc++-12-dev libc6-dev), so kernels cannot be run on the CPU")
 
-// CompileError is clang's refusal of a source.
+// CompileError is a source that clang refuses.
 type CompileError struct{ Name, Text string }
 
 func (e *CompileError) Error() string { return fmt.Sprintf("%s does not compile:\n%s", e.Name, e.Text) }
@@ -58,7 +58,7 @@ func flags() []string {
 	return f
 }
 
-// Compile builds a source into a library. name stands in messages. Built libraries are kept in the user's cache, by content.
+// Compile builds a source into a library. Messages use name. Built libraries are kept in the user's cache, by content.
 func Compile(name, text string) (*Library, error) {
 	path, source, err := build(name, text)
 	if err != nil {

@@ -47,7 +47,7 @@ kernel void reverse(device float *x [[buffer(0)]], uint i [[thread_index_in_thre
   x[i] = copy[n - 1 - i];
 }`
 
-// runReverse tells whether every seed gave the right answer.
+// runReverse reports whether each seed gave the correct result.
 func runReverse(t *testing.T, l *cpurun.Library, threads int) bool {
 	t.Helper()
 	for seed := range uint64(20) {
@@ -67,7 +67,7 @@ func runReverse(t *testing.T, l *cpurun.Library, threads int) bool {
 	return true
 }
 
-func TestMissingBarrierThatNothingNotices(t *testing.T) {
+func TestMissingBarrierGivesAWrongResult(t *testing.T) {
 	good := compile(t, reverse)
 	bad := compile(t, strings.Replace(reverse, "threadgroup_barrier(mem_flags::mem_threadgroup);", "", 1))
 	for _, threads := range []int{2, 31, 32, 33, 255, 1024} {
@@ -80,7 +80,7 @@ func TestMissingBarrierThatNothingNotices(t *testing.T) {
 	}
 }
 
-func TestRuleOfMetalBrokenSilently(t *testing.T) {
+func TestBrokenRuleOfMetalIsAnError(t *testing.T) {
 	for _, c := range []struct{ name, kernel, want string }{
 		{"barrier that half of the threads reach", `kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) { if (i < 16) threadgroup_barrier(mem_flags::mem_none); x[i] = simd_sum(1.0f); }`, "never reach"},
 		{"two operations at once", `kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) { if (i < 16) x[i] = simd_sum(1.0f); else { float4 v = simd_sum(float4(1.0f)); x[i] = v.x; } }`, "different operations"},
@@ -107,7 +107,7 @@ func TestRuleOfMetalBrokenSilently(t *testing.T) {
 	}
 }
 
-func TestThreadgroupMemoryThatBeginsAsZero(t *testing.T) {
+func TestThreadgroupMemoryBeginsAsNaN(t *testing.T) {
 	l := compile(t, `kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) {
   threadgroup float a[32];
   x[i] = a[i];
@@ -124,7 +124,7 @@ func TestThreadgroupMemoryThatBeginsAsZero(t *testing.T) {
 	}
 }
 
-func TestFunctionConstantsThatStayAtTheirFirstValue(t *testing.T) {
+func TestFunctionConstantsAreSetForEachRun(t *testing.T) {
 	l := compile(t, "constant uint N [[function_constant(3)]];\nkernel void k(device uint *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] = N; }")
 	for _, want := range []uint32{7, 9} {
 		_, g := guard(t, 64)
@@ -139,7 +139,7 @@ func TestFunctionConstantsThatStayAtTheirFirstValue(t *testing.T) {
 	}
 }
 
-func TestCompileErrorWithoutPlace(t *testing.T) {
+func TestCompileErrorNamesFileAndLine(t *testing.T) {
 	cpurun.Need(t)
 	_, err := cpurun.Compile("broken.metal", "#include <metal_stdlib>\nkernel void k(device float *x [[buffer(0)]]) { x[0] = y; }\n")
 	var refused *cpurun.CompileError
@@ -148,7 +148,7 @@ func TestCompileErrorWithoutPlace(t *testing.T) {
 	}
 }
 
-func TestAbsentCompilerThatCIForgives(t *testing.T) {
+func TestAbsentCompilerFailsInCI(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, c := range []struct{ ci, want string }{{"true", "failed"}, {"", "skipped"}} {
 		t.Setenv("CI", c.ci)
@@ -167,7 +167,7 @@ func (r *recorder) Fatal(...any) { r.did = "failed" }
 func (r *recorder) Skip(...any)  { r.did = "skipped" }
 
 // A kernel that reads one element past its buffer must end the process, which only another process can witness.
-func TestReadPastABuffer(t *testing.T) {
+func TestReadPastABufferEndsTheProcess(t *testing.T) {
 	cpurun.Need(t)
 	if os.Getenv("READ_PAST_A_BUFFER") != "" {
 		l := compile(t, "kernel void k(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] = x[i + 1]; }")
@@ -175,7 +175,7 @@ func TestReadPastABuffer(t *testing.T) {
 		l.Run(cpurun.Dispatch{Kernel: "k", Buffers: map[int]unsafe.Pointer{0: g.Pointer()}, Grid: [3]uint32{1, 1, 1}, Group: [3]uint32{64, 1, 1}})
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run", "^TestReadPastABuffer$")
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestReadPastABufferEndsTheProcess$")
 	cmd.Env = append(os.Environ(), "READ_PAST_A_BUFFER=1")
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "SIGSEGV") {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSelectorThatIsAnsweredUndeclared(t *testing.T) {
+func TestFakeAnswersExactlyTheDeclaredSelectors(t *testing.T) {
 	answered := map[string]bool{}
 	for _, m := range regexp.MustCompile(`X\(\w+, "([\w:]+)"\)`).FindAllStringSubmatch(code, -1) {
 		answered[m[1]] = true

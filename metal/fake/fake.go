@@ -17,7 +17,7 @@ import (
 //go:embed library/fake.cpp
 var code string
 
-// Configuration is what the fake pretends and does. The zero value of a field means what stands beside it.
+// Configuration is what the fake pretends and does. The comment of a field says what its zero value means.
 type Configuration struct {
 	Seed            uint64
 	SkipBarrier     int   // this barrier, counted from 1, is ignored; 0: none
@@ -78,7 +78,7 @@ func loadFrom(path string) (uintptr, error) {
 	return handle, nil
 }
 
-// OpenOver loads a fake that was built before and lets a backend run its kernels: what fake_set_backend of fake.cpp takes.
+// OpenOver loads a fake that was built before and lets a backend run its kernels: the argument of fake_set_backend in fake.cpp.
 func OpenOver(path string, backend uintptr, c Configuration) (mtl.Libraries, error) {
 	handle, err := loadFrom(path)
 	if err != nil {

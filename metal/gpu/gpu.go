@@ -21,7 +21,7 @@ type Accelerator struct {
 	Default bool
 }
 
-// System is the Metal of this machine, which is tried by itself on Apple silicon.
+// System is the Metal of this machine. On Apple silicon it is tried by default.
 func System() Accelerator {
 	return Accelerator{func() (metal.Options, error) {
 		libraries, err := mtl.System()
@@ -34,14 +34,14 @@ func (a Accelerator) Preferred() bool          { return a.Default }
 func (a Accelerator) KVFormats() []string      { return metal.KVFormats() }
 func (a Accelerator) OperandFormats() []string { return []string{"f16", "bf16"} }
 
-// Missing tells why this machine has no Metal.
+// Missing is why this machine has no Metal.
 func (a Accelerator) Missing() error {
 	_, err := a.Options()
 	return err
 }
 
-// Open opens the GPU and tests every kernel: fast kernels that this machine gets wrong are replaced by plain ones, each with
-// a note, and a GPU that stays wrong is refused.
+// Open opens the GPU and tests each kernel: fast kernels that give wrong results on this machine are replaced by plain ones, each with
+// a note, and a GPU whose plain kernels are wrong is refused.
 func (a Accelerator) Open(opt device.AcceleratorOptions) (device.GPU, error) {
 	options, err := a.Options()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slipway/metal/kernels"
 )
 
-func TestKernelThatNoCompilerTakes(t *testing.T) {
+func TestEveryKernelCompiles(t *testing.T) {
 	cpurun.Need(t)
 	for _, name := range kernels.Names() {
 		t.Run(name, func(t *testing.T) {

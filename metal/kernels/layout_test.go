@@ -17,7 +17,7 @@ var params = map[string]any{
 }
 
 // Each struct of each file against its Go twin: names in order, types, offsets and size as clang lays it out.
-func TestParamsLaidOutDifferently(t *testing.T) {
+func TestParamsHaveTheLayoutOfTheKernels(t *testing.T) {
 	cpurun.Need(t)
 	seen := map[string]bool{}
 	for _, name := range kernels.Names() {

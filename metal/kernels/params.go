@@ -1,6 +1,6 @@
 package kernels
 
-// Parameter structs, field by field as in the .metal files, where their meaning stands. Every field has four bytes; a test
+// Parameter structs, field by field as in the .metal files, which explain them. Each field has four bytes; a test
 // compares sizes and offsets with the compiler's.
 type (
 	EmbedParams   struct{ Rows, In uint32 }

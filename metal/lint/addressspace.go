@@ -31,7 +31,7 @@ var (
 	reMessage  = regexp.MustCompile(`^([^:\s]+):(\d+):\d+: (?:fatal )?(?:error|warning): (.*)$`)
 )
 
-// AddressSpaces runs clang over text, in a scratch folder of dir. name stands in findings where text has no #line of its own.
+// AddressSpaces runs clang over text, in a scratch folder of dir. findings use name where text has no #line of its own.
 func AddressSpaces(dir, clang, name, text string) ([]Finding, error) {
 	work, err := os.MkdirTemp(dir, "lint")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// headParts are what the comment on top of a kernel file says, and how that is recognised.
+// headParts are what the comment on top of a kernel file must contain, and how each part is recognised.
 var headParts = []struct {
 	what  string
 	found *regexp.Regexp
@@ -18,7 +18,7 @@ var headParts = []struct {
 	{"its plain variant, or that it is plain", regexp.MustCompile(`Plain variant: \w+\.metal|Its own plain variant|, plain[:.]`)},
 }
 
-// Head reports what the comment on top of a kernel file leaves out. text is the file alone.
+// Head reports what the comment on top of a kernel file lacks. text is the file alone.
 func Head(name, text string) (found []Finding) {
 	head := ""
 	for _, line := range strings.SplitAfter(text, "\n") {

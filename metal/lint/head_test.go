@@ -8,7 +8,7 @@ import (
 	"slipway/metal/lint"
 )
 
-func TestKernelWithoutAHead(t *testing.T) {
+func TestEveryKernelHasAHead(t *testing.T) {
 	for _, name := range kernels.Names() {
 		_, text, _ := strings.Cut(kernels.Source(name), "#line 1 \""+name+".metal\"\n")
 		for _, f := range lint.Head(name+".metal", text) {
@@ -17,7 +17,7 @@ func TestKernelWithoutAHead(t *testing.T) {
 	}
 }
 
-func TestHeadThatLeavesSomethingOut(t *testing.T) {
+func TestIncompleteHeadIsReported(t *testing.T) {
 	const whole = "// Sum: dst = a + b.\n//\n// dst, a, b f32 [count].\n// A thread owns an element.\n// Its own plain variant.\n// Reference: device/cpu Sum.\n// Exact.\n\nkernel void sum() {}\n"
 	if found := lint.Head("sum.metal", whole); len(found) > 0 {
 		t.Fatal(found)

@@ -22,7 +22,7 @@ func clang(t *testing.T) string {
 	return path
 }
 
-func TestKernelThatAppleWouldRefuse(t *testing.T) {
+func TestKernelsPassTheLint(t *testing.T) {
 	path := clang(t)
 	for _, name := range kernels.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -38,8 +38,8 @@ func TestKernelThatAppleWouldRefuse(t *testing.T) {
 	}
 }
 
-// Every bad file names, on its bad lines, what must be found there, and by which of the two passes.
-func TestBadSourceThatPasses(t *testing.T) {
+// Each bad file names, on its bad lines, what must be found there, and by which of the two passes.
+func TestBadSourcesAreReported(t *testing.T) {
 	path := clang(t)
 	files, err := filepath.Glob("testdata/*.metal")
 	if err != nil || len(files) == 0 {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// threadgroupBytes is what a threadgroup has on every GPU of Apple's.
+// threadgroupBytes is the threadgroup memory of each Apple GPU.
 const threadgroupBytes = 32 << 10
 
 var (
@@ -63,7 +63,7 @@ func threadgroupMemory(name, code string) (found []Finding) {
 				file, line := place(name, code, m[1]+d[2])
 				what := fmt.Sprintf("%s has %d bytes of threadgroup memory with %s, a GPU 32,768", instance(function, argument), total, body[d[4]:d[5]])
 				if err != nil {
-					what = fmt.Sprintf("the size of %s is not plain to see: %v", body[d[4]:d[5]], err)
+					what = fmt.Sprintf("the size of %s cannot be computed: %v", body[d[4]:d[5]], err)
 				}
 				found = append(found, Finding{file, line, what})
 			}

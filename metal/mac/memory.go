@@ -7,13 +7,13 @@ type Pressure int
 
 const (
 	Normal   Pressure = iota
-	Warning           // programs should give back what they can make again
+	Warning           // programs should release what they can make again
 	Critical          // macOS is about to end programs
 )
 
 func (p Pressure) String() string { return [...]string{"normal", "warning", "critical"}[p] }
 
-// Memory is what the system says of the machine's memory.
+// Memory is the state of the machine's memory as the system reports it.
 type Memory struct {
 	Pressure              Pressure
 	FreeBytes, TotalBytes int64

@@ -2,7 +2,7 @@ package mac
 
 import "testing"
 
-func TestPressureThatIsReadWrong(t *testing.T) {
+func TestMemoryPressureIsRead(t *testing.T) {
 	const gib = 1 << 30
 	for _, c := range []struct {
 		level, percent uint32

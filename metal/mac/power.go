@@ -13,7 +13,7 @@ import (
 // PowerLibraries are the paths to open.
 type PowerLibraries struct{ CoreFoundation, IOKit string }
 
-// Power keeps the machine from sleeping by itself. A person can still put it to sleep.
+// Power prevents automatic sleep. A person can still put the machine to sleep.
 type Power struct {
 	makeString func(allocator, text unsafe.Pointer, encoding uint32) uintptr
 	free       func(object uintptr)
@@ -53,13 +53,13 @@ func OpenPower(l PowerLibraries) (*Power, error) {
 func (p *Power) Hold(why string) (release func(), err error) {
 	kind, name := p.cfString(noIdleSleep), p.cfString(why)
 	if kind == 0 || name == 0 {
-		return nil, fmt.Errorf("macOS made no string of %q", why)
+		return nil, fmt.Errorf("macOS could not make a string of %q", why)
 	}
 	defer p.free(kind)
 	defer p.free(name)
 	var id uint32
 	if code := p.create(kind, levelOn, name, &id); code != 0 {
-		return nil, fmt.Errorf("macOS did not take the wish to stay awake (IOReturn %#x)", uint32(code))
+		return nil, fmt.Errorf("macOS refused to prevent sleep (IOReturn %#x)", uint32(code))
 	}
 	return sync.OnceFunc(func() { p.release(id) }), nil
 }

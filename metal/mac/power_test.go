@@ -16,7 +16,7 @@ import (
 //go:embed testdata/power.cpp
 var double string
 
-func TestHoldThatOutlivesTheWork(t *testing.T) {
+func TestHoldEndsWithItsRelease(t *testing.T) {
 	cpurun.Need(t)
 	path, err := cpurun.Shared("power.cpp", double)
 	if err != nil {

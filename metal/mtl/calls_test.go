@@ -15,18 +15,18 @@ import (
 	"slipway/metal/mtl"
 )
 
-// encodings are the words of the table in Objective-C's type encoding.
+// encodings maps the type names of the table to Objective-C's type encoding.
 var encodings = map[string]string{
 	"void": "v", "id": "@", "SEL": ":", "BOOL": "B", "NSInteger": "q", "NSUInteger": "Q", "uint64": "Q", "double": "d", "char*": "*", "void*": "^v", "id*": "^@",
 	"NSUInteger*": "^Q", "block": "@?", "NSRange": "{_NSRange=QQ}", "MTLSize": "{?=QQQ}",
 }
 
-func TestSelectorThatAppleDeclaresOtherwise(t *testing.T) {
+func TestSelectorsAreAsAppleDeclaresThem(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range mtl.SelectorCount {
 		name, result, arguments := mtl.Row(i)
 		if seen[name] {
-			t.Errorf("%s stands in two rows", name)
+			t.Errorf("%s is in two rows", name)
 		}
 		seen[name] = true
 		encoding := encodings[result] + "@:"
@@ -49,9 +49,9 @@ func goKind(word string) string {
 	return word
 }
 
-// Every message in this package's source, against the table: the kinds of its arguments, what becomes of its result, the way of sending
-// that the types need, and no row without a call.
-func TestCallThatItsSelectorDoesNotFit(t *testing.T) {
+// Each message in this package's source is compared with the table: the kinds of its arguments, the use of its result, the way of sending
+// that the types need. No row is without a call.
+func TestCallsFitTheirSelectors(t *testing.T) {
 	files, info := source(t)
 	names := constants(t, files)
 	used := map[string]bool{}
@@ -148,7 +148,7 @@ func pointerTo(kind types.Type) string {
 	return "void*"
 }
 
-// takenAs is what a message's result becomes. The last of parents is the call.
+// takenAs is the type that a message's result is converted to. The last of parents is the call.
 func takenAs(sending string, parents []ast.Node) string {
 	if sending == "double" {
 		return "double"

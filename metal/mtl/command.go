@@ -15,7 +15,7 @@ type Queue struct {
 
 func (d *Device) NewQueue() *Queue { return &Queue{d.r, object(d.r.message(d.id, selNewQueue))} }
 
-// Release gives the queue back.
+// Release releases the queue.
 func (q *Queue) Release() { q.r.message(q.id, selRelease) }
 
 // Commands is a command buffer with one concurrent compute encoder. It keeps no buffer alive.
@@ -24,7 +24,7 @@ type Commands struct {
 	id, encoder object
 }
 
-// Commands begins a command buffer, which outlives the pool around the call and is given back by Release.
+// Commands begins a command buffer. It outlives the pool around the call; Release releases it.
 func (q *Queue) Commands() Commands {
 	id := object(q.r.message(object(q.r.message(q.id, selCommandBuffer)), selRetain))
 	return Commands{q.r, id, object(q.r.message(id, selEncoder, dispatchConcurrent))}
@@ -75,7 +75,7 @@ func (c Commands) Dispatch(grid, group [3]int) {
 // Barrier makes the dispatches behind it see what those before it wrote.
 func (c Commands) Barrier() { c.r.message(c.encoder, selBarrier, barrierBuffers) }
 
-// Commit ends the recording and gives the work to the GPU.
+// Commit ends the recording and submits the work to the GPU.
 func (c Commands) Commit() {
 	c.r.message(c.encoder, selEndEncoding)
 	c.r.message(c.id, selCommit)
@@ -90,5 +90,5 @@ func (c Commands) Wait() (float64, error) {
 	return c.r.double(c.id, selGPUEnd) - c.r.double(c.id, selGPUStart), nil
 }
 
-// Release gives the command buffer back, after Wait.
+// Release releases the command buffer, after Wait.
 func (c Commands) Release() { c.r.message(c.id, selRelease) }

@@ -40,7 +40,7 @@ func (r *Runtime) Device() (*Device, error) {
 	return &Device{r, id}, nil
 }
 
-// Facts are what a device says of itself.
+// Facts describe a device, as Metal reports it.
 type Facts struct {
 	Name            string
 	AppleFamily     int // 7 is M1; 0: none of Apple's
@@ -71,7 +71,7 @@ func (d *Device) Facts() Facts {
 	return f
 }
 
-// Release gives the device back, after all that was made of it.
+// Release releases the device, after everything that was made with it.
 func (d *Device) Release() { d.r.message(d.id, selRelease) }
 
 // Buffer is memory that GPU and host see. Bytes is nil for a buffer over mapped memory, until its maker sets it.
@@ -106,7 +106,7 @@ func (d *Device) NewBufferOver(at unsafe.Pointer, n int) (*Buffer, error) {
 	return &Buffer{d.r, id, nil, n}, nil
 }
 
-// Renew gives a buffer over mapped memory back, calls between, which may map other pages there, and wraps the memory again. No command
+// Renew releases a buffer over mapped memory, calls between, which may map other pages there, and wraps the memory again. No command
 // buffer may use it meanwhile. On error the buffer must not be used again.
 func (d *Device) Renew(b *Buffer, between func()) error {
 	b.Release()
@@ -120,7 +120,7 @@ func (d *Device) Renew(b *Buffer, between func()) error {
 	return nil
 }
 
-// Release gives the buffer back. No command buffer may still use it.
+// Release releases the buffer. No command buffer may still use it.
 func (b *Buffer) Release() {
 	if b.id != 0 {
 		b.r.message(b.id, selRelease)
@@ -131,13 +131,13 @@ func (d *Device) residencySets() bool {
 	return truth(d.r.message(d.id, selResponds, uintptr(d.r.selectors[selNewResidencySet])))
 }
 
-// ResidencySet is buffers that stay in the GPU's reach.
+// ResidencySet is a set of buffers that stay resident for the GPU.
 type ResidencySet struct {
 	r         *Runtime
 	id, queue object
 }
 
-// Resident asks that buffers stay in the GPU's reach while the queue is there (macOS 15). Nil where there are no residency sets.
+// Resident asks Metal to keep buffers resident as long as the queue exists (macOS 15). Nil where there are no residency sets.
 func (d *Device) Resident(q *Queue, buffers []*Buffer) (set *ResidencySet, err error) {
 	if !d.residencySets() {
 		return nil, nil
@@ -163,7 +163,7 @@ func (d *Device) Resident(q *Queue, buffers []*Buffer) (set *ResidencySet, err e
 	return set, err
 }
 
-// Release lets the buffers go, before they are released. No command buffer may still use them.
+// Release ends the residency. Call it before the buffers are released. No command buffer may still use them.
 func (s *ResidencySet) Release() {
 	s.r.message(s.queue, selRemoveResidencySet, uintptr(s.id))
 	s.r.message(s.id, selEndResidency)

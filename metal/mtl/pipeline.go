@@ -32,7 +32,7 @@ func (d *Device) NewLibrary(source string) (l *Library, err error) {
 	return l, err
 }
 
-// Release gives the library back; its pipelines live on.
+// Release releases the library. Its pipelines stay usable.
 func (l *Library) Release() { l.d.r.message(l.id, selRelease) }
 
 // Pipeline is a kernel ready to run.
@@ -77,5 +77,5 @@ func (l *Library) NewPipeline(name string, constants []uint32) (p *Pipeline, err
 	return p, err
 }
 
-// Release gives the pipeline back.
+// Release releases the pipeline.
 func (p *Pipeline) Release() { p.r.message(p.id, selRelease) }

@@ -38,7 +38,7 @@ type (
 	method uintptr
 )
 
-// noBlock is a block that is not given.
+// noBlock is the nil block.
 const noBlock object = 0
 
 // flag is a BOOL.
@@ -89,8 +89,8 @@ func Open(l Libraries) (*Runtime, error) {
 // Calls counts the messages sent since Open.
 func (r *Runtime) Calls() int64 { return r.calls.Load() }
 
-// message sends one message. Every argument is a whole number, a flag, or uintptr(x), x being an object, a method or an unsafe.Pointer; what
-// comes back becomes an object, an address or a truth at once. A test holds both against selectorTable.
+// message sends one message. Each argument is a whole number, a flag, or uintptr(x), x being an object, a method or an unsafe.Pointer; the
+// result is converted to an object, an address or a bool at once. A test compares both with selectorTable.
 // Arguments that are uintptr(unsafe.Pointer(&x)) stay alive and in place for the call.
 //
 //go:uintptrescapes
@@ -117,7 +117,7 @@ func (r *Runtime) message(to object, s selector, arguments ...uintptr) uintptr {
 	return result
 }
 
-// double sends a message whose answer comes in a floating-point register.
+// double sends a message whose result is in a floating-point register.
 func (r *Runtime) double(to object, s selector) float64 {
 	r.calls.Add(1)
 	return r.sendDouble(to, r.selectors[s])
@@ -175,10 +175,10 @@ func (r *Runtime) goString(text object) string {
 	return string(unsafe.Slice(at, n))
 }
 
-// nsError turns an NSError into ours; what says what was tried.
+// nsError turns an NSError into a Go error; what names what was tried.
 func (r *Runtime) nsError(what string, refusal object) error {
 	if refusal == 0 {
-		return fmt.Errorf("%s: Metal refused without a reason", what)
+		return fmt.Errorf("%s: Metal gave no reason", what)
 	}
 	return fmt.Errorf("%s: %s", what, r.goString(object(r.message(refusal, selDescription))))
 }

@@ -26,7 +26,7 @@ const (
 // bf16Times is how much more a product of bf16 operands may differ: they have three bits less than f16's.
 const bf16Times = 8
 
-// Stateless is a pass of n rows of which nothing is remembered.
+// Stateless is a segment of n rows without state.
 func Stateless(n int) []device.Segment { return []device.Segment{{N: n}} }
 
 func embedding(n int, s Shape) Operation {
@@ -54,7 +54,7 @@ func norm(n, cols, column int, inPlace bool) Operation {
 	}}
 }
 
-// linear is two products of one input, one of them added to what is there.
+// linear is two products of one input; one of them is added to the destination.
 // productOf is the fast kernel file of a product of n rows, and its tolerance.
 func productOf(n int) (file string, tolerance float64) {
 	if n > 8 {
@@ -197,7 +197,7 @@ func convolving(channels int, lengths ...int) Operation {
 	}}
 }
 
-// delta compares the outputs of a segment as one row: those of its first token are β(q·k)v, all of them as small as one sum that may cancel.
+// delta compares the outputs of a segment as one row: those of the first token are β(q·k)v, all as small as one sum that may cancel.
 func delta(g device.StateGeometry, lengths ...int) Operation {
 	return Operation{fmt.Sprintf("delta rule %d/%d heads, %d×%d, over %v", g.KeyHeads, g.ValueHeads, g.ValueDim, g.KeyDim, lengths), []string{"delta_chunk", "delta_step"}, ordered, sizes{"rows": lengths, "value dim": {g.ValueDim}}, func(w *World) [][]float32 {
 		segments, n := w.SegmentsOf(g, lengths...)
@@ -240,7 +240,7 @@ func gatedNorm(n, heads, dim int) Operation {
 	}}
 }
 
-// context is where a segment of an attention test stands.
+// context is the position of a segment in an attention test.
 type place struct {
 	start, n int
 	policy   device.AttentionPolicy

@@ -13,7 +13,7 @@ import (
 	"slipway/engine/device"
 )
 
-// Device is a device whose kernel files can be given up one by one.
+// Device is a device whose kernel files can be refused one by one.
 type Device interface {
 	device.Device
 	// Refuse replaces a kernel file by its plain variant from now on. False when it has none, or was refused before.
@@ -27,24 +27,24 @@ type Result struct {
 	// Difference is the largest, as a share of its row's largest value.
 	Difference float64 `json:"difference"`
 	Tolerance  float64 `json:"tolerance"`
-	// Refused are the files that were given up for this operation to come out right.
+	// Refused are the files that were refused until this operation was correct.
 	Refused []string `json:"refused,omitempty"`
-	// Unusable is the plain kernel file that alone takes this form and cannot be used: models that need it are refused, the device is not.
+	// Unusable is the plain kernel file that alone supports this form and cannot be used: models that need it are refused, the device is not.
 	Unusable string `json:"unusable,omitempty"`
-	// Failure is what stayed wrong; empty when the operation is right.
+	// Failure is what is wrong even with plain kernels; empty when the operation is correct.
 	Failure string `json:"failure,omitempty"`
 }
 
 // Report is a run's.
 type Report struct {
 	Device   string   `json:"device"`
-	Numerics string   `json:"numerics"` // at the end, with the files given up
+	Numerics string   `json:"numerics"` // at the end, after all refusals
 	Passed   bool     `json:"passed"`
 	Seconds  float64  `json:"seconds"`
 	Results  []Result `json:"results"`
 }
 
-// FirstFailure is the first operation that stayed wrong; nil where all are right.
+// FirstFailure is the first operation that failed; nil when all are correct.
 func (r Report) FirstFailure() *Result {
 	for i := range r.Results {
 		if r.Results[i].Failure != "" {
@@ -57,10 +57,10 @@ func (r Report) FirstFailure() *Result {
 // Operations are what a server tests before it loads a model: every kernel file at ragged shapes, and the widest rows of the 27B.
 func Operations() []Operation { return append(Few(), Largest27B()...) }
 
-// All is what a machine is tested with once: Operations, both sides of every block edge, and whole matrices of real models.
+// All is the complete test of a machine: Operations, both sides of each block edge, and whole matrices of real models.
 func All() []Operation { return slices.Concat(Operations(), TileShapes(), Whole()) }
 
-// Run runs the operations in order. The error is the context's, between two operations; what the device does wrong is in the report.
+// Run runs the operations in order. The error is the context's, between two operations; failures of the device are in the report.
 func Run(ctx context.Context, d Device, reference device.Device, operations []Operation) (r Report, err error) {
 	began := time.Now()
 	r = Report{Device: d.Name(), Passed: true}
@@ -76,7 +76,7 @@ func Run(ctx context.Context, d Device, reference device.Device, operations []Op
 	return r, nil
 }
 
-// one gives up the operation's files, likeliest culprit first, until it is right.
+// one refuses the operation's files, the most likely cause first, until the result is correct.
 func one(d Device, reference device.Device, o Operation, seed uint64) Result {
 	if wide, ok := d.(interface{ BF16() bool }); ok && wide.BF16() && slices.Contains(o.Files, "linear_gemm") {
 		o.Tolerance *= bf16Times
@@ -120,7 +120,7 @@ func check(d, reference device.Device, o Operation, seed uint64) (worst float64,
 	return worst, what, err
 }
 
-// toleranceOn is the tolerance with the files that a device has left: where attention_decode is given up, attention_flash takes its rows,
+// toleranceOn is the tolerance with the files that a device still uses: where attention_decode is refused, attention_flash takes its rows,
 // whose queries and weights are f16 as a prefill's.
 func (o Operation) toleranceOn(d device.Device) float64 {
 	if left, ok := d.(interface{ Refused(file string) bool }); ok && slices.Contains(o.Files, "attention_decode") && left.Refused("attention_decode") && !left.Refused("attention_flash") {

@@ -6,15 +6,15 @@ import (
 	"slipway/engine/device"
 )
 
-// near hides keys of a long context, narrow of a short one, from its rows 40 and 41.
+// near is a policy that hides keys of a long context, narrow one of a short context, from rows 40 and 41.
 var (
 	near   = device.AttentionPolicy{Sink: 40, Window: 70, DenseFrom: 1 << 20}
 	narrow = device.AttentionPolicy{Sink: 3, Window: 5, DenseFrom: 42}
 )
 
-// TileShapes stand on both sides of every block edge of the kernels: 32 lanes, 16-column and 512-column steps of linear_gemv, tiles of 32
-// of linear_gemm, 16 rows and 32 keys of attention_flash, 8 rows of decode, pages and splits of 256. A test holds the table of edges
-// against them.
+// TileShapes are shapes on both sides of each block edge of the kernels: 32 lanes, 16-column and 512-column steps of linear_gemv, tiles of 32
+// of linear_gemm, 16 rows and 32 keys of attention_flash, 8 rows of decode, pages and splits of 256. A test compares the table of edges
+// with them.
 func TileShapes() []Operation {
 	return slices.Concat(matrixShapes(), rowShapes(), deltaShapes(), attentionShapes())
 }
@@ -125,8 +125,8 @@ func attentionShapes() (all []Operation) {
 		attending(2, 1, 128, 16, place{start: 40, n: 18}, place{start: 270, n: 3}), attending(6, 1, 256, 32, place{start: 40, n: 18}, place{start: 270, n: 3}))
 }
 
-// masked are 1 to 8 rows, and a tile of 17, from which the policy hides keys: few enough are left that one more or less shows. The rows
-// stand before DenseFrom, at it and behind; the window is one key, a few, and none, which hides nothing whatever DenseFrom says; the sink
+// masked are 1 to 8 rows, and a tile of 17, from which the policy hides keys: so few are left that one more or less changes the result. The rows
+// are before DenseFrom, at it and after it; the window is one key, a few, and none, which hides nothing whatever DenseFrom is; the sink
 // ends inside eight keys, at their end, and is empty.
 func masked(format device.KVFormat) (all []Operation) {
 	for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 17} {

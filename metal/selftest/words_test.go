@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The table is read by whoever set the machine up.
-func TestOperationNamedInOurOwnWords(t *testing.T) {
+// A person who sets up a machine reads the table.
+func TestOperationNamesAreForPeople(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range All() {
 		if bad := regexp.MustCompile(`format [01]|\d\+\d|[\[{]\d+[+{]`).FindString(o.Name); bad != "" {

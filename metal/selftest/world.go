@@ -10,7 +10,7 @@ import (
 	"slipway/engine/device"
 )
 
-// World makes an operation's inputs from a seed, the same on every device, and keeps what must be given back.
+// World makes the inputs of an operation from a seed, the same on each device, and keeps what must be released.
 type World struct {
 	Device  device.Device
 	Scale   float64 // of random values; 0 means 1
@@ -20,7 +20,7 @@ type World struct {
 
 	stored stored  // by the last operation over pages
 	given  *stored // to the reference: what the device stored
-	unlike string  // how that is not what the reference would have stored
+	unlike string  // how that differs from what the reference would have stored
 }
 
 // NewWorld begins a world on d. Release it.
@@ -28,7 +28,7 @@ func NewWorld(d device.Device, seed uint64) *World {
 	return &World{Device: d, random: rand.New(rand.NewPCG(seed, 7))}
 }
 
-// Release gives back what the world's methods made.
+// Release releases what the world's methods made.
 func (w *World) Release() {
 	for _, m := range w.made {
 		m.Release()
@@ -36,7 +36,7 @@ func (w *World) Release() {
 	w.made = nil
 }
 
-// failure carries a device's error through a recording; Do turns it back.
+// failure carries a device's error through a recording; Do returns it.
 type failure struct{ err error }
 
 func (w *World) must(err error) {
@@ -64,7 +64,7 @@ func (w *World) value() float32 {
 	return float32(w.random.NormFloat64() * scale)
 }
 
-// Output is [rows, cols] of NaN: what a kernel leaves unwritten shows.
+// Output is [rows, cols] of NaN, so that a place that a kernel does not write is found.
 func (w *World) Output(rows, cols int) device.Buffer {
 	o := w.Buffer(rows, cols)
 	for i := range o.Floats() {
@@ -184,10 +184,10 @@ func Rows(b device.Buffer) (out [][]float32) {
 // Operation is a recording whose results are compared with the reference's, row by row.
 type Operation struct {
 	Name string
-	// Files are the kernel files that it goes through and that have a plain variant, the likeliest culprit first; else the one file.
+	// Files are the kernel files that it uses and that have a plain variant, the most likely cause of an error first; else the one file.
 	Files     []string
 	Tolerance float64 // of a row's largest value
-	// Sizes are what stands at the edges of a kernel's blocks or beside them, by name.
+	// Sizes are the sizes at the edges of a kernel's blocks or beside them, by name.
 	Sizes  sizes
 	record func(w *World) [][]float32
 }

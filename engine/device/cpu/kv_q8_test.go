@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestEightBitValueFarFromWhatWasStored(t *testing.T) {
+func TestEightBitRoundTripIsWithinHalfAStep(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, scale := range []float64{1, 1e-3, 1e-20, 3e4} {
 		x := make([]float32, 128)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// pool is the threads behind a device. A pass is handed to all of them at once; they walk its operations together, taking
-// tasks by an atomic counter, so that a thread that the system takes away delays nothing but its current task.
+// pool is the threads of a device. All of them run a pass together, operation by operation, taking
+// tasks by an atomic counter, so that a thread that the system suspends delays only its current task.
 //
-// Between passes a thread spins for idleSpin and then parks: a decode loop finds it awake, an idle server costs nothing.
+// Between passes a thread spins for idleSpin and then parks: during decode it is awake, in an idle server it costs nothing.
 type pool struct {
 	background int        // threads besides the caller's
 	turn       sync.Mutex // held by the pass that runs: several networks may share a device
@@ -27,8 +27,8 @@ type pool struct {
 // idleSpin covers sampling and the server's work between two decode steps of a small model (tens of microseconds).
 const idleSpin = 150 * time.Microsecond
 
-// A thread that waits for another's last task looks again for about 1 µs, then lets other goroutines run between looks, and
-// after some 150 µs, when the other has most likely lost its processor to another program, sleeps to give it ours.
+// A thread that waits for another's last task spins for about 1 µs, then yields to other goroutines between checks, and
+// after about 150 µs, when the other has most likely lost its processor to another program, sleeps so that it can have ours.
 const (
 	spinsBeforeYield = 1000
 	spinsBeforeSleep = 2000

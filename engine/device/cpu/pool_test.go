@@ -41,7 +41,7 @@ func copyChain(t *testing.T, d *Device, rounds int) {
 	}
 }
 
-func TestNetworksThatShareADeviceTakeTurns(t *testing.T) {
+func TestNetworksOnOneDeviceTakeTurns(t *testing.T) {
 	d := New(4)
 	defer d.Close()
 	var done sync.WaitGroup
@@ -56,7 +56,7 @@ func TestNetworksThatShareADeviceTakeTurns(t *testing.T) {
 }
 
 // A parked thread must wake for the next pass, and passes must be right whether threads spin, park or are on their way.
-func TestPassesAfterThreadsHaveParked(t *testing.T) {
+func TestParkedThreadsWakeForTheNextPass(t *testing.T) {
 	d := New(3)
 	defer d.Close()
 	for range 20 {

@@ -7,7 +7,7 @@ import (
 	"slipway/engine/device/cpu/kernels"
 )
 
-// tape holds rows, one a token: per layer α [Hv] | β [Hv] | k [Hk·Dk] | v [Hv·Dv] | row before the convolution [channels].
+// tape holds one row for each token: per layer α [Hv] | β [Hv] | k [Hk·Dk] | v [Hv·Dv] | row before the convolution [channels].
 type tape struct {
 	g    device.StateGeometry
 	rows [][]float32
@@ -19,12 +19,12 @@ func (t *tape) Bytes() int64 { return int64(len(t.rows)) * 4 * int64(t.g.Layers*
 
 func (t *tape) Release() { t.rows = nil }
 
-// layerFloats is one token's share of a layer.
+// layerFloats is the floats of one token in a layer.
 func layerFloats(g device.StateGeometry) int {
 	return 2*g.ValueHeads + g.KeyHeads*g.KeyDim + g.ValueHeads*g.ValueDim + g.ConvChannels
 }
 
-// entry is one token's share of a layer, cut into its parts.
+// entry is the row of one token in a layer, split into its parts.
 type entry struct{ alpha, beta, k, v, u []float32 }
 
 func entryOf(g device.StateGeometry, row []float32, layer int) entry {
@@ -37,17 +37,17 @@ func entryOf(g device.StateGeometry, row []float32, layer int) entry {
 	return entry{take(g.ValueHeads), take(g.ValueHeads), take(g.KeyHeads * g.KeyDim), take(g.ValueHeads * g.ValueDim), take(g.ConvChannels)}
 }
 
-// recording is a state's tape over its moving base.
+// recording is the tape of a state over its moving base.
 type recording struct {
-	keep int // tokens that can always be taken back
+	keep int // tokens that can always be rewound
 	tape tape
 	free [][]float32 // rows to use again
 	base *state
-	live bool // base and tape lead to the state
+	live bool // base and tape together give the state
 	at   int  // first row of the pass under way; -1 where it is not recorded
 }
 
-// slack is how many tokens come before the base moves: moving it reads and writes the whole state once, like a token does.
+// slack is how many tokens are recorded before the base moves: moving it reads and writes the whole state once, as one token does.
 const slack = 32
 
 func (s *state) Record(tokens int) error {
@@ -66,7 +66,7 @@ func (s *state) TapeLen() int {
 	return s.rec.tape.Len()
 }
 
-// forget empties the tape: the state was moved by something else than a recorded token.
+// forget empties the tape: something other than a recorded token changed the state.
 func (s *state) forget() {
 	if r := s.rec; r != nil {
 		r.live = false

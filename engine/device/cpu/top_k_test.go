@@ -11,7 +11,7 @@ import (
 	"slipway/engine/device"
 )
 
-func TestLargestValuesInAnotherOrder(t *testing.T) {
+func TestLargestValuesAreInStableOrder(t *testing.T) {
 	d := New(2)
 	defer d.Close()
 	r := rand.New(rand.NewPCG(3, 4))
@@ -48,7 +48,7 @@ func TestLargestValuesInAnotherOrder(t *testing.T) {
 	}
 }
 
-func TestNaNThatTheLargestHide(t *testing.T) {
+func TestRowWithANaNHasNoLargest(t *testing.T) {
 	d := New(1)
 	defer d.Close()
 	nan := float32(math.NaN())

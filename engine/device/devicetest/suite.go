@@ -11,7 +11,7 @@ import (
 	"slipway/engine/device"
 )
 
-// Options is what a device promises.
+// Options is what a device guarantees.
 type Options struct {
 	// Share is the largest error of an operation, as a share of the largest wanted value of a row.
 	Share float64

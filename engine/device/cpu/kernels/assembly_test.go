@@ -27,7 +27,7 @@ func TestAssemblyIsWhatTheGeneratorWrites(t *testing.T) {
 }
 
 // One legacy SSE instruction between AVX instructions, or a return with dirty upper halves, costs more than the whole kernel.
-func TestAssemblyKeepsOutOfTheSSETrap(t *testing.T) {
+func TestAssemblyUsesNoLegacySSE(t *testing.T) {
 	files, err := filepath.Glob("*_amd64.s")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no assembly found: %v", err)

@@ -40,7 +40,7 @@ func attend(t *testing.T, rows, first, headDim, cut int) []float32 {
 }
 
 // Rows must not show how they were grouped, which instructions ran, or what lies where no token is.
-func TestAttentionDependsOnSchedule(t *testing.T) {
+func TestAttentionIsScheduleInvariant(t *testing.T) {
 	for _, headDim := range []int{8, 24, 64, 128, 256} {
 		for _, shape := range [][2]int{{1, 0}, {1, 300}, {7, 252}, {60, 0}, {100, 230}} {
 			rows, first := shape[0], shape[1]
@@ -99,7 +99,7 @@ func TestAttentionFollowsFormulas(t *testing.T) {
 	})
 }
 
-func TestAttentionSpreadsNaNOfOneQuery(t *testing.T) {
+func TestNaNQueryStaysInItsRow(t *testing.T) {
 	const headDim, rows = 64, 9
 	r := newRand(9)
 	b := KVBlock{Keys: randomVector(r, headDim*BlockTokens), Values: randomVector(r, headDim*BlockTokens), ValueStride: headDim}
@@ -127,7 +127,7 @@ func TestAttentionSpreadsNaNOfOneQuery(t *testing.T) {
 }
 
 // A window that begins inside a page, at the end of the pool.
-func TestAttentionOfACutBlockStaysInside(t *testing.T) {
+func TestAttentionOfAPartialBlockStaysInside(t *testing.T) {
 	const headDim, rows = 32, 3
 	r := newRand(10)
 	whole := KVBlock{Keys: guarded(t, headDim*BlockTokens), Values: guarded(t, headDim*BlockTokens), ValueStride: headDim}

@@ -19,7 +19,7 @@ func TestRowDequantises(t *testing.T) {
 }
 
 // Any tile, any split and any instruction set must give the bits of the definition.
-func TestMulDependsOnSchedule(t *testing.T) {
+func TestMulIsScheduleInvariant(t *testing.T) {
 	const maxRows = 15
 	for _, s := range samples() {
 		m := s.matrix(t)
@@ -35,7 +35,7 @@ func TestMulDependsOnSchedule(t *testing.T) {
 	}
 }
 
-func TestMulDependsOnSplit(t *testing.T) {
+func TestMulIsSplitInvariant(t *testing.T) {
 	for _, s := range []sample{affineSample(1, 83, 320, 4, 64, BF16), denseSample(2, 37, 19, F32), affineSample(3, 70, 64, 3, 32, F32)} {
 		m := s.matrix(t)
 		for _, rows := range []int{1, 2, 3, 7} {
@@ -90,7 +90,7 @@ func TestMulManyRows(t *testing.T) {
 	}
 }
 
-func TestMulSpreadsNaNOfOneRow(t *testing.T) {
+func TestNaNInputStaysInItsRow(t *testing.T) {
 	for _, s := range []sample{affineSample(1, 40, 128, 4, 64, BF16), affineSample(1, 40, 128, 5, 64, BF16), denseSample(2, 40, 50, F32)} {
 		m := s.matrix(t)
 		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
@@ -187,7 +187,7 @@ func TestMulStaysInside(t *testing.T) {
 }
 
 // Decode and prefill must not allocate once warm.
-func TestMulAllocates(t *testing.T) {
+func TestMulAllocatesNothing(t *testing.T) {
 	for _, s := range []sample{affineSample(1, 83, 320, 4, 64, BF16), affineSample(1, 83, 320, 3, 64, BF16), denseSample(2, 37, 19, F32)} {
 		m := s.matrix(t)
 		x, y := make([]float32, 9*s.in), make([]float32, 9*s.out)

@@ -8,7 +8,7 @@ import (
 // edgeRows is how many rows of a panel that is only partly wanted are computed at a time.
 const edgeRows = 96
 
-// scratch is working memory of one call. What was given back waits in a table, so that a warm program allocates none; unlike
+// scratch is the working memory of one call. Released memory is kept in a table, so that a warm program allocates none; unlike
 // a sync.Pool the table survives a collection.
 type scratch struct {
 	wide  []float32 // grows to the largest need of row
@@ -16,8 +16,8 @@ type scratch struct {
 	edge  []float32 // edgeRows rows of a panel
 }
 
-// idle holds as many as there can be workers on the machines we know; more are left to the collector. A goroutine looks first
-// at a place of its own, which it tells by where its stack lies: a place shared by two costs them a cache miss each.
+// idle holds one for each worker on the machines that we know; more are left to the garbage collector. A goroutine looks first
+// at a place of its own, found by the address of its stack: a place shared by two costs each a cache miss.
 var idle [256]struct {
 	atomic.Pointer[scratch]
 	_ [56]byte

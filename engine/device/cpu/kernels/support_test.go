@@ -54,7 +54,7 @@ func wantSame(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// A sample is a random matrix as a checkpoint stores it, with its weights worked out by the test.
+// A sample is a random matrix as a checkpoint stores it, with its weights computed by the test.
 type sample struct {
 	name    string
 	out, in int
