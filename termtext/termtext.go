@@ -1,5 +1,5 @@
-// Package termtext makes text that others wrote fit to show: terminal escapes and characters that reorder a line must not
-// reach a terminal, a log or a page. It imports nothing of ours.
+// Package termtext makes text that others wrote fit to show: terminal escapes and characters that reorder a line
+// must not reach a terminal, a log or a page. It imports nothing of ours.
 package termtext
 
 import (

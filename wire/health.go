@@ -3,8 +3,8 @@ package wire
 // Product is what Health.Product says of a server of ours.
 const Product = "slipway"
 
-// Health is what GET /health answers. A server is idle where Busy, Background and Draining are false and Active and Queued
-// are 0.
+// Health is what GET /health answers. A server is idle where Busy, Background and Draining are false and Active and
+// Queued are 0.
 type Health struct {
 	Product    string `json:"product"`
 	Version    string `json:"version"`

@@ -15,8 +15,8 @@ type Rule struct {
 	Replacement *string `json:"replacement"`
 }
 
-// ReadRules reads a file of rules. Every rule of a result has both members, a pattern that compiles, and one that does not
-// match the empty text. The error names the first rule that has not.
+// ReadRules reads a file of rules. Every rule of a result has both members, a pattern that compiles, and one that
+// does not match the empty text. The error names the first rule that has not.
 func ReadRules(data []byte) ([]Rule, error) {
 	var rules []Rule
 	decoder := json.NewDecoder(bytes.NewReader(data))

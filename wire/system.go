@@ -2,8 +2,8 @@ package wire
 
 import "time"
 
-// System is the answer of GET /slipway/system: what changes slowly, for the monitor, slipway status and other programs that
-// watch.
+// System is the answer of GET /slipway/system: what changes slowly, for the monitor, slipway status and other
+// programs that watch.
 type System struct {
 	SchemaVersion int       `json:"schema_version"` // 1
 	At            time.Time `json:"at"`

@@ -2,9 +2,9 @@ package wire
 
 import "time"
 
-// The documents of /slipway/*, for the monitor and other programs that watch. They hold numbers, names and times; of the
-// text of prompts and replies nothing is sent but the differing snippet of a miss, and that only where the server listens
-// on loopback alone.
+// The documents of /slipway/*, for the monitor and other programs that watch. They hold numbers, names and times;
+// of the text of prompts and replies nothing is sent but the differing snippet of a miss, and that only where the
+// server listens on loopback alone.
 //
 //	GET  /slipway/requests              Watching, once
 //	GET  /slipway/events                server-sent events: one "snapshot", then "change" whenever something changed, at most
@@ -64,8 +64,8 @@ type WatchedTier struct {
 	BudgetBytes int64 `json:"budget_bytes"` // never passed
 }
 
-// WatchedRequest is one request. PromptTokens is always CachedTokens + ComputedTokens: the part dealt with so far, which is
-// Prefill.DoneTokens.
+// WatchedRequest is one request. PromptTokens is always CachedTokens + ComputedTokens: the part dealt with so far,
+// which is Prefill.DoneTokens.
 type WatchedRequest struct {
 	ID      string    `json:"id"`      // as in the response's X-Request-Id
 	Phase   string    `json:"phase"`   // tokenize, queue, prefill, decode; done, cancelled or failed
@@ -87,8 +87,8 @@ type WatchedRequest struct {
 	DecodeMs   float64 `json:"decode_ms"`  // from the first token on
 
 	FirstTokenMs *float64 `json:"first_token_ms"` // from the start to the first token; null until then
-	// Computed tokens over prefill_ms: what was cached makes no prefill faster. Null below 16 of them. Provisional until the
-	// first token, as is what is left of prefill at this rate, null outside of prefill.
+	// Computed tokens over prefill_ms: what was cached makes no prefill faster. Null below 16 of them. Provisional
+	// until the first token, as is what is left of prefill at this rate, null outside of prefill.
 	PrefillTokensPerS *float64 `json:"prefill_tokens_per_s"`
 	PrefillLeftMs     *float64 `json:"prefill_left_ms"`
 	DecodeTokensPerS  *float64 `json:"decode_tokens_per_s"` // less the first token and forced ones; null below 16; provisional until the end

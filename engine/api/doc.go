@@ -1,9 +1,9 @@
 // Package api is the server's HTTP face: its wires, and what is common to them: who may ask, health, metrics and the
 // control of the server.
 //
-// Main line of a request: guard (who may ask) -> the wire of its path reads it strictly -> turn makes the prompt and queues
-// -> the wire renders the reply. wires.go lists the wires; a new one is a package beside openai and a line there. It
-// touches neither turn nor web, unless it can ask for what no wire could ask before.
+// Main line of a request: guard (who may ask) -> the wire of its path reads it strictly -> turn makes the prompt
+// and queues -> the wire renders the reply. wires.go lists the wires; a new one is a package beside openai and a
+// line there. It touches neither turn nor web, unless it can ask for what no wire could ask before.
 //
 //   - turn: one turn of a conversation, in no wire's form
 //   - web: what wires do alike with HTTP and JSON
@@ -16,14 +16,15 @@
 //
 // # Large bodies
 //
-// A body of more than 1 MiB is read, understood and tokenised while no other of its kind is; others wait up to a minute
-// and then get 503. A prompt far beyond the window is counted only until that is certain: its 400 says "at least".
+// A body of more than 1 MiB is read, understood and tokenised while no other of its kind is; others wait up to a
+// minute and then get 503. A prompt far beyond the window is counted only until that is certain: its 400 says "at
+// least".
 //
 // # Who may ask
 //
-// A web page must not reach the server: Host must be loopback, the address that the connection came in on, or a name given
-// at start; an Origin other than the server's own is refused; POST needs application/json; no CORS header is ever sent.
-// With a key, every path needs it but GET /health from loopback.
+// A web page must not reach the server: Host must be loopback, the address that the connection came in on, or a
+// name given at start; an Origin other than the server's own is refused; POST needs application/json; no CORS
+// header is ever sent. With a key, every path needs it but GET /health from loopback.
 //
 // # Replies that take long
 //

@@ -33,16 +33,17 @@ type guard struct {
 func (g *guard) check(r *http.Request) *turn.Error {
 	local := localAddr(r)
 	if local.IsValid() && !local.IsLoopback() && !local.IsPrivate() && !local.IsLinkLocalUnicast() {
-		return forbidden("this server answers on loopback and private addresses only, not on "+local.String(), "public_address")
+		return forbidden("public_address", "this server answers on loopback and private addresses only, not on "+local.String())
 	}
 	if !g.hostAllowed(r.Host, local) {
-		return forbidden("the Host header does not name this server; use 127.0.0.1 or localhost, or allow the name at start (--allow-host)", "host_not_allowed")
+		return forbidden("host_not_allowed", "the Host header does not name this server; use 127.0.0.1 or localhost, "+
+			"or allow the name at start (--allow-host)")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !strings.EqualFold(origin, "http://"+r.Host) {
-		return forbidden("requests from other sites' pages are refused (Origin)", "origin_not_allowed")
+		return forbidden("origin_not_allowed", "requests from other sites' pages are refused (Origin)")
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
-		return forbidden("requests from other sites' pages are refused (Sec-Fetch-Site)", "origin_not_allowed")
+		return forbidden("origin_not_allowed", "requests from other sites' pages are refused (Sec-Fetch-Site)")
 	}
 	if g.key == nil || r.URL.Path == "/health" && isLoopback(r.RemoteAddr) {
 		return nil
@@ -61,7 +62,7 @@ func (g *guard) check(r *http.Request) *turn.Error {
 	return nil
 }
 
-func forbidden(message, code string) *turn.Error {
+func forbidden(code, message string) *turn.Error {
 	return &turn.Error{Kind: turn.Forbidden, Sentence: message, Code: code}
 }
 
@@ -101,7 +102,8 @@ func jsonBody(r *http.Request) *turn.Error {
 			Sentence: "the body must be sent with Content-Type: application/json"}
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return &turn.Error{Kind: turn.WrongMedia, Code: "unsupported_media_type", Sentence: "the body must be sent without Content-Encoding"}
+		return &turn.Error{Kind: turn.WrongMedia, Code: "unsupported_media_type",
+			Sentence: "the body must be sent without Content-Encoding"}
 	}
 	return nil
 }

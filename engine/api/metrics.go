@@ -16,8 +16,8 @@ import (
 	"slipway/wire"
 )
 
-// Metrics counts requests for Prometheus and writes one log line for each. A scrape sees one moment: the prompt's tokens
-// are the cached and the computed ones in every scrape.
+// Metrics counts requests for Prometheus and writes one log line for each. A scrape sees one moment: the prompt's
+// tokens are the cached and the computed ones in every scrape.
 type Metrics struct {
 	log     *slog.Logger
 	handler http.Handler

@@ -20,7 +20,8 @@ func (s *Server) Monitor(page http.Handler) http.Handler {
 			rest.ServeHTTP(w, r)
 			return
 		case r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document":
-			// Someone followed a link to the page: it says nothing by itself and cannot be framed, so any site may link to it.
+			// Someone followed a link to the page: it says nothing by itself and cannot be framed, so any site may
+			// link to it.
 			r = r.Clone(r.Context())
 			r.Header.Del("Sec-Fetch-Site")
 		}

@@ -39,8 +39,8 @@ func (all *routes) add(wire web.Wire, list []web.Route) {
 	}
 }
 
-// find gives the route of a path, preferably for this method, and the methods that the path answers; nil where nothing is
-// there.
+// find gives the route of a path, preferably for this method, and the methods that the path answers; nil where
+// nothing is there.
 func (all *routes) find(method, path string) (found *route, methods []string) {
 	at := all.exact[path]
 	if len(at) == 0 {

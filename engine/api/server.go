@@ -117,7 +117,8 @@ func (s *Server) answer(rec *web.Record, r *http.Request, route *route, methods 
 			Sentence: "the model is being loaded; try again in a few seconds"}
 	}
 	if route == nil {
-		return &turn.Error{Kind: turn.NotFound, Code: "not_found", Sentence: fmt.Sprintf("there is nothing at %.100q", r.URL.Path)}
+		return &turn.Error{Kind: turn.NotFound, Code: "not_found",
+			Sentence: fmt.Sprintf("there is nothing at %.100q", r.URL.Path)}
 	}
 	if !slices.Contains(methods, r.Method) {
 		return web.Allow(rec, methods...)
@@ -130,11 +131,13 @@ func (s *Server) answer(rec *web.Record, r *http.Request, route *route, methods 
 	return route.Handle(rec, r)
 }
 
-// account logs a request and keeps a panic from ending more than its own. No text of prompts, replies or members is logged.
+// account logs a request and keeps a panic from ending more than its own. No text of prompts, replies or members is
+// logged.
 func (s *Server) account(r *http.Request, rec *web.Record) {
 	http.NewResponseController(rec).SetWriteDeadline(time.Time{}) // the connection may serve another request
 	if value := recover(); value != nil && value != http.ErrAbortHandler {
-		s.opt.Log.Error("a bug ended a request", "request", rec.ID, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+		s.opt.Log.Error("a bug ended a request", "request", rec.ID, "panic", fmt.Sprint(value),
+			"stack", string(debug.Stack()))
 		rec.Refuse(turn.AsError(errors.New("panic")))
 		if rec.Status != web.StatusOf(rec.Refused.Kind) {
 			defer panic(http.ErrAbortHandler) // half a response must not look complete
@@ -143,6 +146,7 @@ func (s *Server) account(r *http.Request, rec *web.Record) {
 	if e := rec.Refused; e != nil && e.Kind != turn.Cancelled { // that one the engine has counted
 		s.opt.Metrics.refuse(e.Code)
 		status, _ := rec.Wire.Error(e)
-		s.opt.Log.Warn("refused", "request", rec.ID, "method", r.Method, "status", status, "code", e.Code, "sent", rec.Status)
+		s.opt.Log.Warn("refused", "request", rec.ID, "method", r.Method, "status", status, "code", e.Code,
+			"sent", rec.Status)
 	}
 }

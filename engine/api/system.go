@@ -17,11 +17,13 @@ import (
 // system answers GET /slipway/system.
 func (s *Server) system(w http.ResponseWriter, _ *http.Request) {
 	v := wire.System{SchemaVersion: 1, At: s.opt.Now(), Totals: s.opt.Metrics.totals(),
-		Process: wire.Process{Version: s.opt.Version, PID: s.opt.PID, Started: s.opt.Started.UTC(), LaunchID: s.opt.LaunchID, SnippetsShown: s.opt.ShowSnippets},
+		Process: wire.Process{Version: s.opt.Version, PID: s.opt.PID, Started: s.opt.Started.UTC(),
+			LaunchID: s.opt.LaunchID, SnippetsShown: s.opt.ShowSnippets},
 		History: wire.History{StepS: int(serve.HistoryStep.Seconds()), Steps: []wire.Step{}}}
 	for _, step := range s.opt.Engine.Ledger().History() {
 		v.History.Steps = append(v.History.Steps, wire.Step{Start: step.Start.UTC(),
-			CachedTokens: step.CachedTokens, ComputedTokens: step.ComputedTokens, CompletionTokens: step.CompletionTokens, Ended: step.Ended})
+			CachedTokens: step.CachedTokens, ComputedTokens: step.ComputedTokens, CompletionTokens: step.CompletionTokens,
+			Ended: step.Ended})
 	}
 	if s.opt.Memory != nil {
 		m := s.opt.Memory()

@@ -8,8 +8,8 @@ import (
 	"slipway/engine/api/web"
 )
 
-// wires are the APIs that the server speaks. A new one is a package beside openai and a line here. The first one's form is
-// that of errors on paths that belong to no wire.
+// wires are the APIs that the server speaks. A new one is a package beside openai and a line here. The first one's
+// form is that of errors on paths that belong to no wire.
 func wires(turns *turn.Service, bodies *web.Bodies, keepAlive time.Duration) []web.Wire {
 	return []web.Wire{
 		openai.New(turns, bodies, keepAlive),

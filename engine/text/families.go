@@ -35,5 +35,6 @@ func familyOf(dir string) (*family.Family, error) {
 		}
 		known = append(known, f.ModelTypes...)
 	}
-	return nil, &FileError{File: path, Field: "model_type", Found: quoted(config.ModelType), Want: "one of " + strings.Join(known, ", ")}
+	return nil, &FileError{File: path, Field: "model_type", Found: quoted(config.ModelType),
+		Want: "one of " + strings.Join(known, ", ")}
 }

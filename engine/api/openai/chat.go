@@ -90,7 +90,8 @@ func (w *Wire) plainChat(rec *web.Record, reply *turn.Reply, q *turn.Request) *t
 func messageOf(m turn.Message) chatMessage {
 	said := chatMessage{Role: "assistant", Reasoning: m.Reasoning}
 	for _, c := range m.Calls {
-		said.ToolCalls = append(said.ToolCalls, toolCall{ID: c.ID, Type: "function", Function: functionCall{c.Name, c.Arguments}})
+		call := toolCall{ID: c.ID, Type: "function", Function: functionCall{c.Name, c.Arguments}}
+		said.ToolCalls = append(said.ToolCalls, call)
 	}
 	if m.Content != "" || len(m.Calls) == 0 {
 		said.Content = &m.Content

@@ -38,9 +38,9 @@ func (w *Wire) readChat(o *web.Object) (*turn.Request, streaming, *turn.Error) {
 	return q, how, o.Done()
 }
 
-// readKwargs takes the template's variables. One that the template does not use would be ignored in silence, but for
-// enable_thinking, which clients send whatever the model. The template judges the values of all but that one, whose type it
-// would not check.
+// readKwargs takes the template's variables. One that the template does not use would be ignored in silence, but
+// for enable_thinking, which clients send whatever the model. The template judges the values of all but that one,
+// whose type it would not check.
 func (w *Wire) readKwargs(o *web.Object) json.RawMessage {
 	raw := o.Take("chat_template_kwargs")
 	if raw == nil {

@@ -3,29 +3,29 @@
 //
 // # What is refused, what is ignored
 //
-// A member that changes what the client gets and is not done here is refused with 400 and its name: response_format other
-// than text, n above 1, images, audio, files, functions, function_call, web_search_options, strict tools, store true,
-// top_logprobs without logprobs, echo, suffix, best_of above 1, a reasoning_effort that OpenAI does not have, a member of
-// chat_template_kwargs that the model's template does not use (enable_thinking is always taken), and every member that is
-// not known at all. A member that is null counts as absent.
+// A member that changes what the client gets and is not done here is refused with 400 and its name: response_format
+// other than text, n above 1, images, audio, files, functions, function_call, web_search_options, strict tools,
+// store true, top_logprobs without logprobs, echo, suffix, best_of above 1, a reasoning_effort that OpenAI does not
+// have, a member of chat_template_kwargs that the model's template does not use (enable_thinking is always taken),
+// and every member that is not known at all. A member that is null counts as absent.
 //
 // Ignored, because the reply would be the same with and without: user, metadata, store false, safety_identifier,
-// prompt_cache_key, prompt_cache_retention, prediction, service_tier "auto" and "default", verbosity "medium", modalities
-// ["text"], stream_options.include_obfuscation; in messages annotations of an assistant's turn, cache_control, and index of
-// a tool call.
+// prompt_cache_key, prompt_cache_retention, prediction, service_tier "auto" and "default", verbosity "medium",
+// modalities ["text"], stream_options.include_obfuscation; in messages annotations of an assistant's turn,
+// cache_control, and index of a tool call.
 //
 // # Forced calls, seeds and logprobs
 //
-// tool_choice "required" or a function's name begins the call at once, without thinking; where the name is open, only the
-// tools' names can be written. The opening tokens count as the reply's. A seed gives the same reply again for the same
-// request and system_fingerprint. logprobs are the network's own, before penalties, temperature and truncation; in a chat
-// they cover the content, not thinking, tool calls or forced tokens.
+// tool_choice "required" or a function's name begins the call at once, without thinking; where the name is open,
+// only the tools' names can be written. The opening tokens count as the reply's. A seed gives the same reply again
+// for the same request and system_fingerprint. logprobs are the network's own, before penalties, temperature and
+// truncation; in a chat they cover the content, not thinking, tool calls or forced tokens.
 //
 // # How a reply ends
 //
-// finish_reason is "length" where the tokens ran out, else "stop" or, behind complete calls, "tool_calls"; slipway.notice
-// says what that leaves open. Only a complete reply has a finish_reason: one that was cancelled gets 499 with code
-// "cancelled", or that error as the last event of a stream that ends without [DONE], or as the body of a plain reply whose
-// white space was sent already. Clients treat an unfinished call by what its finish_reason and arguments say, as they must
-// with OpenAI, which sends unfinished arguments with "length" too.
+// finish_reason is "length" where the tokens ran out, else "stop" or, behind complete calls, "tool_calls";
+// slipway.notice says what that leaves open. Only a complete reply has a finish_reason: one that was cancelled gets
+// 499 with code "cancelled", or that error as the last event of a stream that ends without [DONE], or as the body
+// of a plain reply whose white space was sent already. Clients treat an unfinished call by what its finish_reason
+// and arguments say, as they must with OpenAI, which sends unfinished arguments with "length" too.
 package openai

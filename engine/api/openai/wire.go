@@ -64,4 +64,6 @@ func noteOf(text string) *wire.Note {
 }
 
 // finishReasons are OpenAI's words.
-var finishReasons = map[turn.Finish]string{turn.FinishStop: "stop", turn.FinishLength: "length", turn.FinishCalls: "tool_calls"}
+var finishReasons = map[turn.Finish]string{
+	turn.FinishStop: "stop", turn.FinishLength: "length", turn.FinishCalls: "tool_calls",
+}

@@ -9,9 +9,10 @@ import (
 	"slipway/engine/text"
 )
 
-// The id of a tool call names the prompt that it answered, so that a client that sends the call back finds its reply again
-// whatever the client left out of the turn: "call_" and 24 hex digits, of which 16 begin the hash of that prompt, 6 are random, and
-// the last 2 count the calls of a reply. It is a hint alone: what it leads to is compared.
+// The id of a tool call names the prompt that it answered, so that a client that sends the call back finds its
+// reply again whatever the client left out of the turn: "call_" and 24 hex digits, of which 16 begin the hash of
+// that prompt, 6 are random, and the last 2 count the calls of a reply. It is a hint alone: what it leads to is
+// compared.
 
 const callPrefixBytes = 8
 
@@ -39,9 +40,10 @@ func (s *Service) repliesOf(id string) []*memory.Reply {
 	return s.opt.Keeper.Replies().Beginning(raw[:callPrefixBytes])
 }
 
-// restoreThinking puts the thinking back that a client left out of a turn whose calls bear our ids and our arguments: clients
-// that keep no thinking would make the model forget, at each step of a tool loop, why it made the call, and everything behind
-// it would be computed again. Whether it becomes part of the prompt is the template's decision, as if it had been sent.
+// restoreThinking puts the thinking back that a client left out of a turn whose calls bear our ids and our
+// arguments: clients that keep no thinking would make the model forget, at each step of a tool loop, why it made
+// the call, and everything behind it would be computed again. Whether it becomes part of the prompt is the
+// template's decision, as if it had been sent.
 func (s *Service) restoreThinking(c *text.Conversation) {
 	if s.opt.Keeper == nil {
 		return

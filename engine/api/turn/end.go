@@ -37,7 +37,8 @@ type End struct {
 	thinkingOff string
 }
 
-// Finish gives the reason of a complete reply. A stream that has begun a call and not finished it never says FinishCalls.
+// Finish gives the reason of a complete reply. A stream that has begun a call and not finished it never says
+// FinishCalls.
 func (e *End) Finish(streamed bool) Finish {
 	switch {
 	case e.reason == serve.FinishLength:
@@ -58,7 +59,8 @@ func (e *End) Notice(streamed bool) string {
 	if e.normalized > 1 {
 		what = fmt.Sprintf("%d places", e.normalized)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s The server's normalize rules replaced %s in the system message, to keep it stable.", notice, what))
+	return strings.TrimSpace(fmt.Sprintf("%s The server's normalize rules replaced %s in the system message, "+
+		"to keep it stable.", notice, what))
 }
 
 func (e *End) why(streamed bool) string {
@@ -68,7 +70,8 @@ func (e *End) why(streamed bool) string {
 			what = "its arguments are not whole and it must not be run"
 		}
 		if e.reason == serve.FinishLength {
-			return fmt.Sprintf("The reply ran out of its %d tokens inside a tool call; %s. Allow more tokens.", e.limitTokens, what)
+			return fmt.Sprintf("The reply ran out of its %d tokens inside a tool call; %s. Allow more tokens.",
+				e.limitTokens, what)
 		}
 		return "The model ended its reply inside a tool call; " + what + ". Ask again."
 	}

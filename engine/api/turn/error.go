@@ -71,7 +71,8 @@ func AsError(err error) *Error {
 		return &Error{Kind: InvalidRequest, Code: "context_length_exceeded", Err: err,
 			Sentence: tooLong.Error() + ". Shorten the prompt or start the server with a larger window."}
 	case errors.As(err, &memory):
-		return &Error{Kind: Unavailable, Code: "memory_short", Sentence: memory.Error(), RetryAfter: memory.RetryAfter, Err: err}
+		return &Error{Kind: Unavailable, Code: "memory_short", Sentence: memory.Error(), RetryAfter: memory.RetryAfter,
+			Err: err}
 	case errors.Is(err, serve.ErrEmptyPrompt):
 		return Invalid("", "%v", err)
 	case errors.As(err, &field):
@@ -87,19 +88,21 @@ func AsError(err error) *Error {
 	case errors.Is(err, serve.ErrDraining), errors.Is(err, serve.ErrStopped):
 		return &Error{Kind: Unavailable, Code: "stopping", Sentence: err.Error(), RetryAfter: 5 * time.Second, Err: err}
 	}
-	return &Error{Kind: Internal, Code: "internal_error", Sentence: "the server failed on this request; its log says more", Err: err}
+	return &Error{Kind: Internal, Code: "internal_error", Err: err,
+		Sentence: "the server failed on this request; its log says more"}
 }
 
-// failureOf is the error of a reply that did not end well; nil where it did. A cancelled reply is never complete: net/http
-// ends a request's context also when the client closes its sending side alone, and such a client still reads.
+// failureOf is the error of a reply that did not end well; nil where it did. A cancelled reply is never complete:
+// net/http ends a request's context also when the client closes its sending side alone, and such a client still
+// reads.
 func failureOf(end *serve.End) *Error {
 	switch end.Reason {
 	case serve.FinishError:
 		return AsError(end.Err)
 	case serve.FinishCancelled:
 		e := &Error{Kind: Cancelled, Code: "cancelled", Err: end.Err}
-		e.Sentence = "the reply was cancelled before it was complete, because the client closed the connection or its sending side; " +
-			"keep both open until the reply has ended"
+		e.Sentence = "the reply was cancelled before it was complete, because the client closed the connection " +
+			"or its sending side; keep both open until the reply has ended"
 		if errors.Is(end.Err, serve.ErrCancelled) {
 			e.Sentence = "the reply was cancelled before it was complete, by whoever runs this server; ask again"
 		}

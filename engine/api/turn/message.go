@@ -63,7 +63,8 @@ type sayingCall struct {
 
 // readTurn reads an assistant's turn from its text.
 func readTurn(f *family.Family, whole string, tools []json.RawMessage) saying {
-	r := Reply{reading: &reading{parser: f.NewParser(family.ParserOptions{Tools: tools})}, callID: func(int) string { return "" }}
+	parser := f.NewParser(family.ParserOptions{Tools: tools})
+	r := Reply{reading: &reading{parser: parser}, callID: func(int) string { return "" }}
 	for _, e := range r.reading.push(whole, true) {
 		r.step(e)
 	}
@@ -72,7 +73,8 @@ func readTurn(f *family.Family, whole string, tools []json.RawMessage) saying {
 		c.Add(e)
 	}
 	m := c.Message()
-	said := saying{reasoning: strings.TrimSpace(m.Reasoning), content: strings.TrimSpace(m.Content), unfinished: r.reading.unfinished()}
+	said := saying{reasoning: strings.TrimSpace(m.Reasoning), content: strings.TrimSpace(m.Content)}
+	said.unfinished = r.reading.unfinished()
 	for _, call := range m.Calls {
 		said.addCall(call.Name, call.Arguments)
 	}
@@ -99,5 +101,6 @@ func (s *saying) addCall(name, arguments string) {
 
 // equal reports whether two turns say the same. One that ended inside a call says nothing complete.
 func (s saying) equal(o saying) bool {
-	return !s.unfinished && !o.unfinished && s.reasoning == o.reasoning && s.content == o.content && reflect.DeepEqual(s.calls, o.calls)
+	return !s.unfinished && !o.unfinished && s.reasoning == o.reasoning && s.content == o.content &&
+		reflect.DeepEqual(s.calls, o.calls)
 }

@@ -7,8 +7,9 @@ import (
 	"slipway/wire"
 )
 
-// Rule makes text stable that changes with every request (a date, a message id), so that the text behind it is found in the
-// cache. It acts on system messages only and is a setting of the server; every response to a prompt that it changed says so.
+// Rule makes text stable that changes with every request (a date, a message id), so that the text behind it is
+// found in the cache. It acts on system messages only and is a setting of the server; every response to a prompt
+// that it changed says so.
 type Rule struct {
 	Pattern     *regexp.Regexp
 	Replacement string // $1 is the first group
@@ -42,7 +43,8 @@ func (s *Service) normalize(messages []text.Message) (places int) {
 	return places
 }
 
-// apply replaces every match in its context (\B and the like see the characters around it) and counts those that changed.
+// apply replaces every match in its context (\B and the like see the characters around it) and counts those that
+// changed.
 func (r Rule) apply(text string) (stable string, places int) {
 	var out []byte
 	done := 0

@@ -31,7 +31,8 @@ func (s *Service) special(markup string) []int32 {
 	return s.opt.Text.Tokenizer.Encode(markup, text.EncodeOptions{SpecialTokens: true})
 }
 
-// nameMask allows, after the opening, only tokens that go on towards the name of one of the tools, to the end of its line.
+// nameMask allows, after the opening, only tokens that go on towards the name of one of the tools, to the end of
+// its line.
 func (s *Service) nameMask(tools []Tool, openingTokens int) func([]int32) sample.Mask {
 	var names []string
 	for _, t := range tools {

@@ -7,11 +7,13 @@ import (
 	"slipway/engine/text/family"
 )
 
-// reading turns a reply's raw text into what its client gets: thinking, content and calls, up to the first stop text.
-// Stop texts are looked for in thinking and content alone, each by itself; markup, which the client never sees, holds none.
+// reading turns a reply's raw text into what its client gets: thinking, content and calls, up to the first stop
+// text. Stop texts are looked for in thinking and content alone, each by itself; markup, which the client never
+// sees, holds none.
 //
-// A reply is read once. Where a stop text or a first call may end it, the queue must know before the next token, so its
-// goroutine reads and the events wait for the client's; otherwise the client's goroutine reads and the queue is not kept.
+// A reply is read once. Where a stop text or a first call may end it, the queue must know before the next token, so
+// its goroutine reads and the events wait for the client's; otherwise the client's goroutine reads and the queue is
+// not kept.
 type reading struct {
 	parser  family.Parser
 	stops   serve.StopFinder
@@ -46,8 +48,8 @@ func (r *reading) ahead(s string, final bool) (over bool) {
 	return r.over
 }
 
-// next gives what an event of the queue makes certain. One that the queue has not read is read now: only the end of a reply
-// that was cancelled, or every event of a reply that its text does not end.
+// next gives what an event of the queue makes certain. One that the queue has not read is read now: only the end of
+// a reply that was cancelled, or every event of a reply that its text does not end.
 func (r *reading) next(e serve.Event) []family.Event {
 	r.mu.Lock()
 	early := len(r.early) > 0

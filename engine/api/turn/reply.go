@@ -47,8 +47,8 @@ func (r *Reply) Ready() <-chan struct{} { return r.queued.Ready() }
 // Cancel ends the reply. Its last event still comes.
 func (r *Reply) Cancel(cause error) { r.queued.Cancel(cause) }
 
-// Take gives the events since the last call, in order, possibly none; they are valid until the next call. The last one of a
-// reply is Ended.
+// Take gives the events since the last call, in order, possibly none; they are valid until the next call. The last
+// one of a reply is Ended.
 func (r *Reply) Take() []Event {
 	r.events = r.events[:0]
 	for _, e := range r.queued.Take() {
@@ -82,8 +82,8 @@ func (r *Reply) read(e serve.Event) {
 	}
 }
 
-// step translates one event of the parser. A call's opening waits for the first of its arguments: a client that takes no
-// arguments for empty ones must not be left with a call that ended behind its name.
+// step translates one event of the parser. A call's opening waits for the first of its arguments: a client that
+// takes no arguments for empty ones must not be left with a call that ended behind its name.
 func (r *Reply) step(e family.Event) {
 	switch e.Kind {
 	case family.ReasoningDelta:

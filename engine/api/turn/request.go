@@ -38,8 +38,8 @@ type RawPrompt struct {
 // Tool is one function that the model may call.
 type Tool struct {
 	Name string
-	// Raw is what the template sees, {"type":"function","function":{"name","description","parameters"}}, order of members
-	// kept.
+	// Raw is what the template sees, {"type":"function","function":{"name","description","parameters"}}, order of
+	// members kept.
 	Raw json.RawMessage
 }
 

@@ -7,8 +7,8 @@ import (
 	"slipway/engine/serve"
 )
 
-// Start makes the prompt of q and queues it. id names the request to those who watch. The conversation of q is used up:
-// release is called as soon as its memory may be given back, before the request waits.
+// Start makes the prompt of q and queues it. id names the request to those who watch. The conversation of q is used
+// up: release is called as soon as its memory may be given back, before the request waits.
 func (s *Service) Start(ctx context.Context, id string, q *Request, release func()) (*Reply, *Error) {
 	entry, ctx := s.opt.Engine.Ledger().Open(ctx, id)
 	defer entry.Drop() // changes nothing once it is queued
@@ -21,9 +21,9 @@ func (s *Service) Start(ctx context.Context, id string, q *Request, release func
 	release()
 	r := s.newReply(q, p)
 	queued, err := s.opt.Engine.Submit(ctx, serve.Request{
-		ID: id, Entry: entry, Prompt: p.ids, Marks: p.marks, Opening: p.opening, MaxTokens: q.MaxTokens, Sampling: q.Sampling, Seed: q.Seed,
-		Mask: p.mask, TopLogprobs: q.TopLogprobs, Stop: p.stop, Watch: r.watch(), Text: s.opt.Text.Tokenizer.NewStream(),
-		Tokenize: s.opt.Now().Sub(start),
+		ID: id, Entry: entry, Prompt: p.ids, Marks: p.marks, Opening: p.opening, MaxTokens: q.MaxTokens,
+		Sampling: q.Sampling, Seed: q.Seed, Mask: p.mask, TopLogprobs: q.TopLogprobs, Stop: p.stop, Watch: r.watch(),
+		Text: s.opt.Text.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
 	})
 	if err != nil {
 		return nil, AsError(err)

@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	// bodyPatience is how long a body may take to arrive; 32 MiB over a slow wireless LAN take some ten seconds. It is also
-	// how long a large body waits for another one.
+	// bodyPatience is how long a body may take to arrive; 32 MiB over a slow wireless LAN take some ten seconds. It
+	// is also how long a large body waits for another one.
 	bodyPatience = 60 * time.Second
 
-	// smallBody bounds the bodies that are read as they come. English that fills a window of 262,144 tokens has about as
-	// much. Larger ones are read, understood and tokenised one at a time: each takes several times its size in memory.
+	// smallBody bounds the bodies that are read as they come. English that fills a window of 262,144 tokens has
+	// about as much. Larger ones are read, understood and tokenised one at a time: each takes several times its
+	// size in memory.
 	smallBody = 1 << 20
 )
 
@@ -33,8 +34,8 @@ type Bodies struct {
 // NewBodies reads bodies of at most most bytes.
 func NewBodies(most int64) *Bodies { return &Bodies{most, make(chan struct{}, 1)} }
 
-// Read reads the whole body, a JSON object, which also lets the server notice when the client leaves. Its memory is given
-// back with release, which is never nil and may be called more than once.
+// Read reads the whole body, a JSON object, which also lets the server notice when the client leaves. Its memory is
+// given back with release, which is never nil and may be called more than once.
 func (b *Bodies) Read(w http.ResponseWriter, r *http.Request) (o *Object, release func(), failure *turn.Error) {
 	control := http.NewResponseController(w)
 	deadline := time.Now().Add(bodyPatience)
@@ -70,8 +71,8 @@ func (b *Bodies) Read(w http.ResponseWriter, r *http.Request) (o *Object, releas
 	return o, release, failure
 }
 
-// largeBody waits for the place of the one large body. Its memory is given back to the system at once when it is done: the
-// model needs it more than the next large body, which may never come.
+// largeBody waits for the place of the one large body. Its memory is given back to the system at once when it is
+// done: the model needs it more than the next large body, which may never come.
 func (b *Bodies) largeBody(deadline time.Time) (release func(), failure *turn.Error) {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()

@@ -12,9 +12,10 @@ import (
 // cancelled.
 const SendPatience = 2 * time.Minute
 
-// Follow hands a reply's events to each as they come, and calls idle whenever nothing was sent for keepAlive. The first
-// error ends it and cancels the reply. It returns the reply's end.
-func Follow(w http.ResponseWriter, reply *turn.Reply, keepAlive time.Duration, each func(turn.Event) error, idle func() error) (*turn.End, error) {
+// Follow hands a reply's events to each as they come, and calls idle whenever nothing was sent for keepAlive. The
+// first error ends it and cancels the reply. It returns the reply's end.
+func Follow(w http.ResponseWriter, reply *turn.Reply, keepAlive time.Duration,
+	each func(turn.Event) error, idle func() error) (*turn.End, error) {
 	control := http.NewResponseController(w)
 	timer := time.NewTimer(keepAlive)
 	defer timer.Stop()

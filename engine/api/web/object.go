@@ -12,8 +12,8 @@ import (
 	"slipway/engine/api/turn"
 )
 
-// Object reads a JSON object member by member. Its getters check types strictly, take null as absent, and keep the first
-// error; Done then refuses the members that were not read.
+// Object reads a JSON object member by member. Its getters check types strictly, take null as absent, and keep the
+// first error; Done then refuses the members that were not read.
 type Object struct {
 	path    string // in the body, "messages[0]"; empty for the body
 	members map[string]json.RawMessage
@@ -58,9 +58,9 @@ func ReadBody(raw []byte) (*Object, *turn.Error) {
 	return ReadObject("", raw)
 }
 
-// ReadObject takes raw apart, which must be JSON (a part of a body that [ReadBody] took). Members alias raw: a body may be
-// large, and copies of its parts are all its memory. A member given twice is an error: which one was meant is not ours to
-// guess.
+// ReadObject takes raw apart, which must be JSON (a part of a body that [ReadBody] took). Members alias raw: a body
+// may be large, and copies of its parts are all its memory. A member given twice is an error: which one was meant
+// is not ours to guess.
 func ReadObject(path string, raw []byte) (*Object, *turn.Error) {
 	if kind := KindOf(raw); kind != "an object" {
 		return nil, turn.Invalid(path, "must be an object, not %s", kind)
@@ -102,8 +102,8 @@ func inside(raw []byte) []byte {
 	return bytes.Trim(raw[1:len(raw)-1], jsonSpace)
 }
 
-// cutValue cuts the value (or key) that s begins with from what follows behind the comma or colon. s must be the inside of
-// valid JSON.
+// cutValue cuts the value (or key) that s begins with from what follows behind the comma or colon. s must be the
+// inside of valid JSON.
 func cutValue(s []byte) (value, rest []byte) {
 	end, depth, quoted := 0, 0, false
 scan:

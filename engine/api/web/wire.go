@@ -20,8 +20,8 @@ type Wire interface {
 type Route struct {
 	Method string // GET also answers HEAD
 	Path   string // "/" at the end matches all paths below it, [PathID] one segment
-	// Handle answers. An error is sent in the wire's form, as the response or, where one has begun, not at all: a handler
-	// that has begun a response sends its errors itself.
+	// Handle answers. An error is sent in the wire's form, as the response or, where one has begun, not at all: a
+	// handler that has begun a response sends its errors itself.
 	Handle func(*Record, *http.Request) *turn.Error
 }
 
@@ -70,12 +70,12 @@ func StatusOf(kind turn.Kind) int {
 	return http.StatusInternalServerError
 }
 
-// statusClientClosed is the number that web servers write down for a request whose client went away. Only a client that
-// closed its sending side alone reads it.
+// statusClientClosed is the number that web servers write down for a request whose client went away. Only a client
+// that closed its sending side alone reads it.
 const statusClientClosed = 499
 
-// Record is a response that remembers what was sent, for the log and for the choice between a status and an error in the
-// body.
+// Record is a response that remembers what was sent, for the log and for the choice between a status and an error
+// in the body.
 type Record struct {
 	http.ResponseWriter
 	ID     string // of the request

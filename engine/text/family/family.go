@@ -1,5 +1,5 @@
-// Package family is what differs in text between families of models, as one value each. A family is a package beside this
-// one (qwen35) and a line in the list of package text.
+// Package family is what differs in text between families of models, as one value each. A family is a package
+// beside this one (qwen35) and a line in the list of package text.
 package family
 
 import "encoding/json"
@@ -9,9 +9,9 @@ type Family struct {
 	Name       string
 	ModelTypes []string // model_type of config.json
 
-	// SplitPattern is the pre-tokeniser's pattern in tokenizer.json, and WordEnd what it does: the end of the word that
-	// begins at s[i:], which is not empty. The end of s is the end of the text between two added tokens. Between an ASCII
-	// letter and a blank or newline a word always ends: long texts are split there.
+	// SplitPattern is the pre-tokeniser's pattern in tokenizer.json, and WordEnd what it does: the end of the word
+	// that begins at s[i:], which is not empty. The end of s is the end of the text between two added tokens.
+	// Between an ASCII letter and a blank or newline a word always ends: long texts are split there.
 	SplitPattern string
 	WordEnd      func(s string, i int) int
 
@@ -20,15 +20,17 @@ type Family struct {
 
 	// ParserTags are the special tokens whose text the reply parser reads: they are no control tokens.
 	ParserTags []string
-	// TemplateTags are looked for by the family's templates in the content of an assistant turn without reasoning_content.
+	// TemplateTags are looked for by the family's templates in the content of an assistant turn without
+	// reasoning_content.
 	TemplateTags []string
-	// Efforts renames values of reasoning_effort for the family's templates; one that is missing is passed on as it is.
+	// Efforts renames values of reasoning_effort for the family's templates; one that is missing is passed on as it
+	// is.
 	Efforts map[string]string
 
 	// OpensThinking reports whether a reply to this rendered prompt begins inside the model's thinking.
 	OpensThinking func(prompt string) bool
-	// CallOpening is the text that forces a tool call, up to the function's name: it ends where a word of the tokenizer ends,
-	// so that what follows is tokenised as in the model's training.
+	// CallOpening is the text that forces a tool call, up to the function's name: it ends where a word of the
+	// tokenizer ends, so that what follows is tokenised as in the model's training.
 	CallOpening func(thinking bool) string
 	// CallName is how a call goes on after CallOpening; it ends with a newline and holds no other.
 	CallName func(name string) string
@@ -37,8 +39,8 @@ type Family struct {
 	NewParser func(ParserOptions) Parser
 }
 
-// Parser splits a reply into thinking, content and tool calls as it streams. How the text is split into pushes changes how
-// events are split, and nothing else.
+// Parser splits a reply into thinking, content and tool calls as it streams. How the text is split into pushes
+// changes how events are split, and nothing else.
 type Parser interface {
 	// Push takes more of the reply and gives what became certain.
 	Push(s string) []Event
@@ -72,6 +74,7 @@ type ParserOptions struct {
 	// ThinkingOpen: the prompt ended inside <think>, so that the reply begins with thinking.
 	ThinkingOpen bool
 
-	// Tools as the client sent them; their schemas give the types of arguments. Without tools the tags of calls are content.
+	// Tools as the client sent them; their schemas give the types of arguments. Without tools the tags of calls are
+	// content.
 	Tools []json.RawMessage
 }

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Object is a JSON object whose members keep their order. A name that comes twice keeps its first place and its last value,
-// as in Python.
+// Object is a JSON object whose members keep their order. A name that comes twice keeps its first place and its
+// last value, as in Python.
 type Object struct {
 	Keys   []string
 	Values map[string]any

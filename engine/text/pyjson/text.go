@@ -71,8 +71,9 @@ func Float(f float64) string {
 	return plain
 }
 
-// Number gives the JSON of what Python's int reads, and where float is true of what its float reads. Integers of any size keep their digits; a float that is whole is
-// written without a point, as the parsers of model families do.
+// Number gives the JSON of what Python's int reads, and where float is true of what its float reads. Integers of
+// any size keep their digits; a float that is whole is written without a point, as the parsers of model families
+// do.
 func Number(text string, float bool) (string, bool) {
 	if n, ok := new(big.Int).SetString(text, 10); ok && len(text) <= 1000 {
 		return n.String(), true

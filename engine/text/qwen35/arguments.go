@@ -143,8 +143,8 @@ func typeOfValue(v any) typeSet {
 	return typeObject
 }
 
-// argumentJSON gives the JSON of a value as the model wrote it. "null" is null whatever the types; what fits none of them
-// is a string.
+// argumentJSON gives the JSON of a value as the model wrote it. "null" is null whatever the types; what fits none
+// of them is a string.
 func argumentJSON(value string, types typeSet) string {
 	if value == null {
 		return null

@@ -10,14 +10,14 @@ import (
 //
 //	thinking </think> content <tool_call> <function=NAME> <parameter=NAME> value </parameter> … </function> </tool_call> …
 //
-// It holds back only what may still become a tag, newlines that end a section, and arguments that are not strings until
-// they are whole. How the text is split into pushes changes how events are split, and nothing else.
+// It holds back only what may still become a tag, newlines that end a section, and arguments that are not strings
+// until they are whole. How the text is split into pushes changes how events are split, and nothing else.
 //
-// Taken leniently: a <think> where a section begins (repeated, or by a model that opens its thinking itself); a call inside
-// thinking, which ends it; a call without its closing tags. <tool_call> not followed by <function=NAME> stays text. A call
-// in which the reply ends before its name is dropped, its tags included; one that has its name gets no family.ToolCallEnd;
-// [OutputParser.Unfinished] reports both. Newlines around thinking, behind </think> and around calls belong to the form and
-// are left out.
+// Taken leniently: a <think> where a section begins (repeated, or by a model that opens its thinking itself); a
+// call inside thinking, which ends it; a call without its closing tags. <tool_call> not followed by <function=NAME>
+// stays text. A call in which the reply ends before its name is dropped, its tags included; one that has its name
+// gets no family.ToolCallEnd; [OutputParser.Unfinished] reports both. Newlines around thinking, behind </think> and
+// around calls belong to the form and are left out.
 //
 // A forced opening ("<tool_call>\n<function=") is pushed like any text of the reply.
 type OutputParser struct {
@@ -150,8 +150,8 @@ func (p *OutputParser) event(e family.Event) {
 	p.events = append(p.events, e)
 }
 
-// cutTag cuts s at the first of the tags. Where there is none, tag is empty and after is what may still become one: nothing
-// when the text is final.
+// cutTag cuts s at the first of the tags. Where there is none, tag is empty and after is what may still become one:
+// nothing when the text is final.
 func cutTag(s string, final bool, tags ...string) (before, tag, after string) {
 	at := len(s)
 	for _, t := range tags {

@@ -56,9 +56,9 @@ func classAt(s string, i int) (class, int) {
 	return classify(r), size
 }
 
-// wordEnd gives the end of the word that begins at s[i:], which must not be empty: the leftmost alternative of the pattern
-// that matches there, as a regular expression engine with ordered alternatives takes it. The end of s is the end of the
-// segment between two added tokens.
+// wordEnd gives the end of the word that begins at s[i:], which must not be empty: the leftmost alternative of the
+// pattern that matches there, as a regular expression engine with ordered alternatives takes it. The end of s is
+// the end of the segment between two added tokens.
 func wordEnd(s string, i int) int {
 	if s[i] == '\'' {
 		if n := contraction(s[i+1:]); n > 0 {
@@ -89,7 +89,8 @@ func wordEnd(s string, i int) int {
 		return runEnd(s, end, newline)
 	}
 
-	// White space: up to its last line end; else all at the end of the segment; else all but the character before a word.
+	// White space: up to its last line end; else all at the end of the segment; else all but the character before a
+	// word.
 	end, lastLine, last := i, 0, i
 	for end < len(s) {
 		c, n := classAt(s, end)
@@ -111,8 +112,8 @@ func wordEnd(s string, i int) int {
 	return last
 }
 
-// contraction measures the English contraction after an apostrophe, in any case; 0 where there is none. The long s (U+017F)
-// folds to s.
+// contraction measures the English contraction after an apostrophe, in any case; 0 where there is none. The long s
+// (U+017F) folds to s.
 func contraction(s string) int {
 	if s == "" {
 		return 0
