@@ -50,7 +50,7 @@ func cutLog(writer *os.File, name string, limitBytes int64) error {
 	return copyErr
 }
 
-// copyLog puts the log's copy in place by rename: a link that stands at that name leads nowhere.
+// copyLog renames the copy into place, so that a link at that name is replaced and not followed.
 func copyLog(log io.Reader, name string) error {
 	temporary := name + ".cut"
 	os.Remove(temporary)

@@ -113,7 +113,7 @@ func guard(command *cli.Command) {
 	command.Before = func(c *cli.Context) error {
 		args := c.Args().Slice()
 		if behind := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") }); behind >= 0 {
-			return usage("%s: %s stands behind an argument, where flags are not read", command.Name, args[behind])
+			return usage("%s: %s comes after an argument, where flags are not read", command.Name, args[behind])
 		}
 		if len(args) > 0 {
 			return usage("%s takes no argument %q, only flags", command.Name, args[0])

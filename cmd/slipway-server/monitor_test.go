@@ -257,7 +257,7 @@ func TestMonitorRefusesWhomTheAPIRefuses(t *testing.T) {
 func TestMonitorNeedsAFreePortOfItsOwn(t *testing.T) {
 	_, at := monitored(t)
 	port := at[strings.LastIndex(at, ":")+1:]
-	if code, _, errOut := finished(t, "serve", "--model", pocketDir, "--port", "0", "--monitor-port", port); code != exitAddress || !strings.Contains(errOut, "for the monitor, cannot be had") {
+	if code, _, errOut := finished(t, "serve", "--model", pocketDir, "--port", "0", "--monitor-port", port); code != exitAddress || !strings.Contains(errOut, "for the monitor, cannot be opened") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 	for _, port := range []string{"-5", "70000", "18123"} {

@@ -107,7 +107,7 @@ func serveModel(s settings, errOut io.Writer) error {
 // listen takes the address of the API, and that of the monitor where it is wanted.
 func listen(s settings) (listener, monitor net.Listener, err error) {
 	if listener, err = net.Listen("tcp", s.addr.String()); err != nil {
-		return nil, nil, &failure{exitAddress, fmt.Sprintf("%s cannot be had: %v; stop what listens there, or choose another --port", s.addr, cause(err))}
+		return nil, nil, &failure{exitAddress, fmt.Sprintf("%s cannot be opened: %v; stop what listens there, or choose another --port", s.addr, cause(err))}
 	}
 	if s.monitor < 0 {
 		return listener, nil, nil
@@ -115,7 +115,7 @@ func listen(s settings) (listener, monitor net.Listener, err error) {
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(s.monitor))
 	if monitor, err = net.Listen("tcp", at); err != nil {
 		listener.Close()
-		return nil, nil, &failure{exitAddress, fmt.Sprintf("%s, for the monitor, cannot be had: %v; stop what listens there, or choose another --monitor-port", at, cause(err))}
+		return nil, nil, &failure{exitAddress, fmt.Sprintf("%s, for the monitor, cannot be opened: %v; stop what listens there, or choose another --monitor-port", at, cause(err))}
 	}
 	return listener, monitor, nil
 }

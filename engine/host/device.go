@@ -32,7 +32,7 @@ func (s Settings) checkDevice() error {
 	return nil
 }
 
-// deviceName is the device that will be tried: what auto stands for here.
+// deviceName is the device that will be tried: for auto, the accelerator where it is preferred.
 func (s Settings) deviceName() string {
 	switch {
 	case s.Device != "auto":
