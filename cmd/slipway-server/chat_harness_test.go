@@ -4,7 +4,7 @@ import "encoding/json"
 
 type message = map[string]any
 
-func user(text string) message   { return message{"role": "user", "content": text} }
+func user(text string) message { return message{"role": "user", "content": text} }
 
 func body(messages []message, more message) []byte {
 	all := message{"model": "pocket", "messages": messages, "max_tokens": 24, "chat_template_kwargs": message{"enable_thinking": false}}
