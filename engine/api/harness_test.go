@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"slipway/engine/api"
+	"slipway/engine/families/qwen35"
 	"slipway/engine/pass"
 	"slipway/engine/sample"
 	"slipway/engine/serve"
@@ -26,7 +27,7 @@ import (
 
 // pocket is the embedded model's text side; the network behind it is a double whose reply is scripted.
 var pocket = sync.OnceValue(func() *text.Model {
-	m, err := text.Load("../../manifests/pocket")
+	m, err := text.Load(qwen35.Text, "../../manifests/pocket")
 	if err != nil {
 		panic(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"slipway/engine/device"
+	"slipway/engine/families"
 	"slipway/engine/model"
 	"slipway/engine/sample"
 	"slipway/engine/text"
@@ -14,16 +15,20 @@ import (
 // load opens the folder and puts the weights on the device. The window is checked against the model's own before any
 // weight is touched.
 func (h *Host) load() (err error) {
-	if h.text, err = text.Load(h.s.ModelDir); err != nil {
+	if h.checkpoint, err = weights.Open(h.s.ModelDir); err != nil {
 		return err
 	}
-	if h.checkpoint, err = weights.Open(h.s.ModelDir); err != nil {
+	family, err := families.Of(h.checkpoint.Config)
+	if err != nil {
+		return err
+	}
+	if h.text, err = text.Load(family.Text, h.s.ModelDir); err != nil {
 		return err
 	}
 	if h.defaults, err = defaultsOf(h.checkpoint.Generation); err != nil {
 		return err
 	}
-	config, err := model.ParseConfig(h.checkpoint.Config, h.checkpoint.Generation)
+	config, err := family.Network.Parse(h.checkpoint.Config, h.checkpoint.Generation)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"slipway/engine/model/arch"
 	"strings"
 	"testing"
 
@@ -109,7 +110,7 @@ func TestConfigOfThe27BIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.ConvChannels() != 10240 || c.AttentionLayers() != 16 || !c.FullAttention[3] || c.FullAttention[4] || !c.FullAttention[63] || c.RotaryDims != 64 ||
+	if c.ConvChannels() != 10240 || c.AttentionLayers() != 16 || c.Layers[3].Mixer != arch.FullAttention || c.Layers[4].Mixer == arch.FullAttention || c.Layers[63].Mixer != arch.FullAttention || c.RotaryDims != 64 ||
 		c.Tied || c.MaxPositions != 262144 || c.RopeTheta != 1e7 || !reflect.DeepEqual(c.EOS, []int32{248044, 248046}) {
 		t.Errorf("read as %+v", c)
 	}
@@ -164,7 +165,7 @@ func FuzzConfig(f *testing.F) {
 			}
 			return
 		}
-		if c.Hidden <= 0 || c.Heads%c.KVHeads != 0 || c.ValueHeads%c.KeyHeads != 0 || c.RotaryDims <= 0 || c.RotaryDims > c.HeadDim || len(c.FullAttention) != c.Layers {
+		if c.Hidden <= 0 || c.Heads%c.KVHeads != 0 || c.ValueHeads%c.KeyHeads != 0 || c.RotaryDims <= 0 || c.RotaryDims > c.HeadDim || len(c.Layers) == 0 {
 			t.Fatalf("taken: %+v", c)
 		}
 		c.RotaryDims = min(c.RotaryDims, 512)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"slipway/engine/device"
+	"slipway/engine/model/arch"
 	"slipway/engine/weights"
 )
 
@@ -76,15 +77,19 @@ func (l *loader) network(n *Network) {
 	}
 	n.norm = l.vector(l.ckpt.Norm("norm", c.Hidden))
 	attention, recurrent := 0, 0
-	for i, full := range c.FullAttention {
+	for i, kind := range c.Layers {
 		module := "layers." + strconv.Itoa(i) + "."
 		var y layer
-		if full {
+		switch kind.Mixer {
+		case arch.FullAttention:
 			y = l.attentionLayer(l.ckpt, module, attention)
 			attention++
-		} else {
+		case arch.LinearAttention:
 			y = l.recurrentLayer(module, recurrent)
 			recurrent++
+		}
+		if kind.FeedForward != arch.Dense {
+			l.fail(misfit("num_experts", "a mixture of experts in layer "+strconv.Itoa(i), "dense layers"))
 		}
 		n.layers = append(n.layers, y)
 	}

@@ -122,8 +122,8 @@ func (o Options) complete(c *Config) (Options, error) {
 		return o, fmt.Errorf("%d sequences, chunks of %d, %d extra pages: the first two must be positive, the last not negative", o.MaxSequences, o.ChunkTokens, o.ExtraPages)
 	}
 	for _, l := range o.TapLayers {
-		if l < 0 || l >= c.Layers {
-			return o, fmt.Errorf("tap of layer %d: the model has %d", l, c.Layers)
+		if l < 0 || l >= len(c.Layers) {
+			return o, fmt.Errorf("tap of layer %d: the model has %d", l, len(c.Layers))
 		}
 	}
 	o.ChunkTokens = min(o.ChunkTokens, o.WindowTokens)
@@ -167,15 +167,15 @@ func (n *Network) allocate() error {
 	c := n.config
 	pages := n.opt.MaxSequences*((n.opt.WindowTokens+device.PageTokens-1)/device.PageTokens) + n.opt.ExtraPages
 	n.pages = memory.NewPages(pages)
-	n.stateGeometry = device.StateGeometry{Layers: c.Layers - c.AttentionLayers(), KeyHeads: c.KeyHeads, ValueHeads: c.ValueHeads,
+	n.stateGeometry = device.StateGeometry{Layers: len(c.Layers) - c.AttentionLayers(), KeyHeads: c.KeyHeads, ValueHeads: c.ValueHeads,
 		KeyDim: c.KeyDim, ValueDim: c.ValueDim, ConvChannels: c.ConvChannels(), ConvTaps: c.ConvTaps}
 	var err error
-	if n.kv, err = n.dev.KV(c.trunkKV(pages, n.opt.KVFormat)); err != nil {
+	if n.kv, err = n.dev.KV(trunkKV(c, pages, n.opt.KVFormat)); err != nil {
 		return err
 	}
 	if n.mtp != nil {
 		n.mtpPages = memory.NewPages(pages)
-		if n.mtp.kv, err = n.dev.KV(c.mtpKV(pages)); err != nil {
+		if n.mtp.kv, err = n.dev.KV(mtpKV(c, pages)); err != nil {
 			return err
 		}
 	}

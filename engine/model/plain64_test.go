@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"os"
+	"slipway/engine/model/arch"
 	"testing"
 
 	"slipway/engine/weights"
@@ -44,7 +45,7 @@ func newPlain(t *testing.T, dir string) *plain {
 		}
 		p.w[name[len(ckpt.Prefix()):]] = wide
 	}
-	p.hidden = make([][][]float64, c.Layers)
+	p.hidden = make([][][]float64, len(c.Layers))
 	for l := range c.Layers {
 		p.s[l] = make([]float64, c.ValueHeads*c.ValueDim*c.KeyDim)
 		p.tail[l] = make([]float64, 3*c.ConvChannels())
@@ -98,11 +99,11 @@ func l2(x []float64, scale float64) []float64 {
 func (p *plain) step(token int32) []float64 {
 	c := p.c
 	x := append([]float64(nil), p.w["embed_tokens.weight"][int(token)*c.Hidden:int(token+1)*c.Hidden]...)
-	for l, full := range c.FullAttention {
+	for l, kind := range c.Layers {
 		at := "layers." + itoa(l) + "."
 		y := p.rms(x, p.w[at+"input_layernorm.weight"], 1)
 		var m []float64
-		if full {
+		if kind.Mixer == arch.FullAttention {
 			m = p.attend(l, at+"self_attn.", y)
 		} else {
 			m = p.recur(l, at+"linear_attn.", y)

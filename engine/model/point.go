@@ -72,18 +72,18 @@ func (n *Network) RowBytes() int64 {
 
 // PageBytes is Network.PageBytes before there is a network: of a checkpoint of c, with a draft, on dev.
 func PageBytes(dev device.Device, c *Config, f device.KVFormat, draft Draft) int64 {
-	bytes := dev.KVBytes(c.trunkKV(1, f))
+	bytes := dev.KVBytes(trunkKV(c, 1, f))
 	if draft == DraftMTP {
-		bytes += dev.KVBytes(c.mtpKV(1))
+		bytes += dev.KVBytes(mtpKV(c, 1))
 	}
 	return bytes
 }
 
-func (c *Config) trunkKV(pages int, f device.KVFormat) device.KVGeometry {
+func trunkKV(c *Config, pages int, f device.KVFormat) device.KVGeometry {
 	return device.KVGeometry{Layers: c.AttentionLayers(), Heads: c.KVHeads, HeadDim: c.HeadDim, Pages: pages, Format: f}
 }
 
-func (c *Config) mtpKV(pages int) device.KVGeometry {
+func mtpKV(c *Config, pages int) device.KVGeometry {
 	return device.KVGeometry{Layers: 1, Heads: c.KVHeads, HeadDim: c.HeadDim, Pages: pages}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"slipway/engine/device"
+	"slipway/engine/model/arch"
 	"slipway/engine/pass"
 )
 
@@ -74,7 +75,7 @@ func TestOracleAgreesAfterEveryLayer(t *testing.T) {
 	hidden := make([]float32, len(hello)*c.Hidden)
 	logits := forward(t, s, hello, len(hello), pass.LogitsAll, hidden)
 	// The oracle's hidden.0 is the embedding, hidden.L the output of layer L-1, and the last one is after the final norm.
-	for l := range c.Layers - 1 {
+	for l := range len(c.Layers) - 1 {
 		within(t, fmt.Sprintf("output of layer %d", l), n.Tap(l), oracle[fmt.Sprintf("hello.hidden.%d", l+1)].values, 1e-3)
 	}
 	within(t, "final norm", hidden, oracle["hello.hidden.8"].values, 1e-3)
@@ -112,8 +113,8 @@ func checkStates(t *testing.T, s *Sequence, p *plain, share float64) {
 	t.Helper()
 	c := p.c
 	index := 0
-	for l, full := range c.FullAttention {
-		if full {
+	for l, kind := range c.Layers {
+		if kind.Mixer == arch.FullAttention {
 			continue
 		}
 		matrices, tail := make([]float32, len(p.s[l])), make([]float32, len(p.tail[l]))

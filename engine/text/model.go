@@ -13,12 +13,9 @@ type Model struct {
 	Template  *Template
 }
 
-// Load reads config.json (for the family), tokenizer.json and the chat template (see [LoadTemplate]) of a model's folder. Errors are *FileError.
-func Load(dir string) (*Model, error) {
-	f, err := familyOf(dir)
-	if err != nil {
-		return nil, err
-	}
+// Load reads tokenizer.json and the chat template (see [LoadTemplate]) of the folder of a model of family f. Errors are
+// *FileError.
+func Load(f *family.Family, dir string) (*Model, error) {
 	tokenizer, err := LoadTokenizer(f, filepath.Join(dir, "tokenizer.json"))
 	if err != nil {
 		return nil, err

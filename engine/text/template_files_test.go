@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"slipway/engine/text/qwen35"
+	"slipway/engine/families/qwen35"
 )
 
 // A pipe without a writer would be waited for, and /dev/zero be read until memory ends.
@@ -22,9 +22,9 @@ func TestPipesAndDevicesAreRefused(t *testing.T) {
 			if err := place(filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
-			_, err := LoadTemplate(qwen35.Family, dir, nil)
+			_, err := LoadTemplate(qwen35.Text, dir, nil)
 			if name == "tokenizer.json" {
-				_, err = LoadTokenizer(qwen35.Family, filepath.Join(dir, name))
+				_, err = LoadTokenizer(qwen35.Text, filepath.Join(dir, name))
 			}
 			var wrong *FileError
 			if !errors.As(err, &wrong) || !errors.Is(err, errNotRegular) || filepath.Base(wrong.File) != name {
@@ -64,7 +64,7 @@ func TestTemplateIsFoundInItsFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		template, err := LoadTemplate(qwen35.Family, dir, nil)
+		template, err := LoadTemplate(qwen35.Text, dir, nil)
 		var wrong *FileError
 		if test.want == "" {
 			if !errors.As(err, &wrong) || wrong.Field != test.field {

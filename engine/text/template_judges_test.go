@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"slipway/engine/text/qwen35"
+	"slipway/engine/families/qwen35"
 )
 
 func TestInvalidConversationIsRefused(t *testing.T) {
@@ -138,7 +138,7 @@ func TestFailingTemplateIsAnError(t *testing.T) {
 		{"json of nothing", `{{ nothing|tojson }}`, false, ""},
 	}
 	for _, test := range tests {
-		template, err := NewTemplate(qwen35.Family, test.source, []string{"<think>"})
+		template, err := NewTemplate(qwen35.Text, test.source, []string{"<think>"})
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
@@ -151,7 +151,7 @@ func TestFailingTemplateIsAnError(t *testing.T) {
 	}
 	for name, source := range map[string]string{"unclosed tag": `{{ a`, "unclosed if": `{% if a %}`, "nested beyond reason": `{{ ` + strings.Repeat("(", 100000) + ` }}`} {
 		var failed *TemplateError
-		if _, err := NewTemplate(qwen35.Family, source, nil); !errors.As(err, &failed) {
+		if _, err := NewTemplate(qwen35.Text, source, nil); !errors.As(err, &failed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

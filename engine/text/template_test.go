@@ -9,12 +9,12 @@ import (
 	"sync"
 	"testing"
 
-	"slipway/engine/text/qwen35"
+	"slipway/engine/families/qwen35"
 )
 
 const pocketDir = "../../manifests/pocket"
 
-var pocketText = sync.OnceValues(func() (*Model, error) { return Load(pocketDir) })
+var pocketText = sync.OnceValues(func() (*Model, error) { return Load(qwen35.Text, pocketDir) })
 
 func pocketModel(t *testing.T) *Model {
 	t.Helper()
@@ -68,7 +68,7 @@ func TestRenderingEqualsJinja2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	formsTemplate, err := NewTemplate(qwen35.Family, string(forms), pocketModel(t).Tokenizer.addedTexts())
+	formsTemplate, err := NewTemplate(qwen35.Text, string(forms), pocketModel(t).Tokenizer.addedTexts())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestThinkingSwitch(t *testing.T) {
 }
 
 func TestReasoningEffortInTheTemplatesWords(t *testing.T) {
-	template, err := NewTemplate(qwen35.Family, `{{ reasoning_effort is defined }} {{ reasoning_effort }}`, nil)
+	template, err := NewTemplate(qwen35.Text, `{{ reasoning_effort is defined }} {{ reasoning_effort }}`, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestReasoningEffortInTheTemplatesWords(t *testing.T) {
 
 // The forms in which the 3.8 generation judges the effort and the history.
 func TestEffortThatTheTemplateJudges(t *testing.T) {
-	template, err := NewTemplate(qwen35.Family, `{%- set effort = reasoning_effort|default('xhigh') %}
+	template, err := NewTemplate(qwen35.Text, `{%- set effort = reasoning_effort|default('xhigh') %}
 {%- if effort not in ('xhigh', 'medium', 'low') %}
     {{- raise_exception('No effort ' ~ effort ~ '.') }}
 {%- endif %}
@@ -245,7 +245,7 @@ func TestVariablesOfATemplateAreFound(t *testing.T) {
 }
 
 func TestArgumentsOfCallsInHistory(t *testing.T) {
-	template, err := NewTemplate(qwen35.Family, `{{ messages[0].tool_calls[0].function.arguments|tojson }}`, nil)
+	template, err := NewTemplate(qwen35.Text, `{{ messages[0].tool_calls[0].function.arguments|tojson }}`, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestThinkingInsideContentIsSplit(t *testing.T) {
 func FuzzRender(f *testing.F) {
 	f.Add("user", "Hi", `{"a":1}`, `{"type":"function"}`, `{}`)
 	f.Add("assistant", "<think></think>", `"{}"`, `{}`, `{"enable_thinking":1}`)
-	model, err := Load(pocketDir)
+	model, err := Load(qwen35.Text, pocketDir)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -13,14 +13,14 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"slipway/engine/text/qwen35"
+	"slipway/engine/families/qwen35"
 )
 
 const pocketFolder = "../../manifests/pocket"
 
 func pocketTokenizer(t testing.TB) *Tokenizer {
 	t.Helper()
-	tokenizer, err := LoadTokenizer(qwen35.Family, filepath.Join(pocketFolder, "tokenizer.json"))
+	tokenizer, err := LoadTokenizer(qwen35.Text, filepath.Join(pocketFolder, "tokenizer.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestUnsupportedTokenizerFilesAreRefused(t *testing.T) {
 		"an added id already taken":      {set(func(f map[string]any) { added(f, 1)["id"] = 5 }), "added_tokens[1].id"},
 		"an empty added token":           {set(func(f map[string]any) { added(f, 0)["content"] = "" }), "added_tokens[0].content"},
 	} {
-		_, err := parseTokenizer(qwen35.Family, "dir/tokenizer.json", c.file)
+		_, err := parseTokenizer(qwen35.Text, "dir/tokenizer.json", c.file)
 		var typed *FileError
 		if !errors.As(err, &typed) {
 			t.Errorf("%s: %v is no FileError", name, err)
@@ -236,7 +236,7 @@ func TestUnsupportedTokenizerFilesAreRefused(t *testing.T) {
 			t.Errorf("%s: %q does not say %q", name, err, c.says)
 		}
 	}
-	if _, err := parseTokenizer(qwen35.Family, "x", set(func(f map[string]any) {
+	if _, err := parseTokenizer(qwen35.Text, "x", set(func(f map[string]any) {
 		merges := model(f)["merges"].([]any)
 		for i, m := range merges {
 			merges[i] = m.([]any)[0].(string) + " " + m.([]any)[1].(string)

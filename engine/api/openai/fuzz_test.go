@@ -5,6 +5,7 @@ import (
 
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
+	"slipway/engine/families/qwen35"
 	"slipway/engine/sample"
 	"slipway/engine/text"
 )
@@ -21,7 +22,7 @@ func FuzzChatBody(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	model, err := text.Load("../../../manifests/pocket")
+	model, err := text.Load(qwen35.Text, "../../../manifests/pocket")
 	if err != nil {
 		f.Fatal(err)
 	}

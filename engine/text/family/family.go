@@ -6,8 +6,7 @@ import "encoding/json"
 
 // Family is the text side of a model family.
 type Family struct {
-	Name       string
-	ModelTypes []string // model_type of config.json
+	Name string
 
 	// SplitPattern is the pre-tokeniser's pattern in tokenizer.json, and WordEnd what it does: the end of the word
 	// that begins at s[i:], which is not empty. The end of s is the end of the text between two added tokens.

@@ -1,4 +1,5 @@
-// Package qwen35 is the text side of Qwen3.5, 3.6 and 3.8: ChatML turns, <think>, and calls written as XML-like tags.
+// Package qwen35 is the family of Qwen3.5, 3.6 and 3.8. Network: gated delta net with full attention in every fourth layer.
+// Text: ChatML turns, <think>, and calls written as XML-like tags.
 package qwen35
 
 import (
@@ -7,10 +8,9 @@ import (
 	"slipway/engine/text/family"
 )
 
-// Family is the text side of the family.
-var Family = &family.Family{
-	Name:       "Qwen3.5",
-	ModelTypes: []string{"qwen3_5", "qwen3_5_text"},
+// Text is the text side of the family.
+var Text = &family.Family{
+	Name: "Qwen3.5",
 
 	SplitPattern: splitPattern,
 	WordEnd:      wordEnd,
