@@ -14,12 +14,10 @@ import (
 	"slipway/installer/launch"
 	"slipway/installer/machine"
 	"slipway/installer/neighbor"
-	"slipway/installer/neighbor/contention"
 	"slipway/installer/neighbor/record"
 	"slipway/installer/plan"
 	"slipway/installer/process"
 	"slipway/profiles"
-	"slipway/termtext"
 )
 
 // neighborhood is what other servers mean for a plan.
@@ -105,53 +103,43 @@ func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k
 	return n, nil
 }
 
-// needed is a server that was named to be stopped, and why.
-type needed struct {
-	neighbor.Server
-	why string
-}
-
 // weigh picks, among the servers whose kind was named, those whose port or memory the launch needs. Where none is in
 // the way, all that were named are meant, as far as they hold a model; not so where one of the kind was in the way and
 // is stopped already: the same command a second time stops no other server.
 func (n *neighborhood) weigh(in Input, servers []neighbor.Server, c choice, facts machine.Facts,
-	models []profiles.Candidate, port int) []needed {
-	need := contention.Need{Port: port, OtherPort: n.otherPort}
+	models []profiles.Candidate, port int) []neighbor.Conflict {
+	need := neighbor.Need{Port: port, OtherPort: n.otherPort}
 	ceiling := facts.Sizing().RAMBytes
 	if facts.WorkingSet.Known {
 		ceiling = facts.WorkingSet.Value
 	}
-	var contenders []contention.Neighbor
 	for _, s := range servers {
-		contenders = append(contenders, s.Contender(time.Now()))
 		ceiling -= s.FootprintBytes
 	}
 	if c.needs > smallNeedBytes {
 		need.NeedsBytes, need.AvailableBytes = c.needs, ceiling
 		need.Smaller = smaller(c, models, ceiling)
 	}
-	conflicts := contention.Weigh(contenders, need)
+	conflicts := neighbor.Conflicts(servers, need)
 	records, _ := n.system.Folder().List()
-	var inTheWay, named []needed
+	var inTheWay, named []neighbor.Conflict
 	for _, s := range servers {
-		at := slices.IndexFunc(conflicts, func(c contention.Conflict) bool {
-			return c.Neighbor.PID == s.PID &&
-				c.Neighbor.Port == s.Port
+		at := slices.IndexFunc(conflicts, func(c neighbor.Conflict) bool {
+			return c.Server.PID == s.PID && c.Server.Port == s.Port
 		})
-		if at >= 0 && slices.Contains(conflicts[at].Resources, contention.ResourcePort) {
-			n.ways = waysOf(conflicts[at])
+		if at >= 0 && conflicts[at].Port {
+			n.ways = conflicts[at].Ways()
 		}
 		switch {
-		case !in.AllowStop.Has(s.Kind) && at >= 0 && slices.Contains(conflicts[at].Resources, contention.ResourceMemory):
-			n.contended = strings.TrimSpace(n.contended + " " + waysOf(conflicts[at]))
+		case !in.AllowStop.Has(s.Kind) && at >= 0 && conflicts[at].Memory:
+			n.contended = strings.TrimSpace(n.contended + " " + conflicts[at].Ways())
 		case !in.AllowStop.Has(s.Kind):
 		case at >= 0:
-			inTheWay = append(inTheWay, needed{s, strings.Join(append([]string{conflicts[at].Why + "."},
-				gentler(conflicts[at], "Another way: leave")...), " ")})
+			inTheWay = append(inTheWay, conflicts[at])
 		case s.UID != n.system.UID: // it is not in the way, and not ours to stop
 		case slices.ContainsFunc(records, func(r record.Record) bool { return r.Server == s.Kind }):
 		case len(s.Models) > 0 || s.Stoppable():
-			named = append(named, needed{s, s.Title + " was named to be stopped."})
+			named = append(named, neighbor.Conflict{Server: s, Why: s.Title + " was named to be stopped."})
 		}
 	}
 	if len(inTheWay) > 0 {
@@ -164,7 +152,7 @@ func (n *neighborhood) weigh(in Input, servers []neighbor.Server, c choice, fact
 const gigabyte = 1e9
 
 // smaller is what could be chosen instead and fits into what is left; nil: nothing, or there is no need to.
-func smaller(c choice, models []profiles.Candidate, leftBytes int64) *contention.Smaller {
+func smaller(c choice, models []profiles.Candidate, leftBytes int64) *neighbor.Smaller {
 	whole := leftBytes / gigabyte
 	if c.needs <= leftBytes || whole < 1 {
 		return nil
@@ -175,7 +163,7 @@ func smaller(c choice, models []profiles.Candidate, leftBytes int64) *contention
 	if !ok {
 		return nil
 	}
-	return &contention.Smaller{Model: r.ModelID, Profile: r.ProfileID, Memory: fmt.Sprintf("%dGB", whole),
+	return &neighbor.Smaller{Model: r.ModelID, Profile: r.ProfileID, Memory: fmt.Sprintf("%dGB", whole),
 		WindowTokens: r.WindowTokens, NeedsBytes: r.UsedBytes}
 }
 
@@ -196,35 +184,37 @@ func (n *neighborhood) freePort(ctx context.Context, wanted, monitor int) int {
 }
 
 // prove looks for some seconds whether they work. The long proof comes directly before the signal.
-func (n *neighborhood) prove(ctx context.Context, list []needed) {
+func (n *neighborhood) prove(ctx context.Context, list []neighbor.Conflict) {
 	var all sync.WaitGroup
 	for i := range list {
-		if list[i].Stoppable() {
-			all.Go(func() {
-				list[i].Idle = n.system.ProveIdleToStop(ctx, list[i].Server, neighbor.LookTiming(n.system.Timing))
-			})
+		if s := &list[i].Server; s.Stoppable() {
+			all.Go(func() { s.Idle = n.system.ProveIdleToStop(ctx, *s, neighbor.LookTiming(n.system.Timing)) })
 		}
 	}
 	all.Wait()
 }
 
 // decide puts them into the plan, and says why one of them cannot be stopped now.
-func (n *neighborhood) decide(in Input, list []needed) {
-	for _, s := range list {
+func (n *neighborhood) decide(in Input, list []neighbor.Conflict) {
+	for _, c := range list {
+		s := c.Server
 		switch {
 		case !s.Stoppable():
-			n.problem = (&neighbor.RefusedError{Server: s.Server, Why: s.Refusal}).Error() + "."
+			n.problem = (&neighbor.RefusedError{Server: s, Why: s.Refusal}).Error() + "."
 		case len(s.Losses) > 0 && !in.AcceptLoss:
-			n.problem = (&neighbor.LossError{Server: s.Server}).Error() + "."
+			n.problem = (&neighbor.LossError{Server: s}).Error() + "."
 			n.fix = "Add --accept-loss if that is all right, use another port, or stop it yourself; slipway leaves it alone."
-		case s.Idle.State != neighbor.StateIdle:
-			n.problem = (&neighbor.NotIdleError{Server: s.Server, Idle: s.Idle}).Error() + "."
+		case s.State != neighbor.StateIdle:
+			n.problem = (&neighbor.NotIdleError{Server: s, Idle: s.Idle}).Error() + "."
 		}
-		id, contender := s.Identity(), s.Contender(time.Now())
+		id := s.Identity()
 		n.stops = append(n.stops, plan.StoppedServer{Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID,
-			StartUS: id.StartUS, BootID: id.BootID,
-			Exe: s.Exe, Channel: string(s.Channel), Models: contender.Models})
-		line := s.why + " " + contention.StopLine(contender)
+			StartUS: id.StartUS, BootID: id.BootID, Exe: id.Exe, Channel: string(s.Channel), Models: s.Models})
+		line := c.Why
+		for _, way := range c.Gentle {
+			line += " Another way: " + way
+		}
+		line += " " + s.StopLine(time.Now())
 		if len(s.Losses) > 0 {
 			line += " It might not come back as it is: " + strings.Join(s.Losses, "; ") + "."
 		}
@@ -233,43 +223,6 @@ func (n *neighborhood) decide(in Input, list []needed) {
 		}
 		n.lines = append(n.lines, line)
 	}
-}
-
-// gentler are the ways that touch no other server, as sentences with their flags; begin replaces their first word.
-func gentler(c contention.Conflict, begin string) (sentences []string) {
-	for _, way := range c.Ways {
-		if rest, ok := strings.CutPrefix(strings.TrimSuffix(way.Sentence, "."), "Leave"); ok {
-			sentences = append(sentences, fmt.Sprintf("%s%s (%s).", begin, rest, strings.Join(way.Flags, " ")))
-		}
-	}
-	return sentences
-}
-
-// waysOf says why a server is in the way and what can be done, gentlest first, in whole sentences. It is empty for the
-// owner of a port whom slipway does not know: there is nothing to say beyond what is always said of a port.
-func waysOf(c contention.Conflict) string {
-	n := c.Neighbor
-	if n.Kind == "unknown" {
-		return ""
-	}
-	words := append([]string{c.Why + "."}, gentler(c, "Leave")...)
-	byPort := slices.Contains(c.Resources, contention.ResourcePort)
-	if byPort && len(words) == 1 {
-		words = append(words, "Choose another port with --port.")
-	}
-	allow := "--allow-stop " + n.Kind
-	switch {
-	case n.Channel == "" || n.Refusal != "":
-		words = append(words, fmt.Sprintf("slipway does not stop it: %s.", n.Refusal))
-	case byPort && n.Channel == "unload":
-		words = append(words, "slipway only unloads its models, which does not free its port: quit it yourself to use this one.")
-	case n.Channel == "unload":
-		words = append(words, fmt.Sprintf("With %s slipway unloads its models once it is idle, and loads them again when ours stops.", allow))
-	default:
-		words = append(words, fmt.Sprintf("With %s slipway stops it once it is idle, and starts it again when ours stops.",
-			allow))
-	}
-	return strings.Join(words, " ")
 }
 
 // stoppedCheck is a server that slipway has stopped and that is not back yet, as a check shows it.
@@ -295,12 +248,8 @@ func (n *neighborhood) already(in Input) {
 			func(s plan.StoppedServer) bool { return s.Port == r.Port && s.PID == r.PID }) {
 			continue
 		}
-		stop := plan.StoppedServer{Kind: r.Server, Title: r.Title, Port: r.Port, PID: r.PID, StartUS: r.StartUS,
-			BootID: r.BootID, Exe: r.Exe, Channel: string(r.Channel)}
-		for _, m := range r.Models {
-			stop.Models = append(stop.Models, termtext.Line(m.ID))
-		}
-		n.stops = append(n.stops, stop)
+		n.stops = append(n.stops, plan.StoppedServer{Kind: r.Server, Title: r.Title, Port: r.Port, PID: r.PID,
+			StartUS: r.StartUS, BootID: r.BootID, Exe: r.Exe, Channel: string(r.Channel), Models: neighbor.ModelIDs(r.Models)})
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"slipway/installer/machine"
 	"slipway/installer/neighbor"
-	"slipway/installer/neighbor/contention"
 	"slipway/installer/neighbor/record"
 	"slipway/installer/plan"
 	"slipway/profiles"
@@ -20,33 +19,33 @@ import (
 // What a person reads about a server in the way: whole sentences, nothing promised that was not asked for.
 func TestWaysAroundAServerAreWholeSentences(t *testing.T) {
 	for _, row := range []struct {
-		name     string
-		neighbor contention.Neighbor
-		need     contention.Need
-		want     string
+		name   string
+		server neighbor.Server
+		need   neighbor.Need
+		want   string
 	}{
-		{"not looked at yet", contention.Neighbor{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, Channel: "argv",
-			State: "unknown", StateSentence: "cannot be proved idle: not looked at yet"},
-			contention.Need{Port: 8000},
+		{"not looked at yet", neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, Channel: "argv",
+			Idle: neighbor.Idle{State: neighbor.StateUnknown, Reasons: []string{"not looked at yet"}}},
+			neighbor.Need{Port: 8000},
 			"MTPLX has port 8000. Choose another port with --port. With --allow-stop mtplx slipway stops it once it is idle, and starts it again when ours stops."},
-		{"unknown", contention.Neighbor{Kind: "unknown", Title: "an unknown program", Port: 8000, PID: 1,
+		{"unknown", neighbor.Server{Kind: "unknown", Title: "an unknown program", Port: 8000, PID: 1,
 			Refusal: "slipway does not know this program"},
-			contention.Need{Port: 8000}, ""},
-		{"refused", contention.Neighbor{Kind: "omlx", Title: "oMLX", Port: 8000, PID: 1,
+			neighbor.Need{Port: 8000}, ""},
+		{"refused", neighbor.Server{Kind: "omlx", Title: "oMLX", Port: 8000, PID: 1,
 			Refusal: "it belongs to another user"},
-			contention.Need{Port: 8000}, "oMLX has port 8000. Choose another port with --port. slipway does not stop it: it belongs to another user."},
-		{"only unloads", contention.Neighbor{Kind: "ollama", Title: "Ollama", Port: 8000, PID: 1, Channel: "unload"},
-			contention.Need{Port: 8000}, "Ollama has port 8000. Choose another port with --port. slipway only unloads its models, which does not free its port: quit it yourself to use this one."},
-		{"memory", contention.Neighbor{Kind: "ollama", Title: "Ollama", Port: 1, PID: 1, Channel: "unload",
+			neighbor.Need{Port: 8000}, "oMLX has port 8000. Choose another port with --port. slipway does not stop it: it belongs to another user."},
+		{"only unloads", neighbor.Server{Kind: "ollama", Title: "Ollama", Port: 8000, PID: 1, Channel: "unload"},
+			neighbor.Need{Port: 8000}, "Ollama has port 8000. Choose another port with --port. slipway only unloads its models, which does not free its port: quit it yourself to use this one."},
+		{"memory", neighbor.Server{Kind: "ollama", Title: "Ollama", Port: 1, PID: 1, Channel: "unload",
 			FootprintBytes: 9 << 30},
-			contention.Need{Port: 8000, NeedsBytes: 20 << 30, AvailableBytes: 12 << 30},
+			neighbor.Need{Port: 8000, NeedsBytes: 20 << 30, AvailableBytes: 12 << 30},
 			"With --allow-stop ollama slipway unloads its models once it is idle, and loads them again when ours stops."},
 	} {
-		conflicts := contention.Weigh([]contention.Neighbor{row.neighbor}, row.need)
+		conflicts := neighbor.Conflicts([]neighbor.Server{row.server}, row.need)
 		if len(conflicts) != 1 {
 			t.Fatalf("%s: %d conflicts", row.name, len(conflicts))
 		}
-		if got := waysOf(conflicts[0]); !strings.HasSuffix(got, row.want) || row.want == "" && got != "" {
+		if got := conflicts[0].Ways(); !strings.HasSuffix(got, row.want) || row.want == "" && got != "" {
 			t.Errorf("%s: %q", row.name, got)
 		}
 	}
@@ -58,13 +57,13 @@ func weighed(t *testing.T, in Input, servers ...neighbor.Server) (pids []int) {
 	home := t.TempDir()
 	n := neighborhood{system: &neighbor.System{Home: home, UID: 501}}
 	for _, s := range n.weigh(in, servers, choice{}, machine.Facts{}, nil, 9000) {
-		pids = append(pids, s.PID)
+		pids = append(pids, s.Server.PID)
 	}
 	return pids
 }
 
 func TestAnotherUsersServerIsNoVetoWhereItIsNotInTheWay(t *testing.T) {
-	models := []record.Model{{ID: "m"}}
+	models := []string{"m"}
 	ours := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501, Models: models,
 		Channel: record.ChannelArgv}
 	theirs := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8001, PID: 2, UID: 502, Models: models,
@@ -91,8 +90,8 @@ func TestSmallerChoiceThatIsOfferedFitsBesideTheOther(t *testing.T) {
 	can := profiles.Capabilities{KVFormats: []string{"f32", "f16", "q8", "q4"}, PrefillPolicies: []string{"exact"},
 		Drafts: []string{"mtp"}, Devices: []string{"cpu", "metal"}}
 	other := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501,
-		Models: []record.Model{{ID: "m"}}, Channel: record.ChannelArgv, FootprintBytes: 20 << 30}
-	weigh := func(in Input) (neighborhood, []needed) {
+		Models: []string{"m"}, Channel: record.ChannelArgv, FootprintBytes: 20 << 30}
+	weigh := func(in Input) (neighborhood, []neighbor.Conflict) {
 		t.Helper()
 		c, err := choose(in, facts, known{}, can)
 		if err != nil {
@@ -114,7 +113,7 @@ func TestSmallerChoiceThatIsOfferedFitsBesideTheOther(t *testing.T) {
 		t.Errorf("%s was offered, and then: %q", said, again)
 	}
 	if _, list := weigh(Input{Request: plan.Request{Model: "qwen3.8-27b-mtplx-bare-speed",
-		AllowStop: "mtplx"}}); len(list) != 1 || !strings.Contains(list[0].why, "Another way: leave it alone and take ") {
+		AllowStop: "mtplx"}}); len(list) != 1 || !strings.Contains(strings.Join(list[0].Gentle, " "), "leave it alone and take ") {
 		t.Errorf("named to be stopped: %+v", list)
 	}
 }

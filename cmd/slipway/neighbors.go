@@ -28,14 +28,14 @@ func printNeighbors(w io.Writer, a operate.NeighborsAnswer) {
 	}
 	for _, n := range a.Neighbors {
 		fmt.Fprintln(w, n.Line+".")
-		if n.Program != "" {
-			fmt.Fprintf(w, "  Program: %q with %d arguments\n", filepath.Clean(n.Program), n.Arguments)
+		if n.Exe != "" {
+			fmt.Fprintf(w, "  Program: %q with %d arguments\n", filepath.Clean(n.Exe), n.Arguments)
 		}
 		for _, model := range n.Models {
 			fmt.Fprintf(w, "  Model:   %q\n", model)
 		}
-		if n.StarterName != "" {
-			fmt.Fprintf(w, "  Started by %s %q\n", n.StartedBy, n.StarterName)
+		if n.Starter.Name != "" {
+			fmt.Fprintf(w, "  Started by %s %q\n", n.Starter.Type, n.Starter.Name)
 		}
 		for _, loss := range n.Losses {
 			fmt.Fprintf(w, "  Might be lost: %s\n", loss)

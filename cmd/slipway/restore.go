@@ -36,7 +36,7 @@ func restoreVerb(s *session) *cli.Command {
 	}
 }
 
-func printRestored(w io.Writer, list []operate.Restored) {
+func printRestored(w io.Writer, list []neighbor.Outcome) {
 	for _, v := range list {
 		fmt.Fprintln(w, v.Sentence)
 		if v.Log != "" {

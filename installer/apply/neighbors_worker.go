@@ -68,7 +68,7 @@ func (w neighborsWorker) Do(ctx context.Context, home *Home, report func(Event))
 		i := slices.IndexFunc(found, func(f neighbor.Server) bool {
 			id := f.Identity()
 			return f.Kind == stop.Kind && f.PID == stop.PID && id.StartUS == stop.StartUS && id.BootID == stop.BootID &&
-				f.Exe == stop.Exe && string(f.Channel) == stop.Channel
+				id.Exe == stop.Exe && string(f.Channel) == stop.Channel
 		})
 		if i < 0 {
 			return Outcome{}, &StaleError{Action: string(plan.StopsAction),

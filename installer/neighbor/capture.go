@@ -17,7 +17,7 @@ import (
 func (s *System) capture(server *Server) (channel record.Channel, refusal string) {
 	k := server.kind
 	if k.unload != nil {
-		if len(server.Models) == 0 {
+		if len(server.loaded) == 0 {
 			return "", "it holds no model, so there is nothing to stop"
 		}
 		return record.ChannelUnload, ""
@@ -70,7 +70,7 @@ func (s *System) capture(server *Server) (channel record.Channel, refusal string
 // stopped only where a person has accepted them. Names only: values may be secrets.
 func (s *System) losses(server *Server) (losses, missing []string) {
 	if server.Channel == record.ChannelUnload && server.kind.losses != nil {
-		return server.kind.losses(server.Models), nil
+		return server.kind.losses(server.loaded), nil
 	}
 	if server.Channel != record.ChannelArgv {
 		return nil, nil // its manager starts it with what the manager knows

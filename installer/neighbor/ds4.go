@@ -20,7 +20,7 @@ var ds4 = kind{
 	},
 	// No endpoint tells. The handler keeps its socket until the job is done, also when the client has left (it goes on
 	// prefilling): a process without a socket beyond its listener has nothing to do.
-	idle:         func(*look, *test) {},
+	idle:         func(*look, *sample) {},
 	exactSockets: true,
 	signal:       syscall.SIGTERM, // clean; may write its KV checkpoint for some seconds
 	needsFolder:  true,            // metal/*.metal is found relative to it

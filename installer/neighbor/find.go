@@ -181,8 +181,8 @@ func kindsRunning(d process.Details) []*kind {
 // identify compares program and answers. Only where both name the same kind does the server get it.
 func (s *System) identify(ctx context.Context, l process.Listener, drain time.Duration) (Server, error) {
 	port := int(l.Address.Port())
-	server := Server{Kind: "unknown", Title: "an unknown program", Address: l.Address, Port: port, UID: l.UID, Models: nil, probe: probable(l.Address.Addr()),
-		Idle: Idle{State: StateUnknown, Reasons: []string{"not looked at yet"}}}
+	server := Server{Kind: "unknown", Title: "an unknown program", Address: l.Address.String(), Port: port, UID: l.UID,
+		probe: probable(l.Address.Addr()), Idle: Idle{State: StateUnknown, Reasons: []string{"not looked at yet"}}}
 	pid, ok := process.Owner(l)
 	if !ok {
 		server.Refusal = "the system does not show who owns it"
@@ -195,7 +195,10 @@ func (s *System) identify(ctx context.Context, l process.Listener, drain time.Du
 	if err != nil {
 		return server, err
 	}
-	server.PID, server.Exe, server.Started, server.Arguments = pid, d.Exe, d.Started, max(len(d.Argv)-1, 0)
+	server.PID, server.Exe, server.Arguments = pid, termtext.Line(d.Exe), max(len(d.Argv)-1, 0)
+	if !d.Started.IsZero() {
+		server.Started = d.Started.UTC().Format(time.RFC3339)
+	}
 	server.identity, server.details = d.Identity, d
 	if d.UID >= 0 {
 		server.UID = d.UID
@@ -240,7 +243,8 @@ func (s *System) compare(ctx context.Context, server *Server, running []*kind, d
 				}
 			}
 			if match.models != nil {
-				server.Models, _ = match.models(l)
+				server.loaded, _ = match.models(l)
+				server.Models = ModelIDs(server.loaded)
 			}
 			if match.refuse != nil && server.Refusal == "" {
 				server.Refusal = match.refuse(l, commandOf(server.details))

@@ -21,30 +21,19 @@ const (
 	probeAllowance = 50 * time.Millisecond
 )
 
-// sample is one moment of a server.
-type sample struct {
-	at       time.Time
-	test     test
-	cpu      time.Duration // of the process and its descendants
-	cpuKnown bool
-	clients  []string
-	seconds  *float64
-}
-
 // ProveIdle takes timing.Samples samples over timing.Span and judges them together. It only looks: the kinds' own tools
 // are not run. A server of which nothing is known is unknown.
 func (s *System) ProveIdle(ctx context.Context, server Server, timing Timing) Idle {
-	idle, _ := s.prove(ctx, server, timing, false)
-	return idle
+	return s.prove(ctx, server, timing, false)
 }
 
-func (s *System) prove(ctx context.Context, server Server, timing Timing, stopping bool) (Idle, []sample) {
+func (s *System) prove(ctx context.Context, server Server, timing Timing, stopping bool) Idle {
 	if server.kind == nil || server.kind.idle == nil {
 		reason := server.Refusal
 		if reason == "" {
 			reason = "slipway does not know how to ask it"
 		}
-		return Idle{State: StateUnknown, Reasons: []string{reason}}, nil
+		return Idle{State: StateUnknown, Reasons: []string{reason}}
 	}
 	var samples []sample
 	pause := timing.Span / time.Duration(max(timing.Samples-1, 1))
@@ -52,7 +41,7 @@ func (s *System) prove(ctx context.Context, server Server, timing Timing, stoppi
 		if i > 0 {
 			select {
 			case <-ctx.Done():
-				return Idle{State: StateUnknown, Reasons: []string{"interrupted"}}, samples
+				return Idle{State: StateUnknown, Reasons: []string{"interrupted"}}
 			case <-time.After(pause):
 			}
 		}
@@ -68,14 +57,14 @@ func (s *System) prove(ctx context.Context, server Server, timing Timing, stoppi
 			idle = judge(samples)
 		}
 	}
-	return idle, samples
+	return idle
 }
 
 // sample looks once: who it is, what it says, who is connected, how much CPU time it has used.
 func (s *System) sample(ctx context.Context, server Server, stopping bool) sample {
-	now := sample{at: time.Now(), test: test{counters: map[string]float64{}}}
+	now := sample{at: time.Now(), counters: map[string]float64{}}
 	if running, err := server.identity.Running(); err != nil || !running {
-		now.test.isUnknown("its process is not the same any more")
+		now.isUnknown("its process is not the same any more")
 		return now
 	}
 	l := s.lookAt(ctx, baseURL(server.probe, server.Port), server.Port, server.PID, stopping)
@@ -84,31 +73,28 @@ func (s *System) sample(ctx context.Context, server Server, stopping bool) sampl
 		for path, r := range l.replies {
 			silent = silent && r.silent
 			if r.status == 503 && path == "/health" {
-				now.test.isBusy("it is loading or ending")
+				now.isBusy("it is loading or ending")
 			}
 		}
 		if silent {
-			now.test.isUnknown("it did not answer in time: it may be working")
+			now.isUnknown("it did not answer in time: it may be working")
 		} else {
-			now.test.isUnknown("it did not answer like %s", server.kind.title)
+			now.isUnknown("it did not answer like %s", server.kind.title)
 		}
 	} else {
-		server.kind.idle(l, &now.test)
-		if server.kind.idleSeconds != nil {
-			now.seconds = server.kind.idleSeconds(l)
-		}
+		server.kind.idle(l, &now)
 	}
 	if server.kind.exactSockets {
-		s.countSockets(ctx, server.PID, &now.test)
+		s.countSockets(ctx, server.PID, &now)
 	}
-	now.clients = s.clients(ctx, server, &now.test)
+	now.clients = s.clients(ctx, server, &now)
 	now.cpu, now.cpuKnown = treeCPU(server.PID)
 	return now
 }
 
 // countSockets is the test of a kind that holds a socket exactly while it works. Our own question has just been
 // answered and closed; its socket goes within milliseconds.
-func (s *System) countSockets(ctx context.Context, pid int, t *test) {
+func (s *System) countSockets(ctx context.Context, pid int, t *sample) {
 	for try := 0; ; try++ {
 		open, err := process.OpenSockets(ctx, pid)
 		switch {
@@ -127,7 +113,7 @@ func (s *System) countSockets(ctx context.Context, pid int, t *test) {
 
 // clients names everybody else with a connection to the port. Connections of the application that owns the server are
 // its own; ours are known by their port.
-func (s *System) clients(ctx context.Context, server Server, t *test) []string {
+func (s *System) clients(ctx context.Context, server Server, t *sample) []string {
 	var names []string
 	for try := 0; ; try++ {
 		connections, err := process.Connections(ctx, server.Port)
@@ -222,14 +208,14 @@ func treeCPU(pid int) (time.Duration, bool) {
 func judge(samples []sample) Idle {
 	first, last := samples[0], samples[len(samples)-1]
 	span := last.at.Sub(first.at)
-	idle := Idle{State: StateIdle, Samples: len(samples), SpanS: span.Seconds(), IdleSeconds: last.seconds}
+	idle := Idle{State: StateIdle, Samples: len(samples), SpanS: span.Seconds(), IdleSeconds: last.idleSeconds, last: last}
 	var busy, unknown []string
 	allBusy := true
 	for _, one := range samples {
-		busy = append(busy, one.test.busy...)
-		unknown = append(unknown, one.test.unknown...)
+		busy = append(busy, one.busy...)
+		unknown = append(unknown, one.unknown...)
 		idle.Clients = append(idle.Clients, one.clients...)
-		allBusy = allBusy && len(one.test.busy) > 0
+		allBusy = allBusy && len(one.busy) > 0
 	}
 	moved := false
 	for i := 1; i < len(samples); i++ {
@@ -264,9 +250,9 @@ func allowed(span time.Duration, share float64) time.Duration {
 
 // movement says which counter differs between two samples.
 func movement(before, after sample) string {
-	for _, name := range slices.Sorted(maps.Keys(before.test.counters)) {
-		if now, ok := after.test.counters[name]; ok && now != before.test.counters[name] {
-			return fmt.Sprintf("%s moved from %v to %v", name, before.test.counters[name], now)
+	for _, name := range slices.Sorted(maps.Keys(before.counters)) {
+		if now, ok := after.counters[name]; ok && now != before.counters[name] {
+			return fmt.Sprintf("%s moved from %v to %v", name, before.counters[name], now)
 		}
 	}
 	return ""
@@ -291,6 +277,5 @@ func (s *System) recheck(ctx context.Context, server Server, before sample) Idle
 // ProveIdleToStop is ProveIdle for a server that a person has named to be stopped: where a kind tells only its own
 // tool, that tool is run, if the server has just answered.
 func (s *System) ProveIdleToStop(ctx context.Context, server Server, timing Timing) Idle {
-	idle, _ := s.prove(ctx, server, timing, true)
-	return idle
+	return s.prove(ctx, server, timing, true)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"slipway/installer/neighbor/record"
 	"slipway/installer/process"
@@ -25,12 +26,10 @@ type kind struct {
 	claims func(l *look) (int, bool)
 	// models are the loaded ones. ok is false where that cannot be told.
 	models func(l *look) (models []record.Model, ok bool)
-	// idle adds to the test what the server says of its own work.
-	idle func(l *look, t *test)
+	// idle adds to the sample what the server says of its own work.
+	idle func(l *look, t *sample)
 	// exactSockets: the process holds a TCP socket exactly while it works, in any state (no idle endpoint at all).
 	exactSockets bool
-	// idleSeconds is how long it has had nothing to do, as it says itself.
-	idleSeconds func(l *look) *float64
 	// refuse is why this one is not stopped by slipway, in words that say what a person can do; empty if it may be.
 	refuse func(l *look, c command) string
 
@@ -132,22 +131,26 @@ func (c command) verb(words ...string) bool {
 	return false
 }
 
-// test collects one sample. Busy beats unknown, unknown beats idle.
-type test struct {
-	busy     []string
-	unknown  []string
-	counters map[string]float64
+// sample is one moment of a server's work. Busy beats unknown, unknown beats idle.
+type sample struct {
+	at            time.Time
+	busy, unknown []string // why it is not idle
+	counters      map[string]float64
+	cpu           time.Duration // of the process and its descendants
+	cpuKnown      bool
+	clients       []string
+	idleSeconds   *float64
 }
 
-func (t *test) isBusy(format string, args ...any) {
+func (t *sample) isBusy(format string, args ...any) {
 	t.busy = append(t.busy, fmt.Sprintf(format, args...))
 }
-func (t *test) isUnknown(format string, args ...any) {
+func (t *sample) isUnknown(format string, args ...any) {
 	t.unknown = append(t.unknown, fmt.Sprintf(format, args...))
 }
 
 // asked reports whether the reply can be used at all, and notes why not.
-func (t *test) asked(r reply, path string) bool {
+func (t *sample) asked(r reply, path string) bool {
 	switch {
 	case r.silent:
 		t.isUnknown("%s did not answer in time", path)
@@ -166,7 +169,7 @@ func (t *test) asked(r reply, path string) bool {
 }
 
 // zero demands a number that is there and 0.
-func (t *test) zero(r reply, field ...string) {
+func (t *sample) zero(r reply, field ...string) {
 	name := strings.Join(field, ".")
 	n, ok := r.number(field...)
 	switch {
@@ -178,7 +181,7 @@ func (t *test) zero(r reply, field ...string) {
 }
 
 // off demands a flag that is there and false.
-func (t *test) off(r reply, field ...string) {
+func (t *sample) off(r reply, field ...string) {
 	name := strings.Join(field, ".")
 	on, ok := r.flag(field...)
 	switch {
@@ -190,7 +193,7 @@ func (t *test) off(r reply, field ...string) {
 }
 
 // counter demands a number and remembers it: it has to stay the same from sample to sample.
-func (t *test) counter(r reply, field ...string) {
+func (t *sample) counter(r reply, field ...string) {
 	name := strings.Join(field, ".")
 	n, ok := r.number(field...)
 	if !ok {

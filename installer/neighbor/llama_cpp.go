@@ -27,7 +27,7 @@ var llamaCPP = kind{
 		}
 		return models, true
 	},
-	idle: func(l *look, t *test) {
+	idle: func(l *look, t *sample) {
 		if r := l.get("/health"); r.status == 503 {
 			t.isBusy("it is loading its model")
 			return
@@ -70,7 +70,7 @@ var llamaCPP = kind{
 }
 
 // llamaMetrics is the way where slots are off (501): two gauges of /metrics, there only with --metrics.
-func llamaMetrics(l *look, t *test) {
+func llamaMetrics(l *look, t *sample) {
 	r := l.get("/metrics")
 	if r.status != 200 {
 		t.isUnknown("/slots is off and /metrics answered %d", r.status)

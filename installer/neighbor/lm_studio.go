@@ -67,7 +67,7 @@ func lmStudioModels(l *look) ([]record.Model, bool) {
 }
 
 // lmStudioIdle asks `lms ps --json`, the only way that LM Studio has; while only looking it is not run.
-func lmStudioIdle(l *look, t *test) {
+func lmStudioIdle(l *look, t *sample) {
 	if models, ok := lmStudioModels(l); ok && len(models) == 0 {
 		return // nothing loaded, nothing to do
 	}

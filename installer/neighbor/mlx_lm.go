@@ -29,6 +29,6 @@ func mlxLMAnswers(l *look) bool {
 		strings.TrimSpace(string(r.body)) == `{"status": "ok"}` // with the space, unlike llama-server
 }
 
-func cannotTell(_ *look, t *test) {
+func cannotTell(_ *look, t *sample) {
 	t.isUnknown("it has no way to say whether it works; end it yourself with Ctrl-C where it was started")
 }

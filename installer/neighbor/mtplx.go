@@ -30,7 +30,7 @@ var mtplx = kind{
 		}
 		return []record.Model{{ID: id, Path: path}}, true
 	},
-	idle: func(l *look, t *test) {
+	idle: func(l *look, t *sample) {
 		r := l.get("/health")
 		if !t.asked(r, "/health") {
 			return
@@ -57,10 +57,14 @@ var mtplx = kind{
 		case !ok:
 			t.isUnknown("idle_seconds is missing")
 		case seconds != nil:
-			if n, ok := number(seconds); !ok {
+			n, ok := number(seconds)
+			switch {
+			case !ok:
 				t.isUnknown("idle_seconds is no number")
-			} else if n < 30 {
+			case n < 30:
 				t.isBusy("its last request ended %.0f s ago, 30 are asked for", n)
+			default:
+				t.idleSeconds = &n
 			}
 		}
 		// A server that has answered a request and rested since has warmed up, whatever shape that field has.
@@ -70,12 +74,6 @@ var mtplx = kind{
 		}
 		t.counter(r, "requests_completed")
 		t.counter(r, "requests_cancelled")
-	},
-	idleSeconds: func(l *look) *float64 {
-		if n, ok := l.get("/health").number("idle_seconds"); ok {
-			return &n
-		}
-		return nil
 	},
 	refuse: func(l *look, c command) string {
 		r := l.get("/health")

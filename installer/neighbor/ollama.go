@@ -34,7 +34,7 @@ var ollama = kind{
 		}
 		return models, ok
 	},
-	idle: func(l *look, t *test) {
+	idle: func(l *look, t *sample) {
 		r := l.get("/api/ps")
 		if !t.asked(r, "/api/ps") {
 			return

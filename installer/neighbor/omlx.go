@@ -28,7 +28,7 @@ var omlx = kind{
 		}
 		return models, ok
 	},
-	idle: func(l *look, t *test) {
+	idle: func(l *look, t *sample) {
 		r := l.get("/api/status")
 		if !t.asked(r, "/api/status") {
 			return

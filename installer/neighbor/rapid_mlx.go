@@ -45,7 +45,7 @@ func healthModel(l *look) ([]record.Model, bool) {
 	return modelsOf(name), true
 }
 
-func rapidIdle(l *look, t *test) {
+func rapidIdle(l *look, t *sample) {
 	// /healthz answers in constant time and says when the server drains; older versions have none.
 	if r := l.get("/healthz"); r.status == 503 {
 		t.isBusy("it is draining")

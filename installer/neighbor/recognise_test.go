@@ -55,7 +55,7 @@ func TestEachServerIsRecognisedAndNoOther(t *testing.T) {
 			}
 			if model := ""; len(server.Models) > 0 || row.model != "" {
 				if len(server.Models) == 1 {
-					model = server.Models[0].ID
+					model = server.Models[0]
 				}
 				if model != row.model {
 					t.Errorf("models %+v", server.Models)
@@ -342,7 +342,8 @@ func TestHostileTextIsMadePlain(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx", withArgs("serve", "--model", "evil\x1b[2J\n\u202Emodel"+strings.Repeat("x", 200))).start()
 	server := d.found(s)
-	line := StopLine(server, Idle{State: StateIdle})
+	server.Idle = Idle{State: StateIdle}
+	line := server.StopLine(time.Now())
 	if strings.ContainsAny(line, "\x1b\n\u202e") || len(line) > 400 {
 		t.Errorf("line %q", line)
 	}

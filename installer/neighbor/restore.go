@@ -27,20 +27,30 @@ const (
 	Would       Result = "would"        // dry run: it would be started
 )
 
-// Outcome is one record's result, with nothing in it that may not be shown.
+// Outcome is how the restore of one stopped server went, with nothing in it that may not be shown.
 type Outcome struct {
-	ID       string         `json:"id"`
-	Server   string         `json:"server"`
-	Title    string         `json:"title"`
-	Port     int            `json:"port"`
-	Models   []record.Model `json:"models"`
-	Result   Result         `json:"result"`
-	Sentence string         `json:"sentence"`
-	Log      string         `json:"log"` // its output, relative to slipway's home; empty where not ours
+	ID       string   `json:"id"`
+	Kind     string   `json:"kind"`
+	Title    string   `json:"title"`
+	Port     int      `json:"port"`
+	Models   []string `json:"models"` // ids, fit to print
+	Result   Result   `json:"result"`
+	Sentence string   `json:"sentence"`
+	Log      string   `json:"log"` // its output, relative to slipway's home; empty where it goes elsewhere
 }
 
 func outcome(r record.Record, result Result, format string, args ...any) Outcome {
-	return Outcome{ID: r.ID, Server: r.Server, Title: plain(r.Title), Port: r.Port, Models: r.Models, Result: result, Sentence: fmt.Sprintf(format, args...)}
+	return Outcome{ID: r.ID, Kind: r.Server, Title: plain(r.Title), Port: r.Port, Models: ModelIDs(r.Models),
+		Result: result, Sentence: fmt.Sprintf(format, args...)}
+}
+
+// ModelIDs are the models' names, fit to print; never nil.
+func ModelIDs(models []record.Model) []string {
+	ids := []string{}
+	for _, m := range models {
+		ids = append(ids, plain(m.ID))
+	}
+	return ids
 }
 
 // Pending lists what waits to be restored, and what cannot be read. It changes nothing: for status and doctor.
@@ -53,7 +63,7 @@ func (s *System) Pending() ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []Outcome
+	list := []Outcome{}
 	for _, r := range records {
 		starting, _ := s.folder().Held(record.LockName(r.ID))
 		switch {
@@ -75,9 +85,9 @@ func (s *System) Pending() ([]Outcome, error) {
 
 func damagedOutcome(err error) Outcome {
 	if unsafe := new(record.UnsafeError); errors.As(err, &unsafe) {
-		return Outcome{Result: Failed, Sentence: termtext.Name(unsafe.Error(), 1000) + "."}
+		return Outcome{Models: []string{}, Result: Failed, Sentence: termtext.Name(unsafe.Error(), 1000) + "."}
 	}
-	return Outcome{Result: Failed, Sentence: fmt.Sprintf("%s. The file is left as it is; start that server by hand and delete the file.", errText(err))}
+	return Outcome{Models: []string{}, Result: Failed, Sentence: fmt.Sprintf("%s. The file is left as it is; start that server by hand and delete the file.", errText(err))}
 }
 
 // unsafeFolder is the one outcome where the records' folder cannot be believed at all.
@@ -108,7 +118,7 @@ func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
 	if list := unsafeFolder(damaged); list != nil {
 		return list, nil
 	}
-	var list []Outcome
+	list := []Outcome{}
 	holders, err := s.folder().Holders(false)
 	if err != nil {
 		return nil, err
@@ -145,7 +155,7 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 	for {
 		r, err := s.folder().Read(id)
 		if errors.Is(err, fs.ErrNotExist) {
-			return Outcome{ID: id, Result: Restored, Sentence: "It is back already."}
+			return Outcome{ID: id, Models: []string{}, Result: Restored, Sentence: "It is back already."}
 		}
 		if err != nil {
 			return damagedOutcome(err)
@@ -239,13 +249,13 @@ func (s *System) situation(ctx context.Context, r record.Record, begun time.Time
 		}
 		k := server.kind
 		switch {
-		case k.models == nil || sameModels(r.Models, server.Models):
+		case k.models == nil || sameModels(r.Models, server.loaded):
 			return situation{state: backAgain, pid: server.PID}
-		case r.Channel == record.ChannelUnload && anotherModel(r.Models, server.Models):
+		case r.Channel == record.ChannelUnload && anotherModel(r.Models, server.loaded):
 			return situation{state: inTheWay, pid: server.PID, why: fmt.Sprintf("%s holds another model under that name", server.Name())}
 		case r.Channel == record.ChannelUnload:
 			return situation{state: absent, pid: server.PID, why: "does not hold its model"}
-		case len(server.Models) == 0:
+		case len(server.loaded) == 0:
 			return situation{state: onItsWay, pid: server.PID, why: "answers, and still loads its model"}
 		}
 		return situation{state: inTheWay, pid: server.PID, why: fmt.Sprintf("%s answers there with another model", server.Name())}

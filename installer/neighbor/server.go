@@ -1,6 +1,7 @@
 package neighbor
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -25,14 +26,15 @@ const (
 type Idle struct {
 	State   State    `json:"state"`
 	Reasons []string `json:"reasons"` // why it is not idle; empty when it is
-	Samples int      `json:"samples"`
-	SpanS   float64  `json:"span_s"`
-	// IdleSeconds is what the server says itself; nil where it does not.
-	IdleSeconds *float64 `json:"idle_seconds"`
 	// Clients are other programs with a connection to the port, in any state.
 	Clients []string `json:"clients"`
-	// Wedged: it says that it works, yet counters and CPU time stood still over all samples.
-	Wedged bool `json:"wedged"`
+	// Wedged: it says that it works, yet counters and CPU time did not move over all samples.
+	Wedged  bool    `json:"wedged"`
+	Samples int     `json:"-"`
+	SpanS   float64 `json:"-"`
+	// IdleSeconds is what the server says itself; nil where it does not.
+	IdleSeconds *float64 `json:"-"`
+	last        sample   // the next sample is compared with it
 }
 
 // Sentence says it in words.
@@ -51,41 +53,44 @@ func (i Idle) Sentence() string {
 
 // Starter is who started the process and may start it again.
 type Starter struct {
-	Type   string `json:"type"` // user, launchd, brew, systemd, app, supervisor
-	Name   string `json:"name"` // label, unit, bundle or program; empty for user
-	PID    int    `json:"pid,omitempty"`
-	Plist  string `json:"plist,omitempty"`
-	system bool   // a unit or daemon of the whole machine, which only root may stop
+	Type   string `json:"started_by"`   // user, launchd, brew, systemd, app, supervisor
+	Name   string `json:"starter_name"` // label, unit, bundle or program; empty for user
+	PID    int    `json:"-"`
+	Plist  string `json:"-"`
+	system bool   // a unit or daemon of the machine, which only root may stop
 	shared bool   // a unit that is more than this server, such as a terminal
 }
 
-// Server is one listener, as shown. It never holds arguments or environment: these may carry keys.
+// Server is another model server, from the search to the answer of `slipway neighbors`. What is exported may be shown.
+// It never holds arguments or environment in exported fields: these may carry keys.
 type Server struct {
-	Kind      string         `json:"kind"` // "unknown" where program and answers do not agree on one that is known
-	Title     string         `json:"title"`
-	Address   netip.AddrPort `json:"address"` // as bound
-	Port      int            `json:"port"`
-	PID       int            `json:"pid"` // 0 where hidden
-	UID       int            `json:"uid"`
-	Exe       string         `json:"exe"`
-	Arguments int            `json:"arguments"` // how many; their text is not shown
-	Started   time.Time      `json:"started"`
-	Starter   Starter        `json:"starter"`
-	Models    []record.Model `json:"models"`
+	Kind      string `json:"kind"` // "unknown" where program and answers do not agree on one that is known
+	Title     string `json:"title"`
+	Address   string `json:"address"` // as bound
+	Port      int    `json:"port"`
+	PID       int    `json:"pid"` // 0 where the system hides it
+	UID       int    `json:"uid"`
+	Exe       string `json:"program"`
+	Arguments int    `json:"arguments"` // how many; their text is not shown
+	Started   string `json:"started"`   // RFC 3339, or empty
+	Starter
+	Models []string `json:"models"` // ids, fit to print
 	// FootprintBytes is the memory that its end would free; 0 where not known.
 	FootprintBytes int64 `json:"footprint_bytes"`
 	Protected      bool  `json:"protected"` // it wants a key
-	Idle           Idle  `json:"idle"`
-	// Channel is how it would be stopped and brought back; empty where slipway would not, and Refusal says why.
+	Idle
+	// Channel is how it would be stopped and started again; empty where slipway would not, and Refusal says why.
 	Channel record.Channel `json:"channel"`
 	Refusal string         `json:"refusal"`
-	// Losses are what cannot be kept for its return: it is stopped only where a person accepts them. Missing would not
-	// come back exactly as it was either, and does not stand in the way.
+	// Losses are what cannot be kept for its return: it is stopped only where a person accepts them. Missing would differ
+	// too, without harm.
 	Losses  []string `json:"losses"`
 	Missing []string `json:"missing"`
+	Line    string   `json:"line"` // all of it in one sentence; set by Look
 
 	identity process.Identity
 	details  process.Details
+	loaded   []record.Model // Models, with how each was loaded
 	kind     *kind
 	probe    netip.Addr // loopback address to ask
 }
@@ -95,6 +100,39 @@ func (s Server) Identity() process.Identity { return s.identity }
 
 // Stoppable tells whether slipway would stop it, once idle and allowed.
 func (s Server) Stoppable() bool { return s.Channel != "" && s.Refusal == "" }
+
+// Look finds the servers as Find does, and looks for some seconds whether they work.
+func (s *System) Look(ctx context.Context, own ...process.Identity) ([]Server, error) {
+	servers, err := s.Find(ctx, own...)
+	if err != nil {
+		return nil, err
+	}
+	var all sync.WaitGroup
+	for i := range servers {
+		all.Go(func() { servers[i].Idle = s.ProveIdle(ctx, servers[i], LookTiming(s.Timing)) })
+	}
+	all.Wait()
+	for i := range servers {
+		servers[i].Line = servers[i].line()
+		for _, list := range []*[]string{&servers[i].Models, &servers[i].Reasons, &servers[i].Clients,
+			&servers[i].Losses, &servers[i].Missing} {
+			*list = append([]string{}, *list...) // an empty list in the document, never null
+		}
+	}
+	return servers, nil
+}
+
+// line says who it is, whether it works, and why slipway would not stop it.
+func (s Server) line() string {
+	about := s.Idle.Sentence()
+	if s.Refusal != "" {
+		about += "; slipway does not stop it: " + s.Refusal
+		if s.Kind == "unknown" || s.Reasons != nil && s.Reasons[0] == s.Refusal {
+			about = s.Refusal
+		}
+	}
+	return fmt.Sprintf("%s: %s", s.Name(), about)
+}
 
 // Name is the server for people: title, pid, port.
 func (s Server) Name() string {

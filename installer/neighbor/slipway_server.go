@@ -23,7 +23,7 @@ var slipwayServer = kind{
 		model, ok := l.get("/health").text("model")
 		return modelsOf(model), ok
 	},
-	idle: func(l *look, t *test) {
+	idle: func(l *look, t *sample) {
 		r := l.get("/health")
 		if !t.asked(r, "/health") {
 			return

@@ -39,13 +39,13 @@ func (s *System) Stop(ctx context.Context, servers []Server, opt StopOptions) ([
 			return nil, &LossError{Server: server}
 		}
 	}
-	last, err := s.proveAll(ctx, servers)
+	proofs, err := s.proveAll(ctx, servers)
 	if err != nil {
 		return nil, err
 	}
 	var stopped []record.Record
 	for i, server := range servers {
-		r, err := s.stopOne(ctx, server, last[i], opt)
+		r, err := s.stopOne(ctx, server, proofs[i], opt)
 		if err == nil {
 			stopped = append(stopped, r)
 			continue
@@ -58,34 +58,22 @@ func (s *System) Stop(ctx context.Context, servers []Server, opt StopOptions) ([
 	return stopped, nil
 }
 
-// proof is what the last of several samples saw, and the judgement over all of them.
-type proof struct {
-	idle Idle
-	last sample
-}
-
-func (s *System) proveAll(ctx context.Context, servers []Server) ([]proof, error) {
-	proofs := make([]proof, len(servers))
+func (s *System) proveAll(ctx context.Context, servers []Server) ([]Idle, error) {
+	proofs := make([]Idle, len(servers))
 	var all sync.WaitGroup
 	for i, server := range servers {
-		all.Go(func() {
-			idle, samples := s.prove(ctx, server, s.Timing, true)
-			proofs[i].idle = idle
-			if len(samples) > 0 {
-				proofs[i].last = samples[len(samples)-1]
-			}
-		})
+		all.Go(func() { proofs[i] = s.prove(ctx, server, s.Timing, true) })
 	}
 	all.Wait()
-	for i, p := range proofs {
-		if p.idle.State != StateIdle {
-			return nil, &NotIdleError{Server: servers[i], Idle: p.idle}
+	for i, idle := range proofs {
+		if idle.State != StateIdle {
+			return nil, &NotIdleError{Server: servers[i], Idle: idle}
 		}
 	}
 	return proofs, nil
 }
 
-func (s *System) stopOne(ctx context.Context, server Server, before proof, opt StopOptions) (record.Record, error) {
+func (s *System) stopOne(ctx context.Context, server Server, before Idle, opt StopOptions) (record.Record, error) {
 	failed := func(step string, err error) (record.Record, error) {
 		return record.Record{}, &StopError{Server: server, Step: step, Err: err}
 	}
@@ -102,7 +90,7 @@ func (s *System) stopOne(ctx context.Context, server Server, before proof, opt S
 		}
 	}
 	s.at("held")
-	r, err := s.newRecord(server, before.idle, opt.PlanDigest)
+	r, err := s.newRecord(server, before, opt.PlanDigest)
 	if err != nil {
 		return failed("reading its program", err)
 	}
@@ -142,7 +130,8 @@ func (s *System) stopOne(ctx context.Context, server Server, before proof, opt S
 		return failed("writing the restore record", err)
 	}
 	s.at("marked")
-	s.say("%s", StopLine(server, before.idle))
+	server.Idle = before
+	s.say("%s", server.StopLine(time.Now()))
 	if err := s.ask(ctx, server, r, handle); err != nil {
 		return failed("asking it to stop", err)
 	}
@@ -260,7 +249,7 @@ func (s *System) newRecord(server Server, idle Idle, digest string) (record.Reco
 		Schema: record.Schema, ID: recordID(server), Server: server.Kind, Title: server.Title, Channel: server.Channel,
 		PID: d.PID, StartUS: d.StartUS, BootID: d.BootID, Exe: d.Exe, ExeInode: d.ExeInode,
 		Cwd: d.Cwd, CwdNeeded: folderNeeded(d, server.kind), Env: values, EnvNames: names,
-		Address: server.probe.String(), Port: server.Port, Models: server.Models,
+		Address: server.probe.String(), Port: server.Port, Models: server.loaded,
 		Evidence:   record.Evidence{Samples: idle.Samples, SpanS: idle.SpanS, IdleSeconds: idle.IdleSeconds},
 		PlanDigest: digest, State: record.StateRecorded, At: time.Now(),
 	}

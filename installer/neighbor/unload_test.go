@@ -40,7 +40,7 @@ func TestModelsAreUnloadedAndLoadedAgainWhileTheServerStays(t *testing.T) {
 			if log := strings.Join(d.log(), "\n"); !strings.Contains(log, "with 8192 tokens") || name == "llmster" && !strings.Contains(log, "4 at once") {
 				t.Errorf("it came back with other settings: %q", log)
 			}
-			if again := d.found(s); !sameModels(server.Models, again.Models) || d.count("load") != 1 || d.count("end") != 0 {
+			if again := d.found(s); !sameModels(server.loaded, again.loaded) || d.count("load") != 1 || d.count("end") != 0 {
 				t.Errorf("models %+v, log %q", again.Models, d.log())
 			}
 		})

@@ -14,7 +14,7 @@ var vllmMLX = kind{
 		return r.status == 200 && (status == "healthy" || status == "unhealthy") && list && r.has("model_loaded")
 	},
 	models: healthModel,
-	idle: func(l *look, t *test) {
+	idle: func(l *look, t *sample) {
 		r := l.get("/v1/status")
 		if !t.asked(r, "/v1/status") {
 			return

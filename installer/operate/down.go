@@ -8,6 +8,7 @@ import (
 	"slipway/fault"
 	"slipway/installer/apply"
 	"slipway/installer/launch"
+	"slipway/installer/neighbor"
 	"slipway/installer/plan"
 )
 
@@ -17,7 +18,7 @@ type DownAnswer struct {
 	PID        int  `json:"pid"`
 	Killed     bool `json:"killed"` // our server did not end by itself within its time
 	// Neighbors are the servers that were stopped for ours, and how starting them again went.
-	Neighbors []Restored `json:"neighbors"`
+	Neighbors []neighbor.Outcome `json:"neighbors"`
 }
 
 // Class is OK when every neighbour is back or will be.

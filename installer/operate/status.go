@@ -9,22 +9,23 @@ import (
 	"slipway/fault"
 	"slipway/installer/apply"
 	"slipway/installer/launch"
+	"slipway/installer/neighbor"
 	"slipway/wire"
 )
 
 // StatusAnswer is the answer of Status.
 type StatusAnswer struct {
-	Home     string       `json:"home"`
-	SetUp    bool         `json:"set_up"`
-	Model    string       `json:"model"`
-	Profile  string       `json:"profile"`
-	Server   ServerStatus `json:"server"`
-	Live     *launch.Live `json:"live"`      // what the server says of itself; null unless it runs and answers
-	Damage   []string     `json:"damage"`    // what of our own files cannot be read, in sentences
-	OpenPlan string       `json:"open_plan"` // digest of a plan that was begun and not finished, or empty
-	Worker   *Worker      `json:"worker"`    // a slipway that works on this home now
-	Job      *JobAnswer   `json:"job"`       // the newest detached apply
-	Stopped  []Restored   `json:"stopped_neighbors"`
+	Home     string             `json:"home"`
+	SetUp    bool               `json:"set_up"`
+	Model    string             `json:"model"`
+	Profile  string             `json:"profile"`
+	Server   ServerStatus       `json:"server"`
+	Live     *launch.Live       `json:"live"`      // what the server says of itself; null unless it runs and answers
+	Damage   []string           `json:"damage"`    // what of our own files cannot be read, in sentences
+	OpenPlan string             `json:"open_plan"` // digest of a plan that was begun and not finished, or empty
+	Worker   *Worker            `json:"worker"`    // a slipway that works on this home now
+	Job      *JobAnswer         `json:"job"`       // the newest detached apply
+	Stopped  []neighbor.Outcome `json:"stopped_neighbors"`
 
 	NoHome  bool      `json:"-"` // nothing was ever set up there
 	Damaged []Damaged `json:"-"` // what Damage is made of
@@ -82,7 +83,7 @@ func (o *Operator) Status(ctx context.Context) (StatusAnswer, error) {
 	if err != nil {
 		return StatusAnswer{}, err
 	}
-	a := StatusAnswer{Home: path, Server: ServerStatus{State: launch.Stopped}, Damage: []string{}, Stopped: []Restored{}}
+	a := StatusAnswer{Home: path, Server: ServerStatus{State: launch.Stopped}, Damage: []string{}, Stopped: []neighbor.Outcome{}}
 	err = o.inHome(func(home *apply.Home) error { return o.fillStatus(ctx, home, &a) })
 	if errors.Is(err, apply.ErrNoHome) {
 		a.NoHome, err = true, nil
@@ -119,7 +120,7 @@ func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAn
 	}
 	if system, err := o.neighborhood(); err == nil {
 		if pending, err := system.Pending(); err == nil {
-			a.Stopped = restoredOf(pending)
+			a.Stopped = pending
 		}
 	}
 	return nil

@@ -2,9 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
-
-	"slipway/installer/neighbor/contention"
 )
 
 // StoppedServer is a server that is not ours that a plan stops and that comes back when our server ends. It is named
@@ -43,7 +42,7 @@ func stopsAction(d Decisions) Action {
 	for _, s := range d.Stops {
 		name := fmt.Sprintf("%s (pid %d, port %d)", s.Title, s.PID, s.Port)
 		a.Touches.Processes = append(a.Touches.Processes, name)
-		models := contention.Quoted(s.Models)
+		models := quoted(s.Models)
 		if s.Channel == "unload" {
 			sentences = append(sentences, fmt.Sprintf("Ask %s to unload %s, and load it again when slipway stops.", name,
 				models))
@@ -60,4 +59,13 @@ func stopsAction(d Decisions) Action {
 	}
 	a.Sentence = strings.Join(sentences, " ")
 	return a
+}
+
+// quoted writes names so that none can be taken for a part of the sentence around them.
+func quoted(names []string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, strconv.Quote(name))
+	}
+	return strings.Join(all, ", ")
 }
