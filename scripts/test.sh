@@ -9,6 +9,7 @@ step() { printf '\n== %s\n' "$*"; }
 step "format";                          bad=$(git ls-files '*.go' | xargs gofmt -l); [ -z "$bad" ] || { echo "gofmt wants: $bad"; exit 1; }
 step "vet";                             go vet ./...
 step "vet and build for the Mac";       GOOS=darwin GOARCH=arm64 go vet ./... && GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/slipway && GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/slipway-server
+step "static analysis";                 ./scripts/lint.sh
 step "modules of the assembly generator"; (cd engine/device/cpu/kernels/gen && go mod download && go vet ./...)
 step "tests";                           go test -json -timeout 20m ./... | go run ./scripts/testreport
 for module in test/*/go.mod; do

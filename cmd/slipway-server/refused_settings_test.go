@@ -217,3 +217,12 @@ func TestServeHonoursWhatProbeOffers(t *testing.T) {
 		}
 	}
 }
+
+func TestUnknownInstructionSetIsRefused(t *testing.T) {
+	c := command("serve", "--model", pocketDir, "--port", "0")
+	c.Env = append(c.Env, "SLIPWAY_CPU_ISA=avx99")
+	code, _, errOut := finish(t, c)
+	if code != exitUsage || !strings.Contains(errOut, `SLIPWAY_CPU_ISA: kernels: instruction set "avx99" is not known`) {
+		t.Errorf("%d\n%s", code, errOut)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"slipway/engine/device"
 	"slipway/engine/device/cpu"
+	"slipway/engine/device/cpu/kernels"
 )
 
 // opened is a device, with what its user should know of it.
@@ -46,6 +47,9 @@ func (s Settings) deviceName() string {
 // openDevice opens the device of the settings for these weights, a GPU with operands in bf16 or f16. With auto, what is small
 // enough for the CPU is answered there where the GPU is refused.
 func (s Settings) openDevice(weights [][]byte, bf16 bool) (opened, error) {
+	if err := kernels.EnvError(); err != nil {
+		return opened{}, refuse("%s: %v", kernels.EnvISA, err)
+	}
 	if s.deviceName() == "cpu" {
 		return opened{device: cpu.New(0)}, nil
 	}

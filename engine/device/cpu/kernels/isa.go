@@ -42,7 +42,7 @@ func ParseISA(name string) (ISA, error) {
 }
 
 // EnvISA is the environment variable that picks the instruction set at start, by a name that ParseISA reads. A set that this
-// processor lacks, or an unknown name, is not used; EnvError says so.
+// processor lacks, or an unknown name, is not used: EnvError is why, and a program should refuse to go on.
 const EnvISA = "SLIPWAY_CPU_ISA"
 
 var (
