@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 )
@@ -15,9 +16,9 @@ func TestRandomConversationsGetTheAnswersOfAFreshServer(t *testing.T) {
 	k := startKept(t, func(s *Settings) { s.WindowTokens, s.CacheMemoryBytes = 1024, 24<<20 })
 	fresh := startKept(t, func(s *Settings) { s.WindowTokens, s.CacheMemoryBytes = 1024, 0 })
 	r := rand.New(rand.NewPCG(5, 5))
-	requests := 300
-	if testing.Short() {
-		requests = 40
+	requests := 60
+	if os.Getenv("SLIPWAY_SOAK") != "" {
+		requests = 300
 	}
 	short := message{"max_tokens": 6}
 	restored := 0

@@ -51,9 +51,9 @@ func text(r *rand.Rand, n int) []int32 {
 // evicted, read back, thinned and lost at some time: no wrong state is ever restored, and the prompt is always what was cached
 // plus what was computed. Between them the process ends, cleanly or not, and its files are torn.
 func TestRandomHistoriesNeverRestoreAWrongState(t *testing.T) {
-	histories, steps := 10_000, 12
-	if testing.Short() {
-		histories = 1000
+	histories, steps := 1000, 12
+	if os.Getenv("SLIPWAY_SOAK") != "" {
+		histories = 10_000
 	}
 	hits, fromDisk, damaged := 0, 0, 0
 	const perWorld = 250
