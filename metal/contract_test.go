@@ -24,7 +24,7 @@ func TestPagesAndStatesSurviveARoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kv := pool.(device.PageTransfer)
+	kv := pool
 	for _, tokens := range []int{1, 100, device.PageTokens} {
 		page := make([]byte, kv.PageBytes(tokens))
 		for i := range page {
@@ -55,7 +55,7 @@ func TestPagesAndStatesSurviveARoundTrip(t *testing.T) {
 	if err := w.Pass(segments, func(p device.Pass) { p.Conv(device.Conv{Dst: dst, X: x, Weight: weight}) }); err != nil {
 		t.Fatal(err)
 	}
-	a, b := segments[0].State.(device.StateTransfer), segments[1].State.(device.StateTransfer)
+	a, b := segments[0].State, segments[1].State
 	all, back := make([]byte, a.Bytes()), make([]byte, a.Bytes())
 	a.ReadAll(all)
 	b.WriteAll(all)

@@ -24,7 +24,7 @@ func newStructure(t testing.TB, d device.Device, n int) *structure {
 	g := device.StateGeometry{Layers: layers * 3 / 4, KeyHeads: 1, ValueHeads: 2, KeyDim: 32, ValueDim: 32, ConvChannels: 128, ConvTaps: 4}
 	segments, _ := w.SegmentsOf(g, n)
 	segments[0].Pages = []int32{0}
-	if err := segments[0].State.(device.TapedState).Record(16); err != nil {
+	if err := segments[0].State.Record(16); err != nil {
 		t.Fatal(err)
 	}
 	kv, err := d.KV(device.KVGeometry{Layers: layers / 4, Heads: 1, HeadDim: dim, Pages: 1})

@@ -10,7 +10,7 @@ import (
 )
 
 // state keeps all layers in one buffer: S [layers, Hv, Dv, Dk], then tails [layers, taps-1, channels]. It implements
-// device.TapedState.
+// device.State.
 type state struct {
 	dev    *Device
 	g      device.StateGeometry

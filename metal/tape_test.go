@@ -15,7 +15,7 @@ import (
 type taped struct {
 	t     *testing.T
 	w     *selftest.World
-	state device.TapedState
+	state device.State
 	after [][]byte // by tokens
 }
 
@@ -42,7 +42,7 @@ func (s *taped) step(n int) {
 
 func (s *taped) now() []byte {
 	b := make([]byte, s.state.Bytes())
-	s.state.(device.StateTransfer).ReadAll(b)
+	s.state.ReadAll(b)
 	return b
 }
 
@@ -54,7 +54,7 @@ func newTaped(t *testing.T, d device.Device, keep int) *taped {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Release)
-	s := &taped{t: t, w: w, state: st.(device.TapedState)}
+	s := &taped{t: t, w: w, state: st}
 	s.after = append(s.after, s.now())
 	if err := s.state.Record(keep); err != nil {
 		t.Fatal(err)

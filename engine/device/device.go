@@ -106,6 +106,23 @@ type KV interface {
 	Read(keys, values []float32, layer int, page int32, offset int)
 	// Bytes is the memory held when every page has been touched.
 	Bytes() int64
+
+	// Pages can be read and written whole. The layout of the bytes is the device's own; its Numerics name stands for it. Not
+	// during a pass that writes those positions.
+
+	// PageBytes is the size of the first tokens positions of a page, all layers, tokens in [1, PageTokens].
+	PageBytes(tokens int) int
+	// ReadPage copies the first tokens positions out, [PageBytes(tokens)].
+	ReadPage(dst []byte, page int32, tokens int)
+	// WritePage writes them, into any page.
+	WritePage(page int32, src []byte, tokens int)
+}
+
+// PageReturn is a KV that can return the memory of pages to the system. Not during a pass.
+type PageReturn interface {
+	KV
+	// ReturnPages clears pages: they are as before they were written. After an error the KV cannot be used.
+	ReturnPages(pages []int32) error
 }
 
 // StateGeometry sizes the recurrent state of one sequence over Layers gated delta net layers.
@@ -124,10 +141,26 @@ type State interface {
 	Reset()
 	// Copy makes it equal to from, bit for bit. Not during a pass.
 	Copy(from State)
-	// Read copies layer's S and tail out, for tests and tiers; sizes as above.
+	// Read copies layer's S and tail out, for tests; sizes as above.
 	Read(s, tail []float32, layer int)
 	Bytes() int64
+	// ReadAll and WriteAll copy the state out and in whole, [Bytes].
+	ReadAll(dst []byte)
+	WriteAll(src []byte)
 	Release()
+
+	// The state can be rewound by a tape, see Tape. None of these methods may run during a pass.
+
+	// Record begins to keep the latest tokens, at least this many of them. 0 ends it.
+	Record(tokens int) error
+	// TapeLen is how many tokens can be rewound now.
+	TapeLen() int
+	// Rewind undoes the last n tokens, n in [0, TapeLen].
+	Rewind(n int)
+	// CutTape copies the base and the tape; nil without a tape. The caller releases both.
+	CutTape() (base State, tape Tape, err error)
+	// Replay advances the state by the first n tokens of a tape whose base it equals.
+	Replay(tape Tape, n int)
 }
 
 // Segment is a run of N consecutive tokens of one sequence in a pass: rows [Row, Row+N) of every activation buffer, at
@@ -201,7 +234,7 @@ type Conv struct {
 // Per row and value head h with key head κ = h div (Hv/Hk):
 // q = q/√(Σq²+1e-6)/√Dk; k = k/√(Σk²+1e-6); β = sigmoid(b); α = exp(-exp(ALog)·softplus(a+DTBias));
 // S = αS; δ = β(v - S·k); S = S + δ kᵀ; o = S·q, with S [Dv,Dk]. Source: spec of Qwen3.5, HF torch recurrence.
-// QKV, A and B are overwritten. A TapedState keeps what its replay needs.
+// QKV, A and B are overwritten. A state that records keeps what its replay needs.
 type DeltaRule struct {
 	Dst          Buffer // [rows, Hv·Dv]
 	QKV          Buffer // [rows, 2·Hk·Dk + Hv·Dv], after Conv

@@ -59,9 +59,6 @@ func (h *Host) openCache() error {
 		Decode: h.text.Tokenizer.Decode, Log: log, Import: h.importPoint,
 	}
 	if s.CacheDisk != "" {
-		if !n.CanTransfer() {
-			return refuse("--cache-disk: %v; run without it", model.ErrNoTransfer)
-		}
 		var err error
 		opt.Disk, err = disk.Open(s.CacheDisk, disk.Options{CapBytes: s.CacheDiskBytes, DailyBytes: s.CacheDiskDailyBytes, PageTokens: device.PageTokens,
 			StateBytes: n.StateBytes(), RowBytes: n.RowBytes(), Positions: func(tokens int) int64 { return int64(n.PositionBytes(tokens)) }, ReplyBytes: replyBytes, Now: time.Now, Log: log})

@@ -16,7 +16,7 @@ type Options struct {
 	ChunkTokens  int             // preferred rows of a prefill pass; 0 means 512
 	ExtraPages   int             // pages beyond what the sequences need, for restore points
 	KVFormat     device.KVFormat // of keys and values; the MTP head keeps its own in the device's format
-	TapeTokens   int             // latest decoded tokens that a sequence can take back, where the device keeps tapes; 0 means none
+	TapeTokens   int             // latest decoded tokens that a sequence can rewind; 0 means none
 	TapLayers    []int           // layers whose output rows are kept, for Tap
 	Draft        Draft           // what is loaded beside the network to propose tokens
 }
@@ -153,13 +153,12 @@ func Load(dev device.Device, ckpt *weights.Checkpoint, opt Options) (*Network, e
 	return n, nil
 }
 
-// startTape starts a state's tape if one is wanted and the device keeps tapes. Without one, Rewind and points with a tape are
-// impossible, and TapeLen is 0.
+// startTape starts a state's tape if one is wanted.
 func (n *Network) startTape(s device.State) error {
-	if taped, ok := s.(device.TapedState); ok && n.opt.TapeTokens > 0 {
-		return taped.Record(n.opt.TapeTokens)
+	if n.opt.TapeTokens == 0 {
+		return nil
 	}
-	return nil
+	return s.Record(n.opt.TapeTokens)
 }
 
 // allocate makes page pools, states and activation buffers.

@@ -105,10 +105,7 @@ func pagesOf(tokens int) int { return (tokens + device.PageTokens - 1) / device.
 
 // TapeLen is how many of the latest tokens Rewind can take back, and a point with a tape covers.
 func (s *Sequence) TapeLen() int {
-	if taped, ok := s.state.(device.TapedState); ok {
-		return min(taped.TapeLen(), s.len)
-	}
-	return 0
+	return min(s.state.TapeLen(), s.len)
 }
 
 // TapeBytes is about what a tape of n tokens takes: per layer the gates, a key row, a value row and a row before the convolution.
@@ -127,7 +124,7 @@ func (s *Sequence) Rewind(tokens int) {
 	if !s.open || s.lost || tokens < 0 || tokens > s.TapeLen() {
 		panic("model: Rewind of a closed or lost sequence, or past its tape")
 	}
-	s.state.(device.TapedState).Rewind(tokens)
+	s.state.Rewind(tokens)
 	s.len -= tokens
 	s.last = s.last[:0]
 	s.mtpLen = min(s.mtpLen, memory.MTPShared(s.len))
@@ -146,7 +143,7 @@ func (s *Sequence) Save(tape bool) (pass.State, error) {
 		return nil, ErrSequenceLost
 	}
 	if tape && s.TapeLen() > 0 {
-		base, kept, err := s.state.(device.TapedState).CutTape()
+		base, kept, err := s.state.CutTape()
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +191,7 @@ func (s *Sequence) Restore(state pass.State, at int) {
 	s.mtp.replace(p.mtpPages[:min(len(p.mtpPages), pagesOf(s.mtpLen))])
 	s.state.Copy(p.state)
 	if at > p.len {
-		s.state.(device.TapedState).Replay(p.tape, at-p.len)
+		s.state.Replay(p.tape, at-p.len)
 	}
 	s.last = s.last[:0]
 	if at == p.Reach() {

@@ -1,41 +1,22 @@
 package model
 
 import (
-	"errors"
+	"fmt"
 
 	"slipway/engine/device"
 	"slipway/engine/pass"
 )
 
-// ErrNoTransfer says that the device cannot export its memory, so that there is no disk tier.
-var ErrNoTransfer = errors.New("this device cannot export restore points")
-
-// CanTransfer tells whether points can be exported and imported.
-func (n *Network) CanTransfer() bool {
-	_, pages := n.kv.(device.PageTransfer)
-	_, states := n.idleState().(device.StateTransfer)
-	return pages && states
-}
-
-func (n *Network) idleState() device.State {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.idle) == 0 {
-		return nil
-	}
-	return n.idle[0]
-}
-
 // PositionBytes is the size of the first tokens positions of a page.
-func (n *Network) PositionBytes(tokens int) int { return n.kv.(device.PageTransfer).PageBytes(tokens) }
+func (n *Network) PositionBytes(tokens int) int { return n.kv.PageBytes(tokens) }
 
 // ReadState copies the state after Len tokens to dst. It may run beside passes, which never change a point.
-func (p *Point) ReadState(dst []byte) { p.state.(device.StateTransfer).ReadAll(dst) }
+func (p *Point) ReadState(dst []byte) { p.state.ReadAll(dst) }
 
 // ReadPage copies the first tokens positions of the point's page at index to dst. It may run beside passes: positions of a
 // point are never written again while it refers to them.
 func (p *Point) ReadPage(dst []byte, index, tokens int) {
-	p.net.kv.(device.PageTransfer).ReadPage(dst, p.pages[index], tokens)
+	p.net.kv.ReadPage(dst, p.pages[index], tokens)
 }
 
 // Settle gives the point after at tokens, in [Len, Reach], without a tape. The new point must be released.
@@ -49,7 +30,7 @@ func (p *Point) Settle(at int) (pass.State, error) {
 	}
 	state.Copy(p.state)
 	if at > p.len {
-		state.(device.TapedState).Replay(p.tape, at-p.len)
+		state.Replay(p.tape, at-p.len)
 	}
 	q := &Point{net: n, len: at, mtpLen: min(p.mtpLen, max(0, at-1)), state: state}
 	if at == p.Reach() {
@@ -66,23 +47,18 @@ func (p *Point) Settle(at int) (pass.State, error) {
 
 // Import makes a point after tokens from an exported one: state, and page by page what ReadPage gave. Its first shared pages
 // are those of base, which was computed from the same tokens; base may be nil, with shared 0. hidden is the final row of the
-// last token, or nil. The MTP head's slots are not part of it: a draft computes them again. Errors: ErrNoPages, ErrNoTransfer,
-// and page's own, after which nothing is held.
+// last token, or nil. The MTP head's slots are not part of it: a draft computes them again. Errors: ErrNoPages, a state
+// of another size, and page's own, after which nothing is held.
 func (n *Network) Import(tokens int, state []byte, hidden []float32, base pass.State, shared int, page func(index, tokens int) ([]byte, error)) (*Point, error) {
-	pool, ok := n.kv.(device.PageTransfer)
-	if !ok {
-		return nil, ErrNoTransfer
-	}
 	fresh, err := n.dev.State(n.stateGeometry)
 	if err != nil {
 		return nil, err
 	}
-	into, ok := fresh.(device.StateTransfer)
-	if !ok || int64(len(state)) != fresh.Bytes() {
+	if int64(len(state)) != fresh.Bytes() {
 		fresh.Release()
-		return nil, ErrNoTransfer
+		return nil, fmt.Errorf("a state of %d bytes for a network of %d", len(state), fresh.Bytes())
 	}
-	into.WriteAll(state)
+	fresh.WriteAll(state)
 	p := &Point{net: n, len: tokens, state: fresh, hidden: hidden}
 	if err := n.takePages(p, base, shared); err != nil {
 		p.Release()
@@ -95,7 +71,7 @@ func (n *Network) Import(tokens int, state []byte, hidden []float32, base pass.S
 			p.Release()
 			return nil, err
 		}
-		pool.WritePage(p.pages[i], data, held)
+		n.kv.WritePage(p.pages[i], data, held)
 	}
 	return p, nil
 }

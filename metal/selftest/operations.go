@@ -290,11 +290,9 @@ func attendingIn(format device.KVFormat, heads, kvHeads, dim, pairs int, places 
 		}
 		kv, err := w.Device.KV(device.KVGeometry{Layers: 2, Heads: kvHeads, HeadDim: dim, Pages: pages + 1, Format: format})
 		w.must(err)
-		if pool, ok := kv.(device.PageTransfer); ok { // NaN where nothing was written: it must not be seen
-			unwritten := bytes.Repeat([]byte{0xFF}, pool.PageBytes(device.PageTokens))
-			for page := range pages + 1 {
-				pool.WritePage(int32(page), unwritten, device.PageTokens)
-			}
+		unwritten := bytes.Repeat([]byte{0xFF}, kv.PageBytes(device.PageTokens)) // NaN, which no query may see
+		for page := range pages + 1 {
+			kv.WritePage(int32(page), unwritten, device.PageTokens)
 		}
 		tables := make([][]int32, len(places))
 		next := int32(pages)

@@ -41,18 +41,14 @@ func (s *suite) decode(t *testing.T, g device.StateGeometry, states []device.Sta
 	}
 }
 
-// tape goes back from many lengths by many lengths: the state is the one that was there, bit for bit, and so is what a tape
-// that was cut out leads to.
+// tape rewinds from many lengths by many lengths: the state has the bits of that time, and so has the replay of a tape that
+// was cut out.
 func (s *suite) tape(t *testing.T) {
 	g := device.StateGeometry{Layers: 2, KeyHeads: 2, ValueHeads: 6, KeyDim: 8, ValueDim: 16, ConvTaps: 4}
 	g.ConvChannels = 2*g.KeyHeads*g.KeyDim + g.ValueHeads*g.ValueDim
-	first, ok := s.state(t, g).(device.TapedState)
-	if !ok {
-		t.Skip("this device keeps no tape, so a cancelled reply can only be gone on with from its end or its beginning")
-	}
-	second := s.state(t, g).(device.TapedState)
+	first, second := s.state(t, g), s.state(t, g)
 	const keep = 20
-	for _, taped := range []device.TapedState{first, second} {
+	for _, taped := range []device.State{first, second} {
 		if err := taped.Record(keep); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +57,7 @@ func (s *suite) tape(t *testing.T) {
 	s.decode(t, g, []device.State{first, second}, 90, func(step int) {
 		was = append(was, stateBits(first))
 		if n := first.TapeLen(); n < min(step+1, keep) {
-			t.Fatalf("after %d tokens %d can be taken back", step+1, n)
+			t.Fatalf("after %d tokens %d can be rewound", step+1, n)
 		}
 		base, tape, err := first.CutTape()
 		if err != nil {
@@ -73,7 +69,7 @@ func (s *suite) tape(t *testing.T) {
 			t.Error("a tape of no bytes")
 		}
 		for _, n := range []int{0, 1, tape.Len() / 2, tape.Len()} {
-			other := s.state(t, g).(device.TapedState)
+			other := s.state(t, g)
 			other.Copy(base)
 			other.Replay(tape, n)
 			equalBits(t, label("replay of ", n, " after ", step+1), stateBits(other), was[at+n])
@@ -84,7 +80,7 @@ func (s *suite) tape(t *testing.T) {
 	for _, back := range []int{0, 1, 3, 16} {
 		n := len(was) - back
 		first.Rewind(back)
-		equalBits(t, label("taken back ", back), stateBits(first), was[n-1])
+		equalBits(t, label("rewound ", back), stateBits(first), was[n-1])
 		was = was[:n]
 	}
 	first.Copy(second)
@@ -93,15 +89,11 @@ func (s *suite) tape(t *testing.T) {
 	}
 }
 
-// transfer takes pages and states out and puts them back elsewhere.
+// transfer copies pages and states out and in again elsewhere.
 func (s *suite) transfer(t *testing.T) {
-	kv, err := s.dev.KV(device.KVGeometry{Layers: 2, Heads: 2, HeadDim: 16, Pages: 4})
+	pool, err := s.dev.KV(device.KVGeometry{Layers: 2, Heads: 2, HeadDim: 16, Pages: 4})
 	if err != nil {
 		t.Fatal(err)
-	}
-	pool, ok := kv.(device.PageTransfer)
-	if !ok {
-		t.Skip("this device does not give its memory out, so it has no disk tier")
 	}
 	for _, tokens := range []int{1, 100, device.PageTokens} {
 		whole, back := make([]byte, pool.PageBytes(tokens)), make([]byte, pool.PageBytes(tokens))
@@ -111,20 +103,20 @@ func (s *suite) transfer(t *testing.T) {
 		pool.WritePage(3, whole, tokens)
 		pool.ReadPage(back, 3, tokens)
 		if !bytes.Equal(back, whole) {
-			t.Fatalf("%d positions came back otherwise", tokens)
+			t.Fatalf("%d positions differ after the round trip", tokens)
 		}
 		pool.CopyPage(1, 3)
 		pool.ReadPage(back, 1, tokens)
 		if !bytes.Equal(back, whole) {
-			t.Fatalf("%d positions of a copied page came back otherwise", tokens)
+			t.Fatalf("%d positions of a copied page differ", tokens)
 		}
 	}
 	g := device.StateGeometry{Layers: 2, KeyHeads: 2, ValueHeads: 6, KeyDim: 8, ValueDim: 16, ConvTaps: 4, ConvChannels: 128}
-	from := s.state(t, g).(device.StateTransfer)
+	from := s.state(t, g)
 	s.decode(t, g, []device.State{from}, 3, func(int) {})
 	bits := make([]byte, from.Bytes())
 	from.ReadAll(bits)
-	to := s.state(t, g).(device.StateTransfer)
+	to := s.state(t, g)
 	to.WriteAll(bits)
 	equalBits(t, "state", stateBits(to), stateBits(from))
 }
