@@ -30,7 +30,7 @@ type neighborhood struct {
 	fix         string // of the problem; empty: the usual one
 	ways        string
 	otherPort   int                // a port that is free, where the wanted one is not; 0: none known
-	contended   string             // whose memory the launch would need, and the ways around; nobody named is in it
+	contended   string             // whose memory the launch would need, and the ways around; named servers are not in it
 	stopped     []neighbor.Outcome // by slipway, and not back yet
 }
 
@@ -75,8 +75,8 @@ func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k
 			own = append(own, status.Record.Process)
 		}
 	}
-	// Without a name that may be stopped, and without a need of much memory, only the wanted port matters: nobody else is
-	// asked anything.
+	// Without a name that may be stopped, and without a need of much memory, only the wanted port matters: no other
+	// server is asked.
 	look := func() ([]neighbor.Server, error) { return quick.At(ctx, port) }
 	if in.AllowStop != "" || c.needs > smallNeedBytes {
 		look = func() ([]neighbor.Server, error) { return quick.Find(ctx, own...) }
@@ -153,17 +153,17 @@ const gigabyte = 1e9
 
 // smaller is what could be chosen instead and fits into what is left; nil: nothing, or there is no need to.
 func smaller(c choice, models []profiles.Candidate, leftBytes int64) *neighbor.Smaller {
-	whole := leftBytes / gigabyte
-	if c.needs <= leftBytes || whole < 1 {
+	gigabytes := leftBytes / gigabyte
+	if c.needs <= leftBytes || gigabytes < 1 {
 		return nil
 	}
 	sized := c.input
-	sized.UserBudgetBytes = whole * gigabyte
+	sized.UserBudgetBytes = gigabytes * gigabyte
 	r, ok := profiles.Smaller(sized, models, profiles.All())
 	if !ok {
 		return nil
 	}
-	return &neighbor.Smaller{Model: r.ModelID, Profile: r.ProfileID, Memory: fmt.Sprintf("%dGB", whole),
+	return &neighbor.Smaller{Model: r.ModelID, Profile: r.ProfileID, Memory: fmt.Sprintf("%dGB", gigabytes),
 		WindowTokens: r.WindowTokens, NeedsBytes: r.UsedBytes}
 }
 

@@ -16,7 +16,7 @@ import (
 	"slipway/profiles"
 )
 
-// What a person reads about a server in the way: whole sentences, nothing promised that was not asked for.
+// What a person reads about a server in the way: complete sentences, and no promise that was not asked for.
 func TestWaysAroundAServerAreWholeSentences(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -62,7 +62,7 @@ func weighed(t *testing.T, in Input, servers ...neighbor.Server) (pids []int) {
 	return pids
 }
 
-func TestAnotherUsersServerIsNoVetoWhereItIsNotInTheWay(t *testing.T) {
+func TestAnotherUsersServerIsIgnoredUnlessItIsInTheWay(t *testing.T) {
 	models := []string{"m"}
 	ours := neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, UID: 501, Models: models,
 		Channel: record.ChannelArgv}
@@ -77,13 +77,13 @@ func TestAnotherUsersServerIsNoVetoWhereItIsNotInTheWay(t *testing.T) {
 	}
 	theirs.Port = 9000
 	if got := weighed(t, in, ours, theirs); !slices.Equal(got, []int{2}) {
-		t.Errorf("on the very port: %v", got)
+		t.Errorf("on the wanted port: %v", got)
 	}
 }
 
-// A real choice for a Mac beside a server that holds 20 GiB of its GPU's memory: what is offered fits when it is asked
-// for by its flags, with nobody stopped.
-func TestSmallerChoiceThatIsOfferedFitsBesideTheOther(t *testing.T) {
+// A choice for a Mac whose other server holds 20 GiB of the GPU's memory: what is offered fits when it is asked for by
+// its flags, and no server is stopped.
+func TestOfferedSmallerChoiceFits(t *testing.T) {
 	facts := machine.Facts{OS: machine.Fact[string]{Value: "darwin", Known: true},
 		RAM:        machine.Fact[int64]{Value: 64 << 30, Known: true},
 		WorkingSet: machine.Fact[int64]{Value: 48 << 30, Known: true, Certain: true}}

@@ -22,7 +22,8 @@ func restoreVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "restore", Usage: "start the servers again that slipway has stopped",
 		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "say what would be started and change nothing"},
-			&cli.BoolFlag{Name: "changed-program", Usage: "start a server also where its program file is another one than the one that was stopped"}},
+			&cli.BoolFlag{Name: "changed-program", Usage: "start a server also where its program file is not the " +
+				"one that was stopped"}},
 		Action: func(c *cli.Context) error {
 			answer, err := s.operator(c).Restore(s.ctx, operate.RestoreInput{DryRun: c.Bool("dry-run"),
 				ChangedPrograms: c.Bool("changed-program")})

@@ -78,7 +78,8 @@ func (w neighborsWorker) Do(ctx context.Context, home *Home, report func(Event))
 		servers = append(servers, found[i])
 	}
 	if len(servers) > 0 {
-		report(Event{Kind: "note", Action: "neighbors", Text: fmt.Sprintf("Making sure over %s that nobody uses what is going to be stopped.", w.system.Timing.Span)})
+		report(Event{Kind: "note", Action: "neighbors", Text: fmt.Sprintf("Checking for %s that no program uses "+
+			"what will be stopped.", w.system.Timing.Span)})
 		if _, err := w.system.Stop(ctx, servers, neighbor.StopOptions{PlanDigest: w.digest,
 			AcceptLoss: w.decisions.Request.AcceptLoss, RebootAgent: w.decisions.RebootAgent != ""}); err != nil {
 			return Outcome{}, err

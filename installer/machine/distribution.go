@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// observeLinux learns what Linux's files tell.
+// observeLinux reads Linux's files.
 func observeLinux(src Sources, f *Facts, cores int) {
 	why := "only macOS knows it"
-	f.Translated = told(false, "Rosetta exists only on macOS")
+	f.Translated = known(false, "Rosetta exists only on macOS")
 	f.System, f.Version = linuxRelease(src)
 	f.Build = text(src, "kernel.osrelease")
 	f.Boot = text(src, "kernel.random.boot_id")
 	f.Model, f.Generation, f.GPUCores = unknown[string](why), unknown[int](why), unknown[int](why)
 	f.Chip = linuxChip(src)
-	f.CoreLevels = told([]CoreLevel{{"", cores}}, "usable by this process")
-	f.PerformanceCores = told(cores, "usable by this process")
-	f.EfficiencyCores = unknown[int]("Linux does not tell kinds of cores apart everywhere")
+	f.CoreLevels = known([]CoreLevel{{"", cores}}, "usable by this process")
+	f.PerformanceCores = known(cores, "usable by this process")
+	f.EfficiencyCores = unknown[int]("Linux does not report kinds of cores everywhere")
 	f.RAM, f.MemoryAvailable = linuxMemory(src)
 	f.MemoryLimit = memoryLimit(src)
 	f.Pressure = linuxPressure(src)
@@ -34,7 +34,7 @@ func linuxRelease(src Sources) (name, version Fact[string]) {
 		for line := range strings.Lines(string(data)) {
 			k, v, ok := strings.Cut(strings.TrimSpace(line), "=")
 			if v = strings.Trim(v, `"'`); ok && k == key && v != "" {
-				return told(v, "/etc/os-release")
+				return known(v, "/etc/os-release")
 			}
 		}
 		return unknown[string]("/etc/os-release has no " + key)
@@ -50,7 +50,7 @@ func linuxChip(src Sources) Fact[string] {
 	for line := range strings.Lines(string(data)) {
 		key, value, ok := strings.Cut(line, ":")
 		if ok && strings.TrimSpace(key) == "model name" {
-			return told(strings.TrimSpace(value), "/proc/cpuinfo")
+			return known(strings.TrimSpace(value), "/proc/cpuinfo")
 		}
 	}
 	return unknown[string]("/proc/cpuinfo has no model name")
@@ -73,7 +73,7 @@ func linuxMemory(src Sources) (total, available Fact[int64]) {
 		}
 		switch fields[0] {
 		case "MemTotal:":
-			total = told(kib<<10, "/proc/meminfo")
+			total = known(kib<<10, "/proc/meminfo")
 		case "MemAvailable:":
 			available = guessed(kib<<10, "/proc/meminfo")
 		}
@@ -90,7 +90,7 @@ func memoryLimit(src Sources) Fact[int64] {
 		}
 		n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 		if err == nil && n > 0 && n < 1<<50 {
-			return told(n, path)
+			return known(n, path)
 		}
 	}
 	return unknown[int64]("no control group sets one")
@@ -130,7 +130,8 @@ func linuxPower(src Sources) (Fact[string], Fact[int]) {
 		if err != nil {
 			continue
 		}
-		power = told(map[bool]string{true: "ac", false: "battery"}[strings.TrimSpace(string(data)) == "1"], folder+name)
+		power = known(map[bool]string{true: "ac", false: "battery"}[strings.TrimSpace(string(data)) == "1"],
+			folder+name)
 		break
 	}
 	for _, name := range []string{"BAT0", "BAT1", "BATT"} {
@@ -139,7 +140,7 @@ func linuxPower(src Sources) (Fact[string], Fact[int]) {
 			continue
 		}
 		if n, err := strconv.Atoi(strings.TrimSpace(string(data))); err == nil {
-			battery = told(n, folder+name)
+			battery = known(n, folder+name)
 		}
 		break
 	}

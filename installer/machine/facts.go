@@ -12,7 +12,7 @@ type Fact[T any] struct {
 	How     string `json:"how"`
 }
 
-func told[T any](v T, how string) Fact[T] {
+func known[T any](v T, how string) Fact[T] {
 	return Fact[T]{Value: v, Known: true, Certain: true, How: how}
 }
 
@@ -46,7 +46,7 @@ type Facts struct {
 	MetalDevice Fact[string] `json:"metal_device"`
 	WorkingSet  Fact[int64]  `json:"metal_working_set_bytes"` // recommended maximum; certain only when Metal itself said so
 	MaxBuffer   Fact[int64]  `json:"metal_max_buffer_bytes"`
-	WiredLimit  Fact[int64]  `json:"wired_limit_bytes"` // set by hand through iogpu.wired_limit_mb; 0: not set
+	WiredLimit  Fact[int64]  `json:"wired_limit_bytes"` // set by the user through iogpu.wired_limit_mb; 0: not set
 
 	Power        Fact[string] `json:"power"` // "ac", "battery"
 	Battery      Fact[int]    `json:"battery_percent"`

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// observeMac learns what only macOS knows. It returns system_profiler's answer, which tells of the disk too.
+// observeMac reads what only macOS has. It returns system_profiler's answer, which covers the disk too.
 func observeMac(ctx context.Context, src Sources, f *Facts) profiled {
-	f.Translated = told(false, "sysctl sysctl.proc_translated")
+	f.Translated = known(false, "sysctl sysctl.proc_translated")
 	if value, err := src.Int("sysctl.proc_translated"); err != nil {
-		f.Translated = told(false, "no sysctl sysctl.proc_translated, so no Rosetta")
+		f.Translated = known(false, "no sysctl sysctl.proc_translated, so no Rosetta")
 	} else if value == 1 {
-		f.Translated = told(true, "sysctl sysctl.proc_translated")
-		f.Arch = told("arm64", "translated by Rosetta, which runs only there")
+		f.Translated = known(true, "sysctl sysctl.proc_translated")
+		f.Arch = known("arm64", "translated by Rosetta, which runs only there")
 	}
 	macVersion(ctx, src, f)
 	f.Boot = text(src, "kern.bootsessionuuid")
@@ -44,7 +44,7 @@ func text(src Sources, name string) Fact[string] {
 	if err != nil || value == "" {
 		return unknown[string]("sysctl " + name + " does not answer")
 	}
-	return told(value, "sysctl "+name)
+	return known(value, "sysctl "+name)
 }
 
 func number(src Sources, name string) Fact[int64] {
@@ -52,13 +52,13 @@ func number(src Sources, name string) Fact[int64] {
 	if err != nil || value <= 0 {
 		return unknown[int64]("sysctl " + name + " does not answer")
 	}
-	return told(value, "sysctl "+name)
+	return known(value, "sysctl "+name)
 }
 
 func macVersion(ctx context.Context, src Sources, f *Facts) {
 	out, err := src.Run(ctx, "/usr/bin/sw_vers")
 	if err != nil {
-		f.System = told("macOS", "built for it")
+		f.System = known("macOS", "built for it")
 		f.Version, f.Build = unknown[string](err.Error()), unknown[string](err.Error())
 		return
 	}
@@ -66,7 +66,7 @@ func macVersion(ctx context.Context, src Sources, f *Facts) {
 		for line := range strings.Lines(string(out)) {
 			key, value, ok := strings.Cut(line, ":")
 			if ok && strings.TrimSpace(key) == name && strings.TrimSpace(value) != "" {
-				return told(strings.TrimSpace(value), "sw_vers")
+				return known(strings.TrimSpace(value), "sw_vers")
 			}
 		}
 		return unknown[string]("sw_vers says no " + name)
@@ -79,13 +79,13 @@ var chipForm = regexp.MustCompile(`^Apple M(\d+)( |$)`)
 func generation(chip Fact[string]) Fact[int] {
 	parts := chipForm.FindStringSubmatch(chip.Value)
 	if !chip.Known || parts == nil {
-		return unknown[int]("the chip's name tells no generation")
+		return unknown[int]("the chip's name has no generation")
 	}
 	n, err := strconv.Atoi(parts[1])
 	if err != nil {
-		return unknown[int]("the chip's name tells no generation")
+		return unknown[int]("the chip's name has no generation")
 	}
-	return told(n, "the chip's name")
+	return known(n, "the chip's name")
 }
 
 // macCores reads the performance levels, which are ordered from the fastest. Their names differ by generation, so the
@@ -110,11 +110,11 @@ func macCores(src Sources, f *Facts) {
 	if len(found) == 0 {
 		return
 	}
-	f.CoreLevels = told(found, "sysctl hw.perflevelN")
-	f.PerformanceCores = told(found[0].Cores, "sysctl hw.perflevel0.physicalcpu")
-	f.EfficiencyCores = told(0, "there is one kind of core")
+	f.CoreLevels = known(found, "sysctl hw.perflevelN")
+	f.PerformanceCores = known(found[0].Cores, "sysctl hw.perflevel0.physicalcpu")
+	f.EfficiencyCores = known(0, "there is one kind of core")
 	if last := len(found) - 1; last > 0 {
-		f.EfficiencyCores = told(found[last].Cores, fmt.Sprintf("sysctl hw.perflevel%d.physicalcpu", levels-1))
+		f.EfficiencyCores = known(found[last].Cores, fmt.Sprintf("sysctl hw.perflevel%d.physicalcpu", levels-1))
 	}
 }
 
@@ -159,7 +159,7 @@ func macPressure(src Sources) Fact[string] {
 	if !ok {
 		return unknown[string](fmt.Sprintf("sysctl %s says %d", name, level))
 	}
-	return told(word, "sysctl "+name)
+	return known(word, "sysctl "+name)
 }
 
 // profiled is what system_profiler, the slowest of all questions (a second or more), answers in one go.
@@ -190,7 +190,7 @@ func gpuCores(p profiled) Fact[int] {
 	}
 	for _, gpu := range p.Displays {
 		if n, err := strconv.Atoi(gpu.Cores); err == nil && n > 0 {
-			return told(n, "system_profiler: sppci_cores")
+			return known(n, "system_profiler: sppci_cores")
 		}
 	}
 	return unknown[int]("system_profiler says no number of GPU cores")
@@ -208,11 +208,11 @@ func macPower(ctx context.Context, src Sources, f *Facts) {
 	f.Power, f.Battery = unknown[string]("pmset does not answer"), unknown[int]("no battery is reported")
 	if err == nil {
 		if m := drawing.FindSubmatch(out); m != nil {
-			f.Power = told(map[string]string{"AC": "ac", "Battery": "battery"}[string(m[1])], "pmset -g batt")
+			f.Power = known(map[string]string{"AC": "ac", "Battery": "battery"}[string(m[1])], "pmset -g batt")
 		}
 		if m := percent.FindSubmatch(out); m != nil {
 			n, _ := strconv.Atoi(string(m[1]))
-			f.Battery = told(n, "pmset -g batt")
+			f.Battery = known(n, "pmset -g batt")
 		}
 	}
 	f.SleepMinutes, f.LowPower = unknown[int]("pmset does not answer"), unknown[bool]("pmset says nothing of it")
@@ -222,10 +222,10 @@ func macPower(ctx context.Context, src Sources, f *Facts) {
 	}
 	if m := sleepRow.FindSubmatch(out); m != nil {
 		n, _ := strconv.Atoi(string(m[1]))
-		f.SleepMinutes = told(n, "pmset -g")
+		f.SleepMinutes = known(n, "pmset -g")
 	}
 	if m := lowRow.FindSubmatch(out); m != nil {
-		f.LowPower = told(string(m[1]) == "1", "pmset -g")
+		f.LowPower = known(string(m[1]) == "1", "pmset -g")
 	}
 }
 
@@ -236,9 +236,9 @@ func developerFolder(ctx context.Context, src Sources) Fact[string] {
 	var bad *RunError
 	switch {
 	case err == nil && strings.HasPrefix(string(out), "/"):
-		return told(strings.TrimSpace(string(out)), "xcode-select -p")
+		return known(strings.TrimSpace(string(out)), "xcode-select -p")
 	case errors.As(err, &bad) && bad.Status > 0:
-		return told("", "xcode-select -p: "+bad.Output)
+		return known("", "xcode-select -p: "+bad.Output)
 	case err != nil:
 		return unknown[string](err.Error())
 	}

@@ -18,7 +18,7 @@ type MetalReport struct {
 	HasUnifiedMemory             bool   `json:"has_unified_memory"`
 }
 
-// MetalMain is the child's whole work: one JSON document on out and status 0, or one sentence on errOut and status 1.
+// MetalMain is all that the child does: one JSON document on out and status 0, or one sentence on errOut and status 1.
 func MetalMain(out, errOut io.Writer) int {
 	report, err := AskMetal()
 	if err == nil {
@@ -42,8 +42,8 @@ func parseMetal(data []byte) (MetalReport, error) {
 	return r, nil
 }
 
-// EstimateWorkingSet is a guess at the recommended working set where nobody answers: two thirds of the memory up to
-// 32 GiB, three quarters above. Seen: 10,922 MiB of 16 GB and 21,845 MiB of 32 GB (two thirds), 27 GiB of 36 GB and
+// EstimateWorkingSet is a guess at the recommended working set where Metal does not answer: two thirds of the memory up
+// to 32 GiB, three quarters above. Seen: 10,922 MiB of 16 GB and 21,845 MiB of 32 GB (two thirds), 27 GiB of 36 GB and
 // 48 GiB of 64 GB (three quarters), 107.5 GiB of 128 GB (more): the guess is at or below all of them.
 func EstimateWorkingSet(ramBytes int64) int64 {
 	if ramBytes <= 32<<30 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Subject is what the observation is about beside the machine itself: the home (absolute; it need not exist), our own
+// Subject is what to look at in addition to the machine: the home (absolute; it need not exist), our own
 // program (for quarantine; "" skips it), and model files of which one byte is read each.
 type Subject struct {
 	Home    string
@@ -21,8 +21,8 @@ type Subject struct {
 func Observe(ctx context.Context, src Sources, subject Subject) Facts {
 	f := Facts{Home: subject.Home}
 	goos, goarch, cores := src.Platform()
-	f.OS = told(goos, "built for it")
-	f.Arch = told(goarch, "built for it")
+	f.OS = known(goos, "built for it")
+	f.Arch = known(goarch, "built for it")
 	report := profiled{err: errors.New("only macOS has purgeable space")}
 	switch goos {
 	case "darwin":
@@ -30,7 +30,7 @@ func Observe(ctx context.Context, src Sources, subject Subject) Facts {
 	case "linux":
 		observeLinux(src, &f, cores)
 	default:
-		f.System = told(goos, "built for it")
+		f.System = known(goos, "built for it")
 	}
 	observeMetal(ctx, src, &f)
 	observeDisk(ctx, src, report, &f)
@@ -43,8 +43,8 @@ func Observe(ctx context.Context, src Sources, subject Subject) Facts {
 	return f
 }
 
-// observeMetal asks the device, else estimates. A hand-set wired limit moves the device's own answer, so it is the
-// better estimate where there is one.
+// observeMetal asks the device, else estimates. A wired limit set by the user changes the device's own answer, so it is
+// the better estimate where there is one.
 func observeMetal(ctx context.Context, src Sources, f *Facts) {
 	if f.OS.Value != "darwin" {
 		why := "Metal exists only on macOS"
@@ -53,13 +53,13 @@ func observeMetal(ctx context.Context, src Sources, f *Facts) {
 	}
 	f.WiredLimit = unknown[int64]("sysctl iogpu.wired_limit_mb does not answer")
 	if mb, err := src.Int("iogpu.wired_limit_mb"); err == nil {
-		f.WiredLimit = told(mb<<20, "sysctl iogpu.wired_limit_mb")
+		f.WiredLimit = known(mb<<20, "sysctl iogpu.wired_limit_mb")
 	}
 	report, err := src.Metal(ctx)
 	if err == nil {
-		f.MetalDevice = told(report.Name, "Metal")
-		f.WorkingSet = told(report.RecommendedMaxWorkingSetSize, "Metal: recommendedMaxWorkingSetSize")
-		f.MaxBuffer = told(report.MaxBufferLength, "Metal: maxBufferLength")
+		f.MetalDevice = known(report.Name, "Metal")
+		f.WorkingSet = known(report.RecommendedMaxWorkingSetSize, "Metal: recommendedMaxWorkingSetSize")
+		f.MaxBuffer = known(report.MaxBufferLength, "Metal: maxBufferLength")
 		return
 	}
 	f.MetalDevice = unknown[string](err.Error())
@@ -83,9 +83,9 @@ func observeDisk(ctx context.Context, src Sources, report profiled, f *Facts) {
 		f.FileSystem, f.DiskTotal, f.DiskFree, f.Purgeable = unknown[string](why), unknown[int64](why), unknown[int64](why), unknown[int64](why)
 		return
 	}
-	f.FileSystem = told(strings.ToLower(v.FileSystem), "statfs")
-	f.DiskTotal = told(v.TotalBytes, "statfs")
-	f.DiskFree = told(v.FreeBytes, "statfs")
+	f.FileSystem = known(strings.ToLower(v.FileSystem), "statfs")
+	f.DiskTotal = known(v.TotalBytes, "statfs")
+	f.DiskFree = known(v.FreeBytes, "statfs")
 	f.Purgeable = purgeable(report, v)
 }
 
@@ -95,13 +95,13 @@ func access(src Sources, goos, path string) Fact[string] {
 	_, err := src.Head(path, 1)
 	switch {
 	case err == nil:
-		return told("open", "one byte read")
+		return known("open", "one byte read")
 	case errors.Is(err, fs.ErrNotExist):
-		return told("absent", "no such file")
+		return known("absent", "no such file")
 	case goos == "darwin" && notPermitted(err):
-		return told("privacy", err.Error())
+		return known("privacy", err.Error())
 	case errors.Is(err, fs.ErrPermission):
-		return told("refused", err.Error())
+		return known("refused", err.Error())
 	}
 	return unknown[string](err.Error())
 }
@@ -117,9 +117,9 @@ func quarantine(src Sources, goos, program string) Fact[bool] {
 	_, err := src.Attribute(program, attribute)
 	switch {
 	case err == nil:
-		return told(true, "extended attribute "+attribute)
+		return known(true, "extended attribute "+attribute)
 	case errors.Is(err, fs.ErrNotExist):
-		return told(false, "no extended attribute "+attribute)
+		return known(false, "no extended attribute "+attribute)
 	}
 	return unknown[bool](err.Error())
 }

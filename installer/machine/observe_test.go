@@ -64,7 +64,7 @@ func TestEveryRecordingNamesItsSource(t *testing.T) {
 }
 
 // The goldens are read as prose: every fact, how it was learnt, and what sizing sees.
-func TestRecordedMachines(t *testing.T) {
+func TestRecordedMachinesGiveTheirFacts(t *testing.T) {
 	for _, name := range all {
 		t.Run(name, func(t *testing.T) {
 			f := Observe(context.Background(), recording(t, name), subject(name))
@@ -73,7 +73,8 @@ func TestRecordedMachines(t *testing.T) {
 				fmt.Fprintf(&out, "%s: %s (%s)\n", l.Label, l.Value, l.How)
 			}
 			s := f.Sizing()
-			fmt.Fprintf(&out, "\nsizing is told: %d bytes of memory, Metal cap %d, estimated %v\n", s.RAMBytes, s.CapBytes, s.CapEstimated)
+			fmt.Fprintf(&out, "\nsizing gets: %d bytes of memory, Metal cap %d, estimated %v\n", s.RAMBytes,
+				s.CapBytes, s.CapEstimated)
 			path := filepath.Join("testdata", name+".golden")
 			if *update {
 				if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil {
@@ -93,7 +94,7 @@ func TestRecordedMachines(t *testing.T) {
 }
 
 // A system that answers nothing gives facts that are all unknown and say why; nothing panics.
-func TestNothingAnswers(t *testing.T) {
+func TestFactsAreUnknownWhereNothingAnswers(t *testing.T) {
 	for _, goos := range []string{"darwin", "linux", "plan9"} {
 		r, err := ParseRecording([]byte("composed\n-- platform " + goos + " arm64 8 --\n"))
 		if err != nil {
@@ -240,7 +241,7 @@ func TestProxyPasswordsAreNotShown(t *testing.T) {
 	}
 }
 
-func TestMetalAnswersThatAreRefused(t *testing.T) {
+func TestImpossibleMetalAnswersAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "no JSON": "hello", "no name": `{"recommended_max_working_set_size":1,"max_buffer_length":1}`,
 		"no size": `{"name":"x","max_buffer_length":1}`, "negative": `{"name":"x","recommended_max_working_set_size":-1,"max_buffer_length":1}`,
@@ -251,8 +252,8 @@ func TestMetalAnswersThatAreRefused(t *testing.T) {
 	}
 }
 
-// The real machine: what the tests run on must be told rightly where a second way to learn it exists.
-func TestThisMachine(t *testing.T) {
+// The real machine: its facts must be right where there is a second way to read them.
+func TestFactsOfThisMachineAgreeWithASecondSource(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "not", "yet", "there")
 	file := filepath.Join(t.TempDir(), "weights")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
@@ -283,7 +284,7 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-func TestAFileThatMayNotBeReadIsSaidSo(t *testing.T) {
+func TestUnreadableFileIsReported(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Log("root reads every file, so the mode is not tried; the recorded machine covers it")
 		return
@@ -341,7 +342,7 @@ func TestRunIsBoundedAndClean(t *testing.T) {
 }
 
 // The child's answer travels as one JSON document; without Metal it is one sentence and status 1.
-func TestMetalMainSpeaksOneDocument(t *testing.T) {
+func TestMetalMainPrintsOneDocument(t *testing.T) {
 	var out, errOut bytes.Buffer
 	status := MetalMain(&out, &errOut)
 	if status == 0 {

@@ -5,5 +5,5 @@ import (
 	"syscall"
 )
 
-// notPermitted tells EPERM from EACCES.
+// notPermitted separates EPERM from EACCES.
 func notPermitted(err error) bool { return errors.Is(err, syscall.EPERM) }

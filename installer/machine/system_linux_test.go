@@ -10,7 +10,7 @@ const mountTable = `22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
 not a line of a mount table
 `
 
-func TestMountThatHoldsAPath(t *testing.T) {
+func TestMountOfAPathIsTheDeepest(t *testing.T) {
 	for path, want := range map[string][2]string{
 		"/usr":                   {"/", "ext4"},
 		"/homework":              {"/", "ext4"},

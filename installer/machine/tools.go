@@ -18,7 +18,7 @@ var versionForm = regexp.MustCompile(`\d+\.\d+(?:\.\d+)*`)
 // tools finds tools on PATH and asks their version where running them is safe.
 //
 // On macOS /usr/bin/git and /usr/bin/clang are stand-ins that open an install dialog when there are no Command Line Tools:
-// they are taken for what they stand for, the program in the developer folder, or for nothing. Version managers' shims
+// they count as the program in the developer folder, or as none. Version managers' shims
 // (asdf, mise, pyenv and the like) and other scripts may install something when run: they are named and not run.
 func tools(ctx context.Context, src Sources, goos string, developer Fact[string]) []Tool {
 	var found []Tool
@@ -28,7 +28,7 @@ func tools(ctx context.Context, src Sources, goos string, developer Fact[string]
 		if goos == "darwin" && isStandIn(where) {
 			if developer.Value == "" {
 				where = ""
-				t.Path = told("", "only macOS's stand-in, and no Command Line Tools behind it")
+				t.Path = known("", "only macOS's stand-in, and no Command Line Tools")
 			} else {
 				where = developer.Value + "/usr/bin/" + want.name
 				if strings.HasSuffix(developer.Value, ".app/Contents/Developer") && want.name == "clang" {
@@ -38,11 +38,11 @@ func tools(ctx context.Context, src Sources, goos string, developer Fact[string]
 		}
 		switch {
 		case where != "":
-			t.Path = told(where, "PATH")
+			t.Path = known(where, "PATH")
 			t.Version = toolVersion(ctx, src, want.name, where, want.argument)
 		default:
 			if t.Path.How == "" {
-				t.Path = told("", "not on PATH")
+				t.Path = known("", "not on PATH")
 			}
 			t.Version = unknown[string]("it is not there")
 		}
@@ -75,7 +75,7 @@ func toolVersion(ctx context.Context, src Sources, name, where, argument string)
 	if name == "go" { // running it would leave its telemetry's folder in the person's own
 		root, _ := src.Head(path.Join(path.Dir(path.Dir(where)), "VERSION"), 32)
 		if version := versionForm.Find(root); version != nil && bytes.HasPrefix(root, []byte("go")) {
-			return told(string(version), "GOROOT/VERSION")
+			return known(string(version), "GOROOT/VERSION")
 		}
 	}
 	out, err := src.Run(ctx, where, argument)
@@ -87,5 +87,5 @@ func toolVersion(ctx context.Context, src Sources, name, where, argument string)
 	if version == nil {
 		return unknown[string]("it prints no version")
 	}
-	return told(string(version), path.Base(where)+" "+argument)
+	return known(string(version), path.Base(where)+" "+argument)
 }

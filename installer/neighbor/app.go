@@ -19,8 +19,8 @@ type appAnswer struct {
 	Message string `json:"message"`
 }
 
-// tellApp sends one JSON line to an application's control socket and reads one back. A stale socket refuses.
-func tellApp(ctx context.Context, socket, command string) (appAnswer, error) {
+// askApp sends one JSON line to an application's control socket and reads one back. A stale socket refuses.
+func askApp(ctx context.Context, socket, command string) (appAnswer, error) {
 	var answer appAnswer
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", socket)
@@ -45,15 +45,15 @@ func tellApp(ctx context.Context, socket, command string) (appAnswer, error) {
 	return answer, nil
 }
 
-// stopApp first makes sure that the application drives this very server: one may run beside another that is managed.
+// stopApp first checks that the application manages this server: it may manage another one.
 func stopApp(ctx context.Context, r record.Record, pid int) error {
-	status, err := tellApp(ctx, r.Socket, "status")
+	status, err := askApp(ctx, r.Socket, "status")
 	if err != nil {
 		return err
 	}
 	if status.PID != pid {
-		return fmt.Errorf("the application drives pid %d, not %d", status.PID, pid)
+		return fmt.Errorf("the application manages pid %d, not %d", status.PID, pid)
 	}
-	_, err = tellApp(ctx, r.Socket, "stop")
+	_, err = askApp(ctx, r.Socket, "stop")
 	return err
 }

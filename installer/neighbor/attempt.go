@@ -15,10 +15,10 @@ import (
 	"slipway/installer/neighbor/record"
 )
 
-// lockHeld is what restore-exec reports when somebody else has the record's lock.
+// lockHeld is what restore-exec reports when another process holds the record's lock.
 const lockHeld = "the lock is held"
 
-// attempt is one try to bring a neighbour back.
+// attempt is one attempt to start a neighbour again.
 type attempt struct {
 	lock *os.File // held by us, for the channels in which no process inherits it
 	log  string
@@ -28,7 +28,7 @@ type attempt struct {
 	why  string
 }
 
-// ended tells whether the try is over without a running process behind it, and why.
+// ended reports whether the attempt ended without a running process, and why.
 func (a *attempt) ended() (bool, string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *System) start(ctx context.Context, r record.Record, env []string) (*att
 			}
 		}
 	case record.ChannelApp:
-		if _, err := tellApp(ctx, r.Socket, "start"); err != nil {
+		if _, err := askApp(ctx, r.Socket, "start"); err != nil {
 			return nil, err
 		}
 	default:
@@ -119,8 +119,8 @@ func (s *System) againArgs(program, verb string, args ...string) []string {
 	return slices.Concat([]string{program}, s.Program[1:], []string{verb, "--home", s.Home}, args)
 }
 
-// startArgv runs `slipway restore-exec ID` in a session of its own; that program becomes the neighbour. The pipe tells
-// the two apart: it closes without a word when the exec has gone well, and carries the reason when it has not.
+// startArgv runs `slipway restore-exec ID` in a session of its own; that program becomes the neighbour. The pipe
+// closes silently on success and carries the reason on failure.
 func (s *System) startArgv(r record.Record, env []string, a *attempt) error {
 	log, name, err := s.folder().Log(r.ID)
 	if err != nil {

@@ -77,12 +77,13 @@ func (s *System) losses(server *Server) (losses, missing []string) {
 	}
 	d := server.details
 	_, names := splitEnvironment(d.Env)
-	missed, harmless := lost(names)
+	missed, harmless := withoutValue(names)
 	if len(missed) > 0 {
 		losses = append(losses, "the values of "+strings.Join(missed, ", ")+" are not written down: the small watcher keeps them in memory, and without it they are lost")
 	}
 	if secrets := secretArguments(d.Argv); len(secrets) > 0 {
-		losses = append(losses, "its command line holds what looks like a secret ("+strings.Join(secrets, ", ")+"), which would lie in slipway's record, readable by you only, until it is back")
+		losses = append(losses, "its command line holds what looks like a secret ("+strings.Join(secrets,
+			", ")+"), which slipway's record would contain, readable only by you, until it runs again")
 	}
 	if d.Cwd == "" {
 		losses = append(losses, "its working folder is gone or cannot be read, so it would come back in your home folder")
@@ -130,7 +131,7 @@ func replay(d process.Details) (program, problem string) {
 	return "", "its process title hides how it was started, so it could not be started again"
 }
 
-// candidates are the paths that argv[0] may stand for. The first is the best: a virtual environment's python is a link
+// candidates are the paths that argv[0] may name. The first is the best: a virtual environment's python is a link
 // whose own path matters.
 func candidates(d process.Details) []string {
 	name := d.Argv[0]
@@ -187,7 +188,7 @@ func inode(info os.FileInfo) uint64 {
 	return 0
 }
 
-// folderNeeded tells whether an argument, or the value behind its "=", names something in the working folder.
+// folderNeeded reports whether an argument, or the value after its "=", names something in the working folder.
 func folderNeeded(d process.Details, k *kind) bool {
 	if k.needsFolder || len(d.Argv) > 0 && strings.Contains(d.Argv[0], "/") && !filepath.IsAbs(d.Argv[0]) {
 		return true

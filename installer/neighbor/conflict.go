@@ -106,7 +106,7 @@ func (c *Conflict) explain(need Need) {
 	}
 	if small := need.Smaller; !c.Port && small != nil {
 		c.Gentle = append(c.Gentle, fmt.Sprintf("leave it alone and take %s with profile %s and a window of %d tokens, "+
-			"which needs %s and fits beside it (--model %s --profile %s --memory %s).",
+			"which needs %s and fits while it runs (--model %s --profile %s --memory %s).",
 			small.Model, small.Profile, small.WindowTokens, units.Binary(small.NeedsBytes), small.Model, small.Profile, small.Memory))
 	}
 	c.Why = strings.Join(why, "; ") + "."

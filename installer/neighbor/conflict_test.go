@@ -24,7 +24,7 @@ var (
 		Refusal: "slipway does not know this program"}
 )
 
-func TestOnlyWhatIsNeededIsInTheWay(t *testing.T) {
+func TestConflictsAreAsFewAsThePlanNeeds(t *testing.T) {
 	all := []Server{smallRapid, busyLlama, idleOllama, idleMTPLX, unknownProgram}
 	for _, row := range []struct {
 		name string

@@ -11,8 +11,8 @@ import (
 	"slipway/installer/process"
 )
 
-// programChanged tells whether the file that would be executed is another one than the one that was stopped, and nobody
-// has allowed that. One that cannot be read is left to the attempt, which says why.
+// programChanged reports whether the file that would be executed is not the one that was stopped, and the user did not
+// allow that. One that cannot be read is left to the attempt, which says why.
 func (s *System) programChanged(r record.Record) bool {
 	if r.Channel != record.ChannelArgv || s.ChangedPrograms {
 		return false
@@ -21,35 +21,36 @@ func (s *System) programChanged(r record.Record) bool {
 	return err == nil && sum.String() != r.ProgramSHA256
 }
 
-// notUnasked: after an upgrade the same path is another program. A person decides whether that one is meant.
-func (s *System) notUnasked(r record.Record) Outcome {
+// changedProgramOutcome: after an upgrade the same path holds another program. The user decides whether to start it.
+func (s *System) changedProgramOutcome(r record.Record) Outcome {
 	r.State, r.Why, r.At = record.StateFailed, "its program "+quoted(r.Program)+" changed since it was stopped", time.Now()
 	s.folder().Update(r)
 	return outcome(r, Failed, "%s is not started: its program %s changed since it was stopped, as an upgrade does. "+
 		"If that is what you want, run `slipway restore --changed-program`, or start it yourself, which counts as restored. Its record is kept.", nameOf(r), quoted(r.Program))
 }
 
-// foreseen says what a restore would meet, in sentences behind another one. It changes nothing.
-func (s *System) foreseen(r record.Record) string {
+// restoreNotes says what will differ after a restore, as sentences to append. It changes nothing.
+func (s *System) restoreNotes(r record.Record) string {
 	if r.Channel != record.ChannelArgv {
 		return ""
 	}
 	var words strings.Builder
 	if s.programChanged(r) {
-		fmt.Fprintf(&words, " Its program %s changed since it was stopped: add --changed-program to start it all the same.", quoted(r.Program))
+		fmt.Fprintf(&words, " Its program %s changed since it was stopped: add --changed-program to start it "+
+			"anyway.", quoted(r.Program))
 	}
 	switch info, err := os.Stat(r.Cwd); {
 	case r.CwdGone:
 		words.WriteString(" Its working folder was gone before it was stopped; it starts in your home folder.")
 	case err == nil && info.IsDir():
 	case r.CwdNeeded:
-		fmt.Fprintf(&words, " Its working folder %s is gone and needed: make it again first.", quoted(r.Cwd))
+		fmt.Fprintf(&words, " Its working folder %s is gone and needed: create it first.", quoted(r.Cwd))
 	default:
 		fmt.Fprintf(&words, " Its working folder %s is gone; it starts in your home folder.", quoted(r.Cwd))
 	}
 	if watched, err := s.folder().Held(record.WatchName(r.ID)); err == nil && !watched {
-		if missed, _ := lost(r.EnvNames); len(missed) > 0 {
-			fmt.Fprintf(&words, " It starts without %s, whose values nobody kept.", strings.Join(missed, ", "))
+		if missed, _ := withoutValue(r.EnvNames); len(missed) > 0 {
+			fmt.Fprintf(&words, " It starts without %s, whose values were not kept.", strings.Join(missed, ", "))
 		}
 	}
 	return words.String()
@@ -58,7 +59,7 @@ func (s *System) foreseen(r record.Record) string {
 // differences says in what a neighbour that came back is not as it was, by looking at it. One that its user has started
 // again is as its user wants it.
 func (s *System) differences(r record.Record, now situation) string {
-	if now.state != backAgain || r.Channel != record.ChannelArgv {
+	if now.state != runsAgain || r.Channel != record.ChannelArgv {
 		return ""
 	}
 	if ours, err := s.folder().Held(record.LockName(r.ID)); err != nil || !ours {
@@ -81,7 +82,7 @@ func (s *System) differences(r record.Record, now situation) string {
 	gone := slices.DeleteFunc(slices.Clone(r.EnvNames), func(name string) bool {
 		return slices.ContainsFunc(d.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
 	})
-	if missed, _ := lost(gone); len(missed) > 0 {
+	if missed, _ := withoutValue(gone); len(missed) > 0 {
 		fmt.Fprintf(&words, " It runs without %s: their values were in memory only, and lost.", strings.Join(missed, ", "))
 	}
 	return words.String()

@@ -18,8 +18,8 @@ var ds4 = kind{
 		ids := r.listed()
 		return modelsOf(ids...), r.status == 200 && len(ids) > 0
 	},
-	// No endpoint tells. The handler keeps its socket until the job is done, also when the client has left (it goes on
-	// prefilling): a process without a socket beyond its listener has nothing to do.
+	// No endpoint says it. The handler keeps its socket until the job is done, also when the client has left (it
+	// continues to prefill): a process whose only socket is its listener has nothing to do.
 	idle:         func(*look, *sample) {},
 	exactSockets: true,
 	signal:       syscall.SIGTERM, // clean; may write its KV checkpoint for some seconds

@@ -17,7 +17,7 @@ var (
 )
 
 // ofTheTerminal are variables that describe a terminal, a login or a person's tools. A model server does the same
-// without them, so that their absence is told and is no loss.
+// without them, so that their absence is shown and is no loss.
 var (
 	ofTheTerminal = []string{
 		"_", "PWD", "OLDPWD", "SHLVL", "SHELL", "USER", "LOGNAME", "USERNAME", "MAIL", "HOST", "HOSTNAME", "HOSTTYPE", "OSTYPE", "MACHTYPE", "VENDOR",
@@ -58,7 +58,7 @@ func splitEnvironment(env []string) (values map[string]string, names []string) {
 }
 
 // lost are those names without which a server may not be the same; the others are of the terminal.
-func lost(names []string) (missed, harmless []string) {
+func withoutValue(names []string) (missed, harmless []string) {
 	for _, name := range names {
 		if listed(name, ofTheTerminal, ofTheTerminalPrefix) {
 			harmless = append(harmless, variable(name))
@@ -88,8 +88,8 @@ var (
 	secretOption  = regexp.MustCompile(`(?i)^--?[a-z0-9_-]*(?:api[-_]?key|access[-_]?key|token|secret|passw(?:or)?d|passphrase|credentials?|cookie|bearer|auth)$`)
 )
 
-// holdsSecret tells whether text that would be written down has a secret in it: a password in a URL, a key, a header, an
-// option that is followed by one. It errs towards yes: what is wrongly taken for a secret is only said to be lost.
+// holdsSecret reports whether text that would be written down has a secret in it: a password in a URL, a key, a header,
+// an option that is followed by one. In doubt it says yes: a false alarm only makes a value be listed as lost.
 func holdsSecret(text string) bool {
 	if secretShapes.MatchString(text) || secretSetting.MatchString(text) {
 		return true

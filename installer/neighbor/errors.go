@@ -38,7 +38,7 @@ func (e *RefusedError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Refused, Step: fault.LeftAlone}
 }
 
-// LossError says that a server would not come back as it is, and that nobody has accepted that.
+// LossError says that a server would not come back as it is, and that the user did not accept that.
 type LossError struct{ Server Server }
 
 func (e *LossError) Error() string {

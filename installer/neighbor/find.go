@@ -20,7 +20,7 @@ import (
 func New(home string, program []string) (*System, error) {
 	userHome, err := os.UserHomeDir()
 	if err != nil {
-		userHome = "/" // a service manager, a bare container: what lies in the user's folder is not found then
+		userHome = "/" // a service manager, a bare container: files in the user's home are not found then
 	}
 	s := &System{Home: home, UserHome: userHome, UID: os.Getuid(), Program: program, Timing: DefaultTiming}
 	if runtime.GOOS == "darwin" {
@@ -212,7 +212,7 @@ func (s *System) identify(ctx context.Context, l process.Listener, drain time.Du
 		server.Title = running[0].title
 	}
 	if !server.probe.IsValid() {
-		server.Refusal = "it listens beyond loopback only, where slipway asks nobody"
+		server.Refusal = "it listens beyond loopback only, and slipway asks only loopback addresses"
 		return server, nil
 	}
 	s.compare(ctx, &server, running, drain)

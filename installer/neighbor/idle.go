@@ -12,12 +12,12 @@ import (
 	"slipway/termtext"
 )
 
-// CPU time per second of wall clock below which a server counts as doing nothing, and below which it stands still:
+// CPU time per second of wall clock below which a server counts as doing nothing, and below which nothing moves:
 // an idle uvicorn uses under 1 % of a core for its timers, a working server several hundred times that. The allowance
 // covers answering our own questions in short spans.
 const (
 	idleCPUShare   = 0.05
-	standstillCPU  = 0.01
+	stuckCPU       = 0.01
 	probeAllowance = 50 * time.Millisecond
 )
 
@@ -104,15 +104,15 @@ func (s *System) countSockets(ctx context.Context, pid int, t *sample) {
 		case open == 0:
 			return
 		case try == 5:
-			t.isBusy("it holds %d sockets beside the one that listens", open)
+			t.isBusy("it holds %d sockets besides its listener", open)
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// clients names everybody else with a connection to the port. Connections of the application that owns the server are
-// its own; ours are known by their port.
+// clients names all other programs with a connection to the port. Connections of the application that owns the server
+// are its own; ours are known by their port.
 func (s *System) clients(ctx context.Context, server Server, t *sample) []string {
 	var names []string
 	for try := 0; ; try++ {
@@ -138,7 +138,7 @@ func (s *System) clients(ctx context.Context, server Server, t *sample) []string
 	return names
 }
 
-// foreignClients names who is connected. leaving: all of them are on this machine and have no process any more.
+// foreignClients names who is connected. leaving: all of them are on this machine and their process has ended.
 func (s *System) foreignClients(server Server, connections []process.Connection) (names []string, leaving bool) {
 	for _, c := range connections {
 		if len(c.PIDs) > 0 && !slices.Contains(c.PIDs, server.PID) && !s.descendant(c.PIDs, server.PID) {
@@ -167,7 +167,7 @@ func (s *System) descendant(pids []int, ancestor int) bool {
 	return ok && pid == ancestor
 }
 
-// ownApp tells whether the client is the server itself, or part of the application that the server belongs to.
+// ownApp reports whether the client is the server itself, or part of the application that the server belongs to.
 func (s *System) ownApp(server Server, pids []int) bool {
 	for _, pid := range pids {
 		if pid == server.PID {
@@ -203,8 +203,8 @@ func treeCPU(pid int) (time.Duration, bool) {
 	return total, true
 }
 
-// judge makes one answer of all samples. One busy sample makes it busy, one unknown makes it unknown; then what moved
-// between the samples speaks, against what the server says of itself if need be.
+// judge makes one answer of all samples. One busy sample makes it busy, one unknown makes it unknown; then what changed
+// between the samples counts, even against what the server says.
 func judge(samples []sample) Idle {
 	first, last := samples[0], samples[len(samples)-1]
 	span := last.at.Sub(first.at)
@@ -237,7 +237,8 @@ func judge(samples []sample) Idle {
 	switch {
 	case len(busy) > 0:
 		idle.State, idle.Reasons = StateBusy, unique(busy)
-		idle.Wedged = allBusy && !moved && len(samples) > 1 && known && used <= allowed(span, standstillCPU) && len(idle.Clients) == 0
+		idle.Wedged = allBusy && !moved && len(samples) > 1 && known && used <= allowed(span, stuckCPU) &&
+			len(idle.Clients) == 0
 	case len(unknown) > 0:
 		idle.State, idle.Reasons = StateUnknown, unique(unknown)
 	}

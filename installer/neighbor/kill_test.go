@@ -60,7 +60,7 @@ func TestKilledAtEveryStepOfStopAndRestore(t *testing.T) {
 			}
 			settle(t, s, d, point)
 			if _, err := os.Stat(kill + ".done"); err != nil {
-				t.Errorf("nobody died at %q (the launcher said %q)", point, said)
+				t.Errorf("no process died at %q (the launcher said %q)", point, said)
 			}
 		})
 	}

@@ -18,13 +18,13 @@ type kind struct {
 	title string
 	ports []int // where it listens by default; a port never identifies
 
-	// runs tells from executable and arguments whether a process may be this server.
+	// runs reports, from executable and arguments, whether a process may be this server.
 	runs func(c command) bool
-	// answers tells from HTTP whether a server is this one. It asks few paths, all of them cheap.
+	// answers reports, from HTTP, whether a server is this one. It asks few paths, all of them cheap.
 	answers func(l *look) bool
 	// claims is the pid that the server says it has, where it says so; another pid than the listener's is a refusal.
 	claims func(l *look) (int, bool)
-	// models are the loaded ones. ok is false where that cannot be told.
+	// models are the loaded ones. ok is false where that is not known.
 	models func(l *look) (models []record.Model, ok bool)
 	// idle adds to the sample what the server says of its own work.
 	idle func(l *look, t *sample)
@@ -86,7 +86,8 @@ func commandOf(d process.Details) command {
 	return command{exe: d.Exe, argv: argv}
 }
 
-// named tells whether the program is called one of names: the executable itself, or the script that an interpreter runs.
+// named reports whether the program is called one of names: the executable itself, or the script that an interpreter
+// runs.
 func (c command) named(names ...string) bool {
 	if len(c.argv) == 0 {
 		return slices.Contains(names, path.Base(c.exe))
@@ -111,7 +112,7 @@ func (c command) interpreted() bool {
 	return slices.ContainsFunc(interpreters, func(i string) bool { return strings.HasPrefix(program, i) })
 }
 
-// module tells whether an interpreter runs one of the modules with -m.
+// module reports whether an interpreter runs one of the modules with -m.
 func (c command) module(names ...string) bool {
 	for i, arg := range c.argv {
 		if arg == "-m" && i+1 < len(c.argv) && c.interpreted() {
@@ -121,7 +122,7 @@ func (c command) module(names ...string) bool {
 	return false
 }
 
-// verb tells whether one of the words stands among the arguments behind the program's name.
+// verb reports whether one of the words is among the arguments.
 func (c command) verb(words ...string) bool {
 	for i, arg := range c.argv {
 		if i > 0 && slices.Contains(words, arg) {

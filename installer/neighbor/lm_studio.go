@@ -59,7 +59,7 @@ func lmStudioModels(l *look) ([]record.Model, bool) {
 			if err != nil {
 				return nil, false
 			}
-			// The key stands for the path: an instance may carry any name, so that the name alone proves no model.
+			// The key is kept as the path: an instance may have any name, so the name alone proves no model.
 			models = append(models, record.Model{ID: s, Path: name, Settings: settings})
 		}
 	}
@@ -76,7 +76,7 @@ func lmStudioIdle(l *look, t *sample) {
 		return
 	}
 	if !l.stopping || l.foreign.lms == "" {
-		t.isUnknown("only `lms ps` tells whether it works, which slipway does not run while looking")
+		t.isUnknown("only `lms ps` reports whether it works, which slipway does not run while looking")
 		return
 	}
 	out, err := l.run(10*time.Second, l.foreign.lms, "ps", "--json")
@@ -103,8 +103,8 @@ func lmStudioIdle(l *look, t *sample) {
 	}
 }
 
-// lmsSettings are the load settings that /api/v1/models tells and for which `lms load` has an option (lms of 13 August 2026,
-// src/subcommands/load.ts). It has none for the others, and does not show a time to live.
+// lmsSettings are the load settings that /api/v1/models shows and for which `lms load` has an option (lms of 13 August
+// 2026, src/subcommands/load.ts). It has none for the others, and does not show a time to live.
 var lmsSettings = map[string]string{"context_length": "--context-length", "parallel": "--parallel"}
 
 func lmStudioLosses(models []record.Model) []string {
@@ -192,7 +192,7 @@ func (l *look) done(patience time.Duration, path string, body map[string]any) er
 	return nil
 }
 
-// sameModels tells whether all wanted models are among those that are loaded, by id and, where both know it, by path.
+// sameModels reports whether all wanted models are among those that are loaded, by id and, where both know it, by path.
 func sameModels(wanted, loaded []record.Model) bool {
 	for _, w := range wanted {
 		if !slices.ContainsFunc(loaded, func(m record.Model) bool {

@@ -11,7 +11,7 @@ import (
 	"slipway/installer/neighbor/record"
 )
 
-func TestWhatWouldBeLostStopsNothingUnlessAccepted(t *testing.T) {
+func TestServerWithLossesIsStoppedOnlyIfTheyAreAccepted(t *testing.T) {
 	for _, row := range []struct {
 		name, says string
 		make       func(t *testing.T) *double
@@ -52,7 +52,7 @@ func TestWhatWouldBeLostStopsNothingUnlessAccepted(t *testing.T) {
 	}
 }
 
-func TestVariablesOfTheTerminalStopNothingFromStopping(t *testing.T) {
+func TestVariablesOfTheTerminalDoNotPreventAStop(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx", withEnv("SSH_AUTH_SOCK=/very-secret", "XAUTHORITY=/x", "PWD=/", "OLDPWD=/", "TOKENIZERS_PARALLELISM=false")).start()
 	server := d.found(s)
@@ -61,19 +61,19 @@ func TestVariablesOfTheTerminalStopNothingFromStopping(t *testing.T) {
 	}) {
 		t.Errorf("losses %q, missing %q", server.Losses, server.Missing)
 	}
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	if o := one(t, s); o.Result != Restored || strings.Contains(o.Sentence, "without") {
 		t.Errorf("%+v", o)
 	}
 }
 
-func TestLossIsSaidBeforeAndAfterTheRestore(t *testing.T) {
+func TestLossIsShownBeforeAndAfterTheRestore(t *testing.T) {
 	s := newSystem(t)
 	cwd := filepath.Join(t.TempDir(), "папка")
 	os.Mkdir(cwd, 0o700)
 	d := newDouble(t, "mtplx", withCwd(cwd), withEnv("PYTHONPATH=/very-secret")).start()
 	t.Setenv("TEST_ACCEPT_LOSS", "1")
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	os.RemoveAll(cwd)
 	before, err := s.Restore(ctx, true)
 	if err != nil || len(before) != 1 {
@@ -94,7 +94,7 @@ func TestLossIsSaidBeforeAndAfterTheRestore(t *testing.T) {
 	}
 }
 
-func TestProgramThatChangedIsNotStartedUnasked(t *testing.T) {
+func TestChangedProgramIsStartedOnlyOnRequest(t *testing.T) {
 	s := newSystem(t)
 	copied := filepath.Join(t.TempDir(), "mtplx")
 	b, err := os.ReadFile(program(t, "mtplx"))

@@ -175,7 +175,7 @@ func withEnv(env ...string) doubleOption   { return func(d *double) { d.env = ap
 func withCwd(cwd string) doubleOption      { return func(d *double) { d.cwd = cwd } }
 func withProgram(p string) doubleOption    { return func(d *double) { d.program = p } }
 
-// verbs is what stands behind each program's name on its command line.
+// verbs are the arguments that follow each program's name.
 var verbs = map[string][]string{"mtplx": {"serve"}, "omlx": {"serve"}, "rapid-mlx": {"serve"}, "qmlx": {"serve"}, "vllm-mlx": {"serve"}, "ollama": {"serve"}, "slipway-server": {"serve"}}
 
 func newDouble(t *testing.T, name string, options ...doubleOption) *double {

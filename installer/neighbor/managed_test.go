@@ -13,7 +13,7 @@ import (
 	"slipway/installer/neighbor/record"
 )
 
-func TestRespawningNeighbourIsSaidAndForgotten(t *testing.T) {
+func TestRespawnedNeighbourIsReportedAndItsRecordDeleted(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").mode("respawning").start()
 	_, err := s.Stop(ctx, []Server{d.found(s)}, StopOptions{})
@@ -25,7 +25,7 @@ func TestRespawningNeighbourIsSaidAndForgotten(t *testing.T) {
 	}
 }
 
-func TestNeighbourUnderALoopIsRefusedWithTheWayByHand(t *testing.T) {
+func TestNeighbourUnderALoopIsRefusedAndTheLoopNamed(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx")
 	loop := exec.Command("/bin/sh", append([]string{"-c", `while :; do "$@"; sleep 0.1; done`, "keeper"}, d.argv()...)...)
@@ -79,7 +79,7 @@ func (d *double) service(s *System, manager, label string) string {
 	return folder
 }
 
-func TestNeighbourOfLaunchdIsStoppedAsAJobAndComesBackAsOne(t *testing.T) {
+func TestLaunchdJobIsStoppedAndStartedAsAJob(t *testing.T) {
 	for label, channel := range map[string]record.Channel{"homebrew.mxcl.omlx": record.ChannelBrew, "com.example.omlx": record.ChannelLaunchd} {
 		t.Run(label, func(t *testing.T) {
 			s := newSystem(t)
@@ -108,12 +108,12 @@ func TestNeighbourOfLaunchdIsStoppedAsAJobAndComesBackAsOne(t *testing.T) {
 	}
 }
 
-func TestNeighbourOfSystemdComesBackByItsUnit(t *testing.T) {
+func TestSystemdUnitIsStoppedAndStartedAsAUnit(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "llama-server")
 	d.service(s, "systemctl", "llama.service")
 	server := d.found(s)
-	// The test machine's control groups name no unit, so the group is written by hand; the rest is real.
+	// The test machine's control groups name no unit, so the group is a literal; the rest is real.
 	const group = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/llama.service\n"
 	server.Starter, _ = s.systemdStarter(ctx, group, server.PID)
 	server.Refusal = ""

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// mlx_lm.server, and dflash-serve that wraps it, tell nobody whether they work: sockets and CPU time can prove them busy,
-// nothing can prove them idle. They are shown and left alone.
+// mlx_lm.server, and dflash-serve that wraps it, have no way to say whether they work: sockets and CPU time can prove
+// them busy, nothing can prove them idle. They are shown and not stopped.
 var mlxLM = kind{
 	id: "mlx_lm", title: "mlx_lm.server", ports: []int{8080},
 	runs: func(c command) bool {

@@ -78,7 +78,8 @@ var mtplx = kind{
 	refuse: func(l *look, c command) string {
 		r := l.get("/health")
 		if id, _ := r.at("startup", "launch_id"); id != nil {
-			return "it was started by MTPLX.app, which slipway cannot tell to start it again: stop it in the app, and press play there afterwards"
+			return "it was started by MTPLX.app, which slipway cannot ask to start it again: stop it in the app, " +
+				"and press play there afterwards"
 		}
 		if c.verb("supervise") {
 			return "it is the front door of mtplx supervise with a process a model behind it: end it where it was started"

@@ -62,8 +62,8 @@ var ollama = kind{
 			}
 		}
 	},
-	// The scheduler waits until nobody uses the model: unloading never cuts a request, killing would, and a killed
-	// server comes back at once under its app.
+	// The scheduler waits until no request uses the model: unloading never aborts a request, killing would, and its app
+	// starts a killed server again immediately.
 	unload: func(l *look, m record.Model) error {
 		return l.done(unloadPatience, "/api/generate", map[string]any{"model": m.ID, "keep_alive": 0})
 	},
@@ -72,8 +72,8 @@ var ollama = kind{
 	},
 }
 
-// ollamaLoad asks for the model without a prompt, with the window that it had. How long it shall stay is not told by the
-// server: a model whose end lay years ahead was asked to stay for good, all others get the server's default.
+// ollamaLoad asks for the model without a prompt, with the window that it had. The server does not say how long it
+// stays loaded: a model that expires in years was loaded for good, all others get the server's default.
 func ollamaLoad(m record.Model) map[string]any {
 	body := map[string]any{"model": m.ID}
 	var s struct {

@@ -6,7 +6,7 @@ import (
 	"slipway/installer/neighbor/record"
 )
 
-// Rapid-MLX and its fork qMLX answer alike; only the command line tells them apart.
+// Rapid-MLX and its fork qMLX give the same answers; only the command line differs.
 var rapidMLX = kind{
 	id: "rapid-mlx", title: "Rapid-MLX", ports: []int{8000, 8001, 8002, 8003, 8004, 8005, 8006, 8007, 8009},
 	runs: func(c command) bool {

@@ -37,10 +37,10 @@ var every = []struct {
 	{"webapp", "unknown", "", ""},
 }
 
-// cannotProve are kinds that look idle to nobody, or only to their own tool.
+// cannotProve are kinds that cannot be proven idle, or only by their own tool.
 var cannotProve = []string{"mlx_lm", "dflash", "lmstudio", "unknown"}
 
-func TestEachServerIsRecognisedAndNoOther(t *testing.T) {
+func TestEachServerIsRecognisedAsItsKind(t *testing.T) {
 	s := newSystem(t)
 	for _, row := range every {
 		t.Run(row.program, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestEachServerIsRecognisedAndNoOther(t *testing.T) {
 }
 
 // work is what makes each double busy, as far as its kind can show it.
-func TestWorkIsNeverTakenForIdle(t *testing.T) {
+func TestWorkingServerIsNeverIdle(t *testing.T) {
 	s := newSystem(t)
 	for _, row := range every {
 		if row.kind == "unknown" {
@@ -90,7 +90,8 @@ func TestWorkIsNeverTakenForIdle(t *testing.T) {
 			t.Parallel()
 			d := newDouble(t, row.program).start()
 			server := d.found(s)
-			modes := map[string][]State{"lying": {StateBusy}, "protected": {StateUnknown, StateBusy}, "draining": {StateUnknown, StateBusy}}
+			modes := map[string][]State{"dishonest": {StateBusy}, "protected": {StateUnknown, StateBusy},
+				"draining": {StateUnknown, StateBusy}}
 			if !slices.Contains(cannotProve, row.kind) {
 				modes["busy"], modes["wedged"] = []State{StateBusy}, []State{StateBusy}
 				if row.kind != "ds4" && row.kind != "slipway" { // these two count nothing
@@ -103,7 +104,7 @@ func TestWorkIsNeverTakenForIdle(t *testing.T) {
 					eventually(t, "it holds its socket", func() bool { return len(mustConnections(t, d.port)) > 0 })
 				}
 				timing := s.Timing
-				if mode == "lying" {
+				if mode == "dishonest" {
 					timing.Span *= 4
 				}
 				idle := s.ProveIdle(context.Background(), server, timing)
@@ -153,7 +154,7 @@ func TestRepliesOfAnotherShapeAreNeverIdle(t *testing.T) {
 	}
 }
 
-func TestModesOfSingleKinds(t *testing.T) {
+func TestEachKindsOwnSignsOfWorkCount(t *testing.T) {
 	s := newSystem(t)
 	for _, row := range []struct {
 		program, mode string
@@ -184,7 +185,7 @@ func TestModesOfSingleKinds(t *testing.T) {
 	}
 }
 
-func TestSlowAnswersAreUnknownAndNotDead(t *testing.T) {
+func TestSlowServerIsUnknown(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").start()
 	server := d.found(s)
@@ -199,7 +200,7 @@ func TestSlowAnswersAreUnknownAndNotDead(t *testing.T) {
 	}
 }
 
-func TestProgramAndAnswersHaveToAgree(t *testing.T) {
+func TestServerWhoseProgramAndAnswersDisagreeIsNotStopped(t *testing.T) {
 	s := newSystem(t)
 	rename := func(t *testing.T, from, to string) string {
 		path := filepath.Join(t.TempDir(), to)
@@ -256,7 +257,7 @@ func TestClientsAreNamedAndCountInEveryState(t *testing.T) {
 	if again := d.found(s); again.PID != d.running()[0] {
 		t.Errorf("the owner is said to be %d", again.PID)
 	}
-	// The client sends a request and leaves while the server is still at it: nobody is connected any more, and yet.
+	// The client sends a request and leaves while the server still works on it.
 	client.Close()
 	d.quiet()
 	d.mode("slow")
@@ -338,7 +339,7 @@ func TestFindSeesAKnownServerOnAnUnusualPort(t *testing.T) {
 	}
 }
 
-func TestHostileTextIsMadePlain(t *testing.T) {
+func TestForeignTextIsMadeFitToPrint(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx", withArgs("serve", "--model", "evil\x1b[2J\n\u202Emodel"+strings.Repeat("x", 200))).start()
 	server := d.found(s)

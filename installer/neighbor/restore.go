@@ -22,7 +22,7 @@ const (
 	KeptRunning Result = "kept_running" // it was never stopped; the record is gone
 	Held        Result = "held"         // slipway still needs its place
 	Waiting     Result = "waiting"      // it is ending, or loading
-	PortTaken   Result = "port_taken"   // somebody else has its port; the record stays
+	PortTaken   Result = "port_taken"   // another program has its port; the record stays
 	Failed      Result = "failed"       // it did not start; the record stays
 	Would       Result = "would"        // dry run: it would be started
 )
@@ -70,11 +70,13 @@ func (s *System) Pending() ([]Outcome, error) {
 		case starting:
 			list = append(list, outcome(r, Waiting, "%s is being started again.", nameOf(r)))
 		case r.State == record.StateFailed:
-			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try once more.%s", nameOf(r), termtext.Name(r.Why, 400), s.foreseen(r)))
+			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try "+
+				"once more.%s", nameOf(r), termtext.Name(r.Why, 400), s.restoreNotes(r)))
 		case len(holders) > 0:
 			list = append(list, outcome(r, Held, "%s is stopped while slipway runs (pid %d).", nameOf(r), holders[0].PID))
 		default:
-			list = append(list, outcome(r, Would, "%s was stopped by slipway and is not started again yet. Run `slipway restore`.%s", nameOf(r), s.foreseen(r)))
+			list = append(list, outcome(r, Would, "%s was stopped by slipway and is not started again yet. Run "+
+				"`slipway restore`.%s", nameOf(r), s.restoreNotes(r)))
 		}
 	}
 	for _, err := range damaged {
@@ -87,7 +89,8 @@ func damagedOutcome(err error) Outcome {
 	if unsafe := new(record.UnsafeError); errors.As(err, &unsafe) {
 		return Outcome{Models: []string{}, Result: Failed, Sentence: termtext.Name(unsafe.Error(), 1000) + "."}
 	}
-	return Outcome{Models: []string{}, Result: Failed, Sentence: fmt.Sprintf("%s. The file is left as it is; start that server by hand and delete the file.", errText(err))}
+	return Outcome{Models: []string{}, Result: Failed, Sentence: fmt.Sprintf("%s. The file is left as it is; start "+
+		"that server yourself and delete the file.", errText(err))}
 }
 
 // unsafeFolder is the one outcome where the records' folder cannot be believed at all.
@@ -108,8 +111,8 @@ func nameOf(r record.Record) string {
 	return fmt.Sprintf("%s on port %d", name, r.Port)
 }
 
-// Restore puts every stopped neighbour back, unless a process of ours still runs for whose sake they are stopped. It is
-// safe to run beside a watcher or another Restore: each neighbour starts once. With dryRun it only says what it would do.
+// Restore starts every stopped neighbour again, unless a holder still runs. It is safe to run at the same time as a
+// watcher or another Restore: each neighbour starts once. With dryRun it only says what it would do.
 func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
 	if dryRun {
 		return s.Pending()
@@ -143,7 +146,7 @@ func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
 }
 
 // restoreOne brings one neighbour back and waits until it answers. env is its full environment where a watcher has kept
-// it in memory, else nil. It decides anew in each turn from what is there, so that it does not matter who else is at it.
+// it in memory, else nil. Each turn decides from the current state, so that others may work on the same record.
 func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcome {
 	var attempt *attempt
 	defer func() {
@@ -163,13 +166,13 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 		now := s.situation(ctx, r, begun)
 		s.at("situation")
 		switch now.state {
-		case backAgain, neverWent:
+		case runsAgain, neverStopped:
 			differs := s.differences(r, now)
 			if err := s.forget(id); err != nil {
 				return outcome(r, Failed, "%s runs, but its record cannot be removed: %s.", nameOf(r), errText(err))
 			}
 			s.at("deleted")
-			if now.state == neverWent {
+			if now.state == neverStopped {
 				return outcome(r, KeptRunning, "%s was never stopped.", nameOf(r))
 			}
 			o := outcome(r, Restored, "%s runs again (pid %d).%s", nameOf(r), now.pid, differs)
@@ -177,12 +180,12 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 				o.Log = attempt.log
 			}
 			return o
-		case inTheWay:
+		case portTaken:
 			return outcome(r, PortTaken, "%s is not started again: %s. Its record is kept; free the port and run `slipway restore`.", nameOf(r), now.why)
 		case absent:
 			if attempt == nil {
 				if s.programChanged(r) {
-					return s.notUnasked(r)
+					return s.changedProgramOutcome(r)
 				}
 				if attempt, err = s.start(ctx, r, env); err != nil {
 					return s.failed(r, errText(err))
@@ -192,7 +195,7 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 		}
 		if attempt != nil {
 			switch ended, why := attempt.ended(); {
-			case ended && why == lockHeld: // somebody else was faster: wait with everybody
+			case ended && why == lockHeld: // another process was faster: wait for it
 				attempt.release()
 				attempt = nil
 			case ended && now.state == absent:
@@ -217,11 +220,11 @@ func (s *System) failed(r record.Record, why string) Outcome {
 type situationState int
 
 const (
-	absent    situationState = iota // nothing of it runs
-	backAgain                       // it answers, with the same model
-	neverWent                       // the recorded process runs and was never asked to end
-	onItsWay                        // it ends, starts or loads
-	inTheWay                        // somebody else has its port
+	absent       situationState = iota // nothing of it runs
+	runsAgain                          // it answers, with the same model
+	neverStopped                       // the recorded process runs and was never asked to end
+	inTransit                          // it ends, starts or loads
+	portTaken                          // another program has its port
 )
 
 type situation struct {
@@ -234,14 +237,14 @@ type situation struct {
 func (s *System) situation(ctx context.Context, r record.Record, begun time.Time) situation {
 	running, err := r.Identity().Running()
 	if err != nil {
-		return situation{state: onItsWay, why: "cannot be looked at: " + errText(err)}
+		return situation{state: inTransit, why: "cannot be looked at: " + errText(err)}
 	}
 	if running && r.Channel != record.ChannelUnload {
 		return s.oldProcess(ctx, r)
 	}
 	found, err := s.serversAt(ctx, r.Port, 0)
 	if err != nil {
-		return situation{state: onItsWay, why: "cannot be looked at: " + errText(err)}
+		return situation{state: inTransit, why: "cannot be looked at: " + errText(err)}
 	}
 	for _, server := range found {
 		if server.Kind != r.Server {
@@ -250,34 +253,36 @@ func (s *System) situation(ctx context.Context, r record.Record, begun time.Time
 		k := server.kind
 		switch {
 		case k.models == nil || sameModels(r.Models, server.loaded):
-			return situation{state: backAgain, pid: server.PID}
+			return situation{state: runsAgain, pid: server.PID}
 		case r.Channel == record.ChannelUnload && anotherModel(r.Models, server.loaded):
-			return situation{state: inTheWay, pid: server.PID, why: fmt.Sprintf("%s holds another model under that name", server.Name())}
+			return situation{state: portTaken, pid: server.PID, why: fmt.Sprintf("%s holds another model under "+
+				"that name", server.Name())}
 		case r.Channel == record.ChannelUnload:
 			return situation{state: absent, pid: server.PID, why: "does not hold its model"}
 		case len(server.loaded) == 0:
-			return situation{state: onItsWay, pid: server.PID, why: "answers, and still loads its model"}
+			return situation{state: inTransit, pid: server.PID, why: "answers, and still loads its model"}
 		}
-		return situation{state: inTheWay, pid: server.PID, why: fmt.Sprintf("%s answers there with another model", server.Name())}
+		return situation{state: portTaken, pid: server.PID, why: fmt.Sprintf("%s answers there with another model",
+			server.Name())}
 	}
 	if r.Channel == record.ChannelUnload && len(found) == 0 {
-		return situation{state: inTheWay, why: "its server does not run, and loads models by itself once it does"}
+		return situation{state: portTaken, why: "its server does not run, and loads models by itself once it does"}
 	}
 	// The new process may listen before it answers, or not listen yet.
 	if s.starting(r, found) {
-		return situation{state: onItsWay, why: "is starting"}
+		return situation{state: inTransit, why: "is starting"}
 	}
 	if len(found) > 0 {
 		// Whoever has the port may be on its way out, such as our own server.
 		if time.Since(begun) < s.Timing.Drain {
-			return situation{state: onItsWay, why: "waits for its port"}
+			return situation{state: inTransit, why: "waits for its port"}
 		}
-		return situation{state: inTheWay, why: fmt.Sprintf("%s has its port", found[0].Name())}
+		return situation{state: portTaken, why: fmt.Sprintf("%s has its port", found[0].Name())}
 	}
 	return situation{state: absent, why: "is not started yet"}
 }
 
-// anotherModel tells whether one of the wanted names stands for something else.
+// anotherModel reports whether one of the wanted names is the name of another model.
 func anotherModel(wanted, loaded []record.Model) bool {
 	return slices.ContainsFunc(wanted, func(w record.Model) bool {
 		return slices.ContainsFunc(loaded, func(m record.Model) bool { return m.ID == w.ID }) && !sameModels([]record.Model{w}, loaded)
@@ -287,19 +292,19 @@ func anotherModel(wanted, loaded []record.Model) bool {
 // oldProcess: the recorded process itself still runs.
 func (s *System) oldProcess(ctx context.Context, r record.Record) situation {
 	if r.State == record.StateRecorded {
-		return situation{state: neverWent, pid: r.PID}
+		return situation{state: neverStopped, pid: r.PID}
 	}
 	if time.Since(r.At) > s.Timing.Signal {
 		found, err := s.serversAt(ctx, r.Port, 0)
 		if err == nil && slices.ContainsFunc(found, func(f Server) bool { return f.PID == r.PID && f.Kind == r.Server }) {
-			return situation{state: neverWent, pid: r.PID}
+			return situation{state: neverStopped, pid: r.PID}
 		}
 	}
-	return situation{state: onItsWay, pid: r.PID, why: "was asked to end and has not ended yet"}
+	return situation{state: inTransit, pid: r.PID, why: "was asked to end and has not ended yet"}
 }
 
-// starting tells whether a process that was started for this record, or just like it by its user, is on its way: it
-// holds the record's lock, or it has the very same arguments.
+// starting reports whether a process that was started for this record, or by the user with the same command, has not
+// answered yet: it holds the record's lock, or it has the same arguments.
 func (s *System) starting(r record.Record, found []Server) bool {
 	if held, err := s.folder().Held(record.LockName(r.ID)); err != nil || held {
 		return true

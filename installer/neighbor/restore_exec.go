@@ -22,7 +22,7 @@ import (
 // listens nowhere yet: whoever finds it held knows that the neighbour is back. It returns only when it failed, after
 // writing the reason to report (descriptor 3 of the process that startArgv makes).
 //
-// env is the neighbour's whole environment, where the caller was started with it; nil: it is built from the record.
+// env is the neighbour's full environment, where the caller was started with it; nil: it is built from the record.
 func (s *System) RestoreExec(id string, env []string, report io.Writer) error {
 	err := s.restoreExec(id, env)
 	if errors.Is(err, record.ErrHeld) {
@@ -60,7 +60,8 @@ func (s *System) restoreExec(id string, env []string) error {
 	}
 	if err := os.Chdir(r.Cwd); err != nil {
 		if r.CwdNeeded {
-			return fmt.Errorf("its working folder is gone, and its arguments depend on it: make the folder again, or start the server by hand")
+			return fmt.Errorf("its working folder is gone, and its arguments depend on it: create the folder, or " +
+				"start the server yourself")
 		}
 		if err := os.Chdir(s.UserHome); err != nil {
 			return err
@@ -69,8 +70,9 @@ func (s *System) restoreExec(id string, env []string) error {
 	}
 	if env == nil {
 		env = []string{}
-		if missed, _ := lost(r.EnvNames); len(missed) > 0 {
-			fmt.Fprintf(os.Stderr, "slipway: it starts without the variables %s, whose values nobody kept\n", strings.Join(missed, ", "))
+		if missed, _ := withoutValue(r.EnvNames); len(missed) > 0 {
+			fmt.Fprintf(os.Stderr, "slipway: it starts without the variables %s, whose values were not kept\n",
+				strings.Join(missed, ", "))
 		}
 		for name, value := range r.Env {
 			env = append(env, name+"="+value)

@@ -16,8 +16,8 @@ import (
 	"slipway/installer/neighbor/record"
 )
 
-// leftBehind stops the double and loses launcher and watcher: only the record is left.
-func (d *double) leftBehind(s *System) record.Record {
+// onlyRecordLeft stops the double and loses launcher and watcher: only the record is left.
+func (d *double) onlyRecordLeft(s *System) record.Record {
 	d.t.Helper()
 	l := d.stoppedBy(s)
 	killWatchers(d.t, s)
@@ -38,10 +38,10 @@ func one(t *testing.T, s *System) Outcome {
 	return list[0]
 }
 
-func TestRestoreAtOnceByManyStartsOne(t *testing.T) {
+func TestConcurrentRestoresStartOneServer(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").set("load_ms", "300").start()
-	r := d.leftBehind(s)
+	r := d.onlyRecordLeft(s)
 	var all sync.WaitGroup
 	results := make([]Outcome, 6)
 	for i := range results {
@@ -61,10 +61,10 @@ func TestRestoreAtOnceByManyStartsOne(t *testing.T) {
 	}
 }
 
-func TestTakenPortIsReportedAndNotFoughtFor(t *testing.T) {
+func TestTakenPortIsReportedAndLeftToItsOwner(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").start()
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", itoa(d.port)))
 	if err != nil {
 		t.Fatal(err)
@@ -93,14 +93,14 @@ func TestTakenPortIsReportedAndNotFoughtFor(t *testing.T) {
 func TestOwnRestartOfTheUserCountsAsRestored(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").start()
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	d.start()
 	if o := one(t, s); o.Result != Restored {
 		t.Errorf("%+v", o)
 	}
 	// And one that still loads its model, so that it listens nowhere yet.
 	d.quiet()
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	d.set("load_ms", "600").launch()
 	eventually(t, "the user's process is there", func() bool { return len(d.running()) == 1 })
 	if o := one(t, s); o.Result != Restored {
@@ -111,10 +111,10 @@ func TestOwnRestartOfTheUserCountsAsRestored(t *testing.T) {
 	}
 }
 
-func TestUsersRestartWithAnotherModelIsNotOurs(t *testing.T) {
+func TestUsersRestartWithAnotherModelKeepsTheRecord(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").start()
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	d.args = []string{"serve", "--model", "another"}
 	d.start()
 	if o := one(t, s); o.Result != PortTaken || !strings.Contains(o.Sentence, "another model") {
@@ -122,14 +122,14 @@ func TestUsersRestartWithAnotherModelIsNotOurs(t *testing.T) {
 	}
 }
 
-func TestFolderThatIsGoneAtRestore(t *testing.T) {
+func TestMissingWorkingFolderFailsOnlyWhereItIsNeeded(t *testing.T) {
 	for _, row := range []struct {
 		name, program string
 		args          []string
 		want          Result
 	}{
 		{"not needed", "mtplx", []string{"serve"}, Restored},
-		{"an argument lies in it", "mtplx", []string{"serve", "--config", "mtplx.toml"}, Failed},
+		{"an argument is a file in it", "mtplx", []string{"serve", "--config", "mtplx.toml"}, Failed},
 		{"the kind reads from it", "ds4-server", nil, Failed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestFolderThatIsGoneAtRestore(t *testing.T) {
 			os.Mkdir(cwd, 0o700)
 			os.WriteFile(filepath.Join(cwd, "mtplx.toml"), nil, 0o600)
 			d := newDouble(t, row.program, withCwd(cwd), withArgs(row.args...)).start()
-			d.leftBehind(s)
+			d.onlyRecordLeft(s)
 			os.RemoveAll(cwd)
 			o := one(t, s)
 			if o.Result != row.want {
@@ -161,7 +161,7 @@ func TestFolderThatIsGoneAtRestore(t *testing.T) {
 	}
 }
 
-func TestProgramThatIsGoneAtRestore(t *testing.T) {
+func TestMissingProgramKeepsTheRecordUntilItIsThere(t *testing.T) {
 	s := newSystem(t)
 	copied := filepath.Join(t.TempDir(), "mtplx")
 	b, err := os.ReadFile(program(t, "mtplx"))
@@ -170,7 +170,7 @@ func TestProgramThatIsGoneAtRestore(t *testing.T) {
 	}
 	os.WriteFile(copied, b, 0o700)
 	d := newDouble(t, "mtplx", withProgram(copied)).start()
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	os.Remove(copied)
 	if o := one(t, s); o.Result != Failed || !strings.Contains(o.Sentence, "cannot be executed") {
 		t.Errorf("%+v", o)
@@ -181,10 +181,10 @@ func TestProgramThatIsGoneAtRestore(t *testing.T) {
 	}
 }
 
-func TestNeighbourThatEndsWhileStartingIsSaid(t *testing.T) {
+func TestNeighbourThatEndsWhileStartingIsReportedWithItsLog(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").start()
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	os.RemoveAll(d.folder) // the double cannot log, and its load time is gone; it still starts
 	os.WriteFile(d.folder, nil, 0o600)
 	r := must(s.folder().List())[0]
@@ -204,7 +204,7 @@ func TestNeighbourThatEndsWhileStartingIsSaid(t *testing.T) {
 func TestDamagedAndForeignRecordsAreNeverRun(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").start()
-	r := d.leftBehind(s)
+	r := d.onlyRecordLeft(s)
 	path := s.folder().Path(r.ID + ".json")
 	good, err := os.ReadFile(path)
 	if err != nil {
@@ -249,7 +249,7 @@ func TestDamagedAndForeignRecordsAreNeverRun(t *testing.T) {
 func TestRecordOfAnEarlierBootIsRestoredAndNothingSignalled(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").start()
-	r := d.leftBehind(s)
+	r := d.onlyRecordLeft(s)
 	r.BootID, r.State, r.PID = "00000000-0000-0000-0000-000000000000", record.StateSignalled, os.Getpid()
 	if err := s.folder().Write(r); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestRecordOfAnEarlierBootIsRestoredAndNothingSignalled(t *testing.T) {
 func TestDryRestoreChangesNothing(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").start()
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	before := files(t, s.Home)
 	list, err := s.Restore(ctx, true)
 	if err != nil || len(list) != 1 || list[0].Result != Would {
@@ -286,11 +286,11 @@ func TestDryRestoreChangesNothing(t *testing.T) {
 	}
 }
 
-func TestServerOfOursTakesTheHoldOver(t *testing.T) {
+func TestOurServerKeepsNeighboursStoppedAfterItsLauncher(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").start()
 	l := d.stoppedBy(s)
-	ours := newDouble(t, "slipway-server").start() // stands for the server that the launcher started
+	ours := newDouble(t, "slipway-server").start() // the server that the launcher started
 	id := ours.found(s).Identity()
 	if err := s.Hold(id); err != nil {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func TestRebootAgentIsAPlistForThisHomeOnly(t *testing.T) {
 	if _, err := os.Stat(s.RebootAgentPath()); err == nil {
 		t.Error("it is still there")
 	}
-	os.WriteFile(s.RebootAgentPath(), []byte("somebody else's"), 0o600)
+	os.WriteFile(s.RebootAgentPath(), []byte("another program's"), 0o600)
 	if s.WriteRebootAgent() == nil || s.RemoveRebootAgent() == nil {
 		t.Error("a foreign file was replaced or removed")
 	}
@@ -359,7 +359,7 @@ func TestRebootAgentGoesWithTheLastRecord(t *testing.T) {
 	s := newSystem(t)
 	s.AgentFolder = t.TempDir()
 	d := newDouble(t, "mtplx").start()
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	if err := s.WriteRebootAgent(); err != nil {
 		t.Fatal(err)
 	}
@@ -392,6 +392,6 @@ func TestRestorerIsCopiedFromAnotherVolumeAndOutlivesItsSource(t *testing.T) {
 		t.Errorf("%s: %v", cmd.Path, err)
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(cmd.Path)); len(entries) != 1 {
-		t.Errorf("files beside it: %v", entries)
+		t.Errorf("other files in its folder: %v", entries)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"slipway/installer/neighbor/record"
 )
 
-// The restorer is a copy of this program beside the records, there as long as a record is. What restores must not depend
-// on the program that stopped: `go run` removes that as soon as it ends, and a person may move or replace it. It is run
-// only where its bytes are those of the program that runs now (record.Folder.HasRestorer).
+// The restorer is a copy of this program in the records' folder, there as long as a record is. What restores must not
+// depend on the program that stopped: `go run` removes that as soon as it ends, and a person may move or replace it. It
+// is run only where its bytes are those of the program that runs now (record.Folder.HasRestorer).
 
 // ownSum is the digest of this program's own bytes, read once: what an upgrade puts under the same name later is another
 // program.
@@ -33,7 +33,7 @@ func (s *System) installRestorer() error {
 	return s.folder().PutRestorer(s.Program[0], sum)
 }
 
-// forget deletes a record whose neighbour is back, and with the last record what was kept for the sake of all.
+// forget deletes a record whose neighbour runs again, and with the last record what all records needed.
 func (s *System) forget(id string) error {
 	if err := s.folder().Delete(id); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *System) forget(id string) error {
 	return nil
 }
 
-// tidy removes what is kept for the sake of records once there is none.
+// tidy removes what records need once there is none.
 func (s *System) tidy() {
 	if records, damaged := s.folder().List(); len(records)+len(damaged) == 0 {
 		s.RemoveRebootAgent()
@@ -50,5 +50,5 @@ func (s *System) tidy() {
 	}
 }
 
-// Folder is where the records of this home lie.
+// Folder is the folder of this home's records.
 func (s *System) Folder() record.Folder { return s.folder() }

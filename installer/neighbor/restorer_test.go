@@ -33,7 +33,7 @@ func TestPlantedRestorerIsNotRunByStopAndRestore(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx").start()
 	trace := plant(t, s) // before slipway came
-	d.leftBehind(s)
+	d.onlyRecordLeft(s)
 	notRun(t, trace)
 	after := plant(t, s) // while it is stopped
 	if o := one(t, s); o.Result != Restored {

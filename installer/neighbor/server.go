@@ -19,7 +19,7 @@ type State string
 const (
 	StateIdle    State = "idle"
 	StateBusy    State = "busy"
-	StateUnknown State = "unknown" // cannot be proved; treated as busy
+	StateUnknown State = "unknown" // cannot be proven; treated as busy
 )
 
 // Idle is a state with its evidence.
@@ -43,11 +43,12 @@ func (i Idle) Sentence() string {
 	case i.State == StateIdle:
 		return "idle"
 	case i.Wedged:
-		return fmt.Sprintf("looks wedged: it reports work (%s), yet nothing moved for %.0f s; slipway leaves it alone", strings.Join(i.Reasons, "; "), i.SpanS)
+		return fmt.Sprintf("looks stuck: it reports work (%s), but nothing changed for %.0f s; slipway does not "+
+			"stop it", strings.Join(i.Reasons, "; "), i.SpanS)
 	case i.State == StateBusy:
 		return "busy: " + strings.Join(i.Reasons, "; ")
 	default:
-		return "cannot be proved idle: " + strings.Join(i.Reasons, "; ")
+		return "cannot be proven idle: " + strings.Join(i.Reasons, "; ")
 	}
 }
 
@@ -98,7 +99,7 @@ type Server struct {
 // Identity is the process behind the listener, the zero value where hidden.
 func (s Server) Identity() process.Identity { return s.identity }
 
-// Stoppable tells whether slipway would stop it, once idle and allowed.
+// Stoppable reports whether slipway would stop it, once idle and allowed.
 func (s Server) Stoppable() bool { return s.Channel != "" && s.Refusal == "" }
 
 // Look finds the servers as Find does, and looks for some seconds whether they work.
@@ -148,15 +149,15 @@ func (s Server) Name() string {
 
 // System is what this package may touch, and how patient it is. The zero value of a field is its default in New.
 type System struct {
-	Home     string   // slipway's home; records lie in state/neighbors
+	Home     string   // slipway's home; records are in state/neighbors
 	UserHome string   // the user's home, for control sockets and lms
 	UID      int      // whose servers may be stopped
-	Program  []string // how to run slipway again: absolute path, then what stands before the verb
+	Program  []string // how to run slipway again: absolute path, then the arguments before the verb
 	// Launchctl and Systemctl are absolute paths, empty where the machine has none.
 	Launchctl, Systemctl string
 	// AgentFolder is where the one-shot LaunchAgent goes, empty off macOS.
 	AgentFolder string
-	// ExtraPorts are looked at beside the kinds' own: the one that slipway wants, for instance.
+	// ExtraPorts are also looked at, such as the one that slipway wants.
 	ExtraPorts []int
 	Timing     Timing
 	// ChangedPrograms lets a neighbour be started by a program file that is another one than was stopped.
@@ -177,7 +178,7 @@ type Timing struct {
 	Request  time.Duration // one HTTP question
 	Drain    time.Duration // a listener that does not answer may be draining: ask again this long
 	Samples  int           // of idleness, before stopping
-	Wedged   time.Duration // work that does not move for this long looks wedged
+	Wedged   time.Duration // work that does not move for this long looks stuck
 	Span     time.Duration // from the first to the last of them
 	Exit     time.Duration // for the process to end after the signal
 	Respawn  time.Duration // watch the port this long after the end for a successor
@@ -193,8 +194,8 @@ type Timing struct {
 var DefaultTiming = Timing{Request: time.Second, Drain: 5 * time.Second, Wedged: 10 * time.Second, Samples: 3, Span: 15 * time.Second, Exit: 30 * time.Second,
 	Respawn: 2 * time.Second, Load: 10 * time.Minute, Signal: time.Minute, Poll: 250 * time.Millisecond, Services: 15 * time.Second}
 
-// IdleFor demands idleness over a longer span than the default; a shorter one stays the default. The samples lie no
-// further apart than before.
+// IdleFor demands idleness over a longer span than the default; a shorter one stays the default. The pause between
+// samples does not grow.
 func (t Timing) IdleFor(span time.Duration) Timing {
 	if span > t.Span {
 		apart := t.Span / time.Duration(max(t.Samples-1, 1))

@@ -14,7 +14,7 @@ import (
 )
 
 // starterOf finds who started a process and may start it again: a launchd job, a systemd unit, an application, or a
-// program that watches it. A server that is stopped behind such a starter's back comes back at once.
+// program that watches it. Such a starter starts a server again right after a plain signal.
 func (s *System) starterOf(ctx context.Context, d process.Details) Starter {
 	if s.Launchctl != "" {
 		if label, ok := s.launchdLabel(ctx, d.PID); ok {
@@ -30,7 +30,7 @@ func (s *System) starterOf(ctx context.Context, d process.Details) Starter {
 	return parentStarter(d)
 }
 
-// bundleOf is the application bundle that an executable lies in, by its outermost folder.
+// bundleOf is the application bundle that contains an executable: the outermost one.
 func bundleOf(exe string) string {
 	before, _, ok := strings.Cut(exe, ".app/Contents/")
 	// Framework builds of Python run from Python.app: an interpreter, no application.
@@ -132,8 +132,8 @@ func (s *System) systemdStarter(ctx context.Context, cgroup string, pid int) (St
 	return starter, true
 }
 
-// unitOf reads the innermost unit of a control group: a ".service", if no ".scope" or ".slice" lies deeper. A scope is a
-// terminal or a session, a slice only a share. Folders below the unit are its own.
+// unitOf reads the innermost unit of a control group: a ".service", if no ".scope" or ".slice" is below it. A scope is
+// a terminal or a session, a slice only a share. Folders below the unit are its own.
 func unitOf(cgroup string) (unit string, system, ok bool) {
 	for line := range strings.Lines(cgroup) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -196,7 +196,7 @@ func (s *System) launchdStarter(ctx context.Context, label string) Starter {
 	return starter
 }
 
-// domain is where the user's own jobs live. Daemons of the whole machine are in "system" and never found there.
+// domain is launchd's domain of the user's own jobs. Daemons of the machine are in "system" and not found there.
 func (s *System) domain() string { return "gui/" + strconv.Itoa(s.UID) }
 
 // service runs launchctl or systemctl: the system's own managers, which install and wake nothing by being asked.

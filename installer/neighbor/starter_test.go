@@ -97,7 +97,7 @@ func TestJobIsReadFromLaunchctl(t *testing.T) {
 	}
 }
 
-func TestShellThatRunsAScriptMayBeALoop(t *testing.T) {
+func TestShellThatRunsAScriptCountsAsASupervisor(t *testing.T) {
 	for _, row := range []struct {
 		argv []string
 		want bool

@@ -12,14 +12,14 @@ import (
 	"slipway/installer/process"
 )
 
-// StopOptions say for whom and by what right something is stopped.
+// StopOptions say which plan allows a stop, and for which processes.
 type StopOptions struct {
 	PlanDigest string // the plan that named the servers
-	// Holder, where set, is for whom neighbours stay stopped beside the calling process.
+	// Holder, where set, also keeps neighbours stopped, as the calling process does.
 	Holder process.Identity
 	// AcceptLoss lets a server be stopped of which not everything can be kept (Server.Losses).
 	AcceptLoss bool
-	// RebootAgent lets a file be written to AgentFolder that restores once after a reboot. It lies outside
+	// RebootAgent lets a file be written to AgentFolder that restores once after a reboot. It is outside
 	// slipway's home, so it needs a consent of its own.
 	RebootAgent bool
 }
@@ -80,12 +80,12 @@ func (s *System) stopOne(ctx context.Context, server Server, before Idle, opt St
 	folder := s.folder()
 	self, err := process.Self()
 	if err != nil {
-		return failed("finding out who slipway is", err)
+		return failed("reading slipway's own identity", err)
 	}
 	for _, holder := range []process.Identity{self, opt.Holder} {
 		if holder.PID > 0 {
 			if err := folder.Hold(holder); err != nil {
-				return failed("writing down for whom it stops", err)
+				return failed("recording the process that needs the stop", err)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (s *System) ask(ctx context.Context, server Server, r record.Record, handle
 	}
 	err := handle.Signal(server.kind.signal)
 	if errors.Is(err, process.ErrGone) {
-		return nil // it ended by itself in this very moment
+		return nil // it has just ended by itself
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func (s *System) exited(ctx context.Context, server Server, r record.Record, han
 		return record.Record{}, &StopError{Server: server, Step: "writing the restore record", Err: err}
 	}
 	s.at("exited")
-	// The process has ended; a child of its own could still hold the port, or somebody could start a successor.
+	// The process has ended; a child could still hold the port, or a supervisor could start a successor.
 	for end := time.Now().Add(s.Timing.Respawn); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(s.Timing.Poll) {
 		found, err := s.serversAt(ctx, server.Port, 0)
 		if err != nil {
@@ -197,7 +197,7 @@ func (s *System) exited(ctx context.Context, server Server, r record.Record, han
 	return r, s.portClosed(ctx, server)
 }
 
-// portClosed waits until nobody listens where the server did: a child of its own may take a moment longer.
+// portClosed waits until the server's port is free: a child may take a moment longer.
 func (s *System) portClosed(ctx context.Context, server Server) error {
 	for end := time.Now().Add(s.Timing.Exit); ; time.Sleep(s.Timing.Poll) {
 		found, err := process.Listeners(ctx, server.Port)

@@ -41,7 +41,7 @@ func files(t *testing.T, home string) map[string]string {
 	return all
 }
 
-func TestStoppedNeighbourComesBackAsItWasAfterItsLauncherIsKilled(t *testing.T) {
+func TestKilledLauncherLeavesTheNeighbourRestoredAsItWas(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx", withArgs("serve", "--model", "модель с пробелом", "--system", "a \"b\" $c\n"),
 		withEnv("MTPLX_DEPTH=1", "EDITOR=vi", "OPENAI_API_KEY=sk-very-secret", "HF_ENDPOINT=https://me:pw-very-secret@hub.example")).start()
@@ -55,7 +55,7 @@ func TestStoppedNeighbourComesBackAsItWasAfterItsLauncherIsKilled(t *testing.T) 
 		t.Fatal("it still runs")
 	}
 	for path, text := range files(t, s.Home) {
-		if filepath.Base(path) == record.Restorer { // this very program, with the words below in it
+		if filepath.Base(path) == record.Restorer { // this program, which contains the words below
 			continue
 		}
 		if strings.Contains(text, "very-secret") {
@@ -167,22 +167,22 @@ func TestPidOfAnotherProgramIsNotSignalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Between check and signal the process ends, and its number goes to somebody else: an innocent with that pid.
-	innocent := exec.Command("sleep", "1000")
-	if err := innocent.Start(); err != nil {
+	// Between check and signal the process ends, and its pid goes to another program: a bystander.
+	bystander := exec.Command("sleep", "1000")
+	if err := bystander.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- innocent.Wait() }()
-	defer innocent.Process.Kill()
-	server.identity.PID, server.PID = innocent.Process.Pid, innocent.Process.Pid
+	go func() { ended <- bystander.Wait() }()
+	defer bystander.Process.Kill()
+	server.identity.PID, server.PID = bystander.Process.Pid, bystander.Process.Pid
 	_, err = s.stopOne(ctx, server, proofs[0], StopOptions{})
 	if refused := new(NotIdleError); !errors.As(err, &refused) {
 		t.Errorf("error %v", err)
 	}
 	select {
 	case err := <-ended:
-		t.Errorf("the innocent ended: %v", err)
+		t.Errorf("the bystander ended: %v", err)
 	default:
 	}
 	if len(d.running()) != 1 {
@@ -190,7 +190,7 @@ func TestPidOfAnotherProgramIsNotSignalled(t *testing.T) {
 	}
 }
 
-func TestTwoNeighboursOneBusyNoneIsStopped(t *testing.T) {
+func TestOneBusyNeighbourKeepsAllRunning(t *testing.T) {
 	s := newSystem(t)
 	idle, busy := newDouble(t, "mtplx").start(), newDouble(t, "llama-server").start()
 	servers := []Server{idle.found(s), busy.found(s)}
@@ -217,7 +217,7 @@ func TestTwoNeighboursOneBusyNoneIsStopped(t *testing.T) {
 	}
 }
 
-func TestStubbornNeighbourIsNotKilled(t *testing.T) {
+func TestNeighbourThatIgnoresTheSignalIsNotKilled(t *testing.T) {
 	s := newSystem(t)
 	s.Timing.Exit = 500 * time.Millisecond
 	d := newDouble(t, "mtplx").mode("stubborn").start()
@@ -255,7 +255,7 @@ func TestAnotherUsersServerIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeCapturedIsRefusedBeforehand(t *testing.T) {
+func TestServerThatCannotBeStartedAgainIsRefused(t *testing.T) {
 	s := newSystem(t)
 	for _, row := range []struct {
 		name, why string
@@ -287,7 +287,7 @@ func TestWhatCannotBeCapturedIsRefusedBeforehand(t *testing.T) {
 	}
 }
 
-func TestRealLlamaServerWhereThisMachineHasOne(t *testing.T) {
+func TestRealLlamaServerIsStoppedAndRestored(t *testing.T) {
 	real, err := exec.LookPath("llama-server")
 	model := os.Getenv("SLIPWAY_TEST_GGUF")
 	if err != nil || model == "" {

@@ -90,7 +90,7 @@ func TestServerOfAnApplicationIsStoppedThroughItsControlSocket(t *testing.T) {
 	for _, r := range must(s.folder().List()) {
 		s.folder().Delete(r.ID)
 	}
-	drives := server.PID + 1
+	manages := server.PID + 1
 	socket := filepath.Join(s.UserHome, omlx.socket)
 	os.MkdirAll(filepath.Dir(socket), 0o700)
 	listener, err := net.Listen("unix", socket)
@@ -105,7 +105,7 @@ func TestServerOfAnApplicationIsStoppedThroughItsControlSocket(t *testing.T) {
 				return
 			}
 			line, _ := bufio.NewReader(c).ReadString('\n')
-			answer := map[string]any{"ok": true, "state": "running", "pid": drives}
+			answer := map[string]any{"ok": true, "state": "running", "pid": manages}
 			switch {
 			case strings.Contains(line, "stop"):
 				syscall.Kill(server.PID, syscall.SIGTERM)
@@ -117,12 +117,12 @@ func TestServerOfAnApplicationIsStoppedThroughItsControlSocket(t *testing.T) {
 		}
 	}()
 	if _, err := s.Stop(ctx, []Server{server}, StopOptions{}); err == nil || d.count("end") != 0 {
-		t.Fatalf("the application drives another server: %v, log %q", err, d.log())
+		t.Fatalf("the application manages another server: %v, log %q", err, d.log())
 	}
 	for _, r := range must(s.folder().List()) {
 		s.folder().Delete(r.ID)
 	}
-	drives = server.PID
+	manages = server.PID
 	records, err := s.Stop(ctx, []Server{server}, StopOptions{})
 	if err != nil || d.count("end") != 1 {
 		t.Fatalf("%v, log %q", err, d.log())

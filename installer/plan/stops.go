@@ -7,7 +7,7 @@ import (
 )
 
 // StoppedServer is a server that is not ours that a plan stops and that comes back when our server ends. It is named
-// by its identity: the action is carried out on this very process or on none. What was observed of it (how long it has
+// by its identity: the action stops this process or none. What was observed of it (how long it has
 // been idle) is not part of the decision.
 type StoppedServer struct {
 	Kind    string   `json:"kind"`
@@ -35,7 +35,7 @@ func stopsAction(d Decisions) Action {
 	a := Action{
 		ID: "neighbors", Kind: StopsAction, Consent: []Class{Stop},
 		Touches:      Touches{Paths: []string{"state/neighbors"}, Ports: []int{}, Processes: []string{}},
-		Precondition: "each is the very process named here, and idle over several samples up to the moment of the signal",
+		Precondition: "each is the process named here, and idle over several samples until the signal",
 		Undo:         "start them again: slipway down, slipway restore, or by itself when our server ends",
 	}
 	var sentences []string

@@ -12,7 +12,7 @@ func withStops(d Decisions) Decisions {
 	return d
 }
 
-func TestStopIsItsOwnConsentAndComesBeforeTheLaunch(t *testing.T) {
+func TestStopNeedsItsOwnConsentAndPrecedesTheLaunch(t *testing.T) {
 	p := Make(withStops(Decisions{Home: "/h"}))
 	n := len(p.Actions)
 	if p.Actions[n-2].Kind != StopsAction || p.Actions[n-1].Kind != LaunchAction {
@@ -63,7 +63,7 @@ func TestPortOfAServerThatIsStoppedIsNoBlockerUntilItIsStopped(t *testing.T) {
 	}{
 		{"still there and idle", func(*World) {}, ""},
 		{"busy", func(w *World) { w.StopsProblem = "it works" }, "neighbor"},
-		{"stopped, and somebody else took the port", func(w *World) { w.StopsDone = true }, "port"},
+		{"stopped, and another program took the port", func(w *World) { w.StopsDone = true }, "port"},
 		{"stopped, the port is free", func(w *World) { w.StopsDone, w.PortTaken = true, false }, ""},
 	} {
 		w := whole
@@ -74,7 +74,7 @@ func TestPortOfAServerThatIsStoppedIsNoBlockerUntilItIsStopped(t *testing.T) {
 	}
 }
 
-func TestMonitorsPortOfAServerThatIsStoppedIsNoBlocker(t *testing.T) {
+func TestMonitorPortOfAStoppedServerIsNoBlocker(t *testing.T) {
 	d := withStops(Decisions{Home: "/h"})
 	d.Request.Port, d.Request.MonitorPort = 9000, 8000
 	w := World{HomeReady: true, ModelWhole: true, EngineWhole: true, SettingsWhole: true, MonitorTaken: true}
@@ -83,7 +83,7 @@ func TestMonitorsPortOfAServerThatIsStoppedIsNoBlocker(t *testing.T) {
 	}
 	d.Stops = nil
 	if got := Judge(Make(d), w).Blockers; len(got) != 1 || got[0].Kind != PortBlocked {
-		t.Errorf("nobody stops it: %+v", got)
+		t.Errorf("no action stops it: %+v", got)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package process knows what a process is beyond its number: who it is (pid, start time, boot, executable), what it
-// was started with, what it listens on, and how to signal exactly it and nobody who got its number later.
+// was started with, what it listens on, and how to signal it and never a later process with the same pid.
 //
 // A stored pid means nothing by itself: pids are reused within minutes on a busy machine and all of them after a
 // reboot. Everything here therefore works on an Identity and compares it with what runs now before it acts.
@@ -64,14 +64,13 @@ func Observe(pid int) (Identity, error) {
 	return d.Identity, err
 }
 
-// Look reads identity and details. Errors: ErrGone. What is hidden is left empty.
+// Look reads identity and details. Errors: ErrGone. What is hidden stays empty.
 func Look(pid int) (Details, error) { return look(pid, true) }
 
 // Self is the identity of the calling process.
 func Self() (Identity, error) { return Observe(os.Getpid()) }
 
-// Running tells whether the process with exactly this identity runs. An error means that it cannot be told, which is
-// neither yes nor no.
+// Running reports whether the process with exactly this identity runs. An error means neither yes nor no.
 func (id Identity) Running() (bool, error) {
 	if id.PID <= 0 || id.BootID == "" {
 		return false, nil
@@ -86,7 +85,7 @@ func (id Identity) Running() (bool, error) {
 	return now == id, nil
 }
 
-// SameProcess tells whether two identities are the same process, even when it has executed another program in between
+// SameProcess reports whether two identities are the same process, even when it has executed another program in between
 // (a launcher that execs what it launches keeps pid and start time).
 func (id Identity) SameProcess(other Identity) bool {
 	return id.PID == other.PID && id.StartUS == other.StartUS && id.BootID == other.BootID && id.PID > 0

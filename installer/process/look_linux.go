@@ -116,7 +116,7 @@ func look(pid int, details bool) (Details, error) {
 			d.Started = boot.Add(time.Duration(s.startTicks) * time.Second / ticksPerSecond)
 		}
 		d.Argv = nulList(procPath(pid, "cmdline"))
-		// A process in the middle of an exec has no arguments yet, also for a moment after its starter was told that
+		// A process in the middle of an exec has no arguments yet, also for a moment after its starter learnt that
 		// the exec went well: the kernel closes the descriptors first. A kernel thread has none ever, and no executable.
 		for tries := 0; d.Argv == nil && d.Exe != "" && tries < 50; tries++ {
 			time.Sleep(time.Millisecond)

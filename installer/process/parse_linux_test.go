@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestStatOfAProgramNamedToConfuse(t *testing.T) {
+func TestStatOfAProgramNameWithParenthesesIsRead(t *testing.T) {
 	s, err := parseStat("77 (a) R 1 (b c) S 42 1 1 0 -1 4194304 9 0 0 0 250 50 0 0 20 0 1 0 987654 1 2 3")
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestStatOfAProgramNamedToConfuse(t *testing.T) {
 	}
 }
 
-func TestKernelTableRows(t *testing.T) {
+func TestKernelTableRowsAreRead(t *testing.T) {
 	rows, err := parseTCPTable(strings.NewReader(`  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F40 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 624 1
    1: 00000000000000000000000001000000:1F40 00000000000000000000000001000000:CB3F 08 00000000:00000000 00:00000000 00000000  1000        0 625 1

@@ -17,7 +17,7 @@ func procArgsBlob(argc int, parts ...string) []byte {
 	return blob
 }
 
-func TestProcArgsOfMacOS(t *testing.T) {
+func TestProcArgsOfMacOSAreRead(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		raw  []byte

@@ -19,7 +19,7 @@ type Listener struct {
 type Connection struct {
 	Local, Remote netip.AddrPort
 	State         string // the kernel's name, such as ESTABLISHED or CLOSE_WAIT
-	PIDs          []int  // holders; empty where hidden, and for a connection that nobody has accepted yet
+	PIDs          []int  // holders; empty where hidden, and for a connection that was not accepted yet
 	ClientPIDs    []int  // holders of the other end, where that is on this machine and visible
 }
 
@@ -35,12 +35,12 @@ func Connections(ctx context.Context, port int) ([]Connection, error) { return c
 // Errors: ErrGone, ErrHidden.
 func OpenSockets(ctx context.Context, pid int) (int, error) { return openSockets(ctx, pid) }
 
-// Listened tells whether somebody listens on a port, without binding it: a server that is just starting must not find
-// the port taken by our own test of it.
+// Listened reports whether a program listens on a port, without binding it: a server that is just starting must not
+// find the port taken by our own test of it.
 func Listened(ctx context.Context, port int) (bool, error) { return listened(ctx, port) }
 
 // Owner picks the process that owns a listening socket among its holders: the one that is the ancestor of all others
-// (a server that forked workers). ok is false where holders are hidden or unrelated: then nobody is called the owner.
+// (a server that forked workers). ok is false where holders are hidden or unrelated: then there is no owner.
 func Owner(l Listener) (pid int, ok bool) {
 	if len(l.PIDs) == 0 {
 		return 0, false
@@ -53,7 +53,7 @@ func Owner(l Listener) (pid int, ok bool) {
 	return 0, false
 }
 
-// descends tells whether pid has ancestor among its ancestors. Pid 1 counts as nobody's ancestor: orphans end up there.
+// descends reports whether pid has ancestor among its ancestors. Pid 1 is not counted: orphans are its children.
 func descends(pid, ancestor int) bool {
 	for range 64 { // deeper chains do not occur, and a pid reused while walking could make a ring
 		d, err := look(pid, false)

@@ -63,7 +63,7 @@ func TestAbandonedAndUnacceptedRequestsCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := conns(t, port); len(got) != 1 || got[0].State != "ESTABLISHED" || !slices.Contains(got[0].ClientPIDs, os.Getpid()) {
-		t.Errorf("a client that nobody has accepted: %+v", got)
+		t.Errorf("a client that the server has not accepted: %+v", got)
 	}
 	server, err := l.Accept()
 	if err != nil {
@@ -85,7 +85,7 @@ func TestAbandonedAndUnacceptedRequestsCount(t *testing.T) {
 	until(t, "nothing is left", func() bool { return len(conns(t, port)) == 0 })
 }
 
-func TestFreePortIsFreeAlsoWhileOldConnectionsWaitOut(t *testing.T) {
+func TestPortWithOnlyOldConnectionsIsFree(t *testing.T) {
 	l, port := listen(t, "127.0.0.1:0")
 	client, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
@@ -103,7 +103,7 @@ func TestFreePortIsFreeAlsoWhileOldConnectionsWaitOut(t *testing.T) {
 	}
 }
 
-func TestOwnerOfUnrelatedHoldersIsNobody(t *testing.T) {
+func TestSocketOfUnrelatedHoldersHasNoOwner(t *testing.T) {
 	one, two := sleeper(t, "sleep", "100"), sleeper(t, "sleep", "100")
 	if pid, ok := Owner(Listener{PIDs: []int{one.Process.Pid, two.Process.Pid}}); ok {
 		t.Errorf("siblings: owner %d", pid)

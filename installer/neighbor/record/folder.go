@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folder is where records, their locks and the holds lie: state/neighbors in slipway's home. It is entered by os.Root,
+// Folder holds records, their locks and the holds: state/neighbors in slipway's home. It is entered by os.Root,
 // so that a planted symbolic link leads nowhere.
 type Folder struct{ Home string }
 
@@ -25,7 +25,7 @@ const inHome = "state/neighbors"
 // maxRecordBytes bounds what is read: arguments and environment of a process fit in the kernel's 2 MiB.
 const maxRecordBytes = 4 << 20
 
-// Path is where a file of the folder lies.
+// Path is the path of a file in the folder.
 func (f Folder) Path(name string) string {
 	return filepath.Join(f.Home, filepath.FromSlash(inHome), name)
 }
@@ -43,13 +43,13 @@ func (f Folder) open(create bool) (*os.Root, error) {
 			return nil, err
 		}
 	}
-	if err := f.onlyOurs(home); err != nil {
+	if err := f.requirePrivate(home); err != nil {
 		return nil, err
 	}
 	return home.OpenRoot(inHome)
 }
 
-// Write puts the record on disk, whole and synced, before it returns.
+// Write writes the record atomically and synced before it returns.
 func (f Folder) Write(r Record) error {
 	if err := r.validate(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (f Folder) Write(r Record) error {
 	return replace(root, r.ID+".json", append(b, '\n'))
 }
 
-// Update is Write for a record that still exists: one that was deleted meanwhile (its neighbour is back) stays deleted.
+// Update is Write for a record that still exists: a deleted one (its neighbour runs again) stays deleted.
 // Errors: fs.ErrNotExist.
 func (f Folder) Update(r Record) error {
 	root, err := f.open(false)
@@ -146,7 +146,7 @@ func (f Folder) List() ([]Record, []error) {
 		}
 		r, err := readRecord(root, id)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // restored meanwhile
+		case errors.Is(err, fs.ErrNotExist): // restored in between
 		case err != nil:
 			damaged = append(damaged, err)
 		default:
@@ -223,7 +223,7 @@ func (f Folder) Lock(name string) (*os.File, error) {
 	return nil, ErrHeld
 }
 
-// Held tells whether somebody holds the lock, without creating it.
+// Held reports whether somebody holds the lock, without creating it.
 func (f Folder) Held(name string) (bool, error) {
 	root, err := f.open(false)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -55,7 +55,7 @@ func TestRecordsThatCouldNotBeRestoredAreNotWritten(t *testing.T) {
 	}
 }
 
-func TestUpdateDoesNotBringADeletedRecordBack(t *testing.T) {
+func TestUpdateDoesNotRecreateADeletedRecord(t *testing.T) {
 	f := Folder{Home: privateHome(t)}
 	if err := f.Write(valid()); err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestLockOfADeletedFileGuardsNothing(t *testing.T) {
 	}
 }
 
-func TestHoldersAreTheLivingOnes(t *testing.T) {
+func TestOnlyRunningProcessesAreHolders(t *testing.T) {
 	f := Folder{Home: privateHome(t)}
 	cmd := exec.Command("sleep", "100")
 	if err := cmd.Start(); err != nil {
@@ -151,7 +151,7 @@ func TestServerOfThisHomeHoldsByItsLock(t *testing.T) {
 	}
 }
 
-func TestLinkInTheWayOfTheFolderLeadsNowhere(t *testing.T) {
+func TestSymbolicLinkInsteadOfTheFolderIsNotFollowed(t *testing.T) {
 	home, elsewhere := t.TempDir(), t.TempDir()
 	os.Mkdir(filepath.Join(home, "state"), 0o700)
 	if err := os.Symlink(elsewhere, filepath.Join(home, "state", "neighbors")); err != nil {

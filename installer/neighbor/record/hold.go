@@ -14,9 +14,9 @@ import (
 	"slipway/installer/process"
 )
 
-// A hold is a process for whose sake neighbours are stopped: the launcher while it applies, then our server. As long as
-// one of them runs nothing is restored; when the last has ended, the watchers restore. A hold is a file named for the
-// process, so that adding one and removing another need no common lock.
+// A holder is a process that needs neighbours to stay stopped: the launcher while it applies, then our server. As long
+// as one of them runs nothing is restored; when the last has ended, the watchers restore. A hold is a file named for
+// the process, so that adding one and removing another need no common lock.
 
 const holdPrefix = "hold-"
 
@@ -55,7 +55,7 @@ func (f Folder) Release(id process.Identity) error {
 	return nil
 }
 
-// Holders are the processes that run now and for whose sake neighbours are stopped: the registered ones, and the server
+// Holders are the running processes that need neighbours to stay stopped: the registered ones, and the server
 // of this home, which holds a lock of its own from its first moment to its last. Files of ended ones are removed, unless
 // readOnly. A file that cannot be read counts as no holder: the worst that follows is a neighbour that comes back early.
 func (f Folder) Holders(readOnly bool) ([]process.Identity, error) {

@@ -10,8 +10,8 @@ import (
 	"slipway/fault"
 )
 
-// UnsafeError says that others could have put something where records and the restorer lie, so that nothing there is
-// believed or run.
+// UnsafeError says that others could have put something in the folder of records and restorer, so that nothing there is
+// trusted or run.
 type UnsafeError struct {
 	Path string
 	Why  string
@@ -19,7 +19,7 @@ type UnsafeError struct {
 }
 
 func (e *UnsafeError) Error() string {
-	return fmt.Sprintf("%s %s, so slipway believes and runs nothing in it; %s", e.Path, e.Why, e.Next)
+	return fmt.Sprintf("%s %s, so slipway trusts and runs nothing in it; %s", e.Path, e.Why, e.Next)
 }
 
 // Fault: see package fault.
@@ -27,9 +27,10 @@ func (e *UnsafeError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Refused, Step: fault.ThenRepeat}
 }
 
-// onlyOurs demands what keeps others from planting a record or a program: home and state belong to us and nobody else
-// writes there, and the folder itself is 0700. None is a symbolic link. A missing one is fs.ErrNotExist.
-func (f Folder) onlyOurs(home *os.Root) error {
+// requirePrivate returns an error where others could plant a record or a program: home and state belong to this user
+// and no other user can write there, and the folder itself is 0700. None is a symbolic link. A missing one is
+// fs.ErrNotExist.
+func (f Folder) requirePrivate(home *os.Root) error {
 	for _, level := range []struct {
 		name   string
 		forbid fs.FileMode

@@ -69,7 +69,7 @@ func chmod(t *testing.T, home, name string, mode os.FileMode) {
 	}
 }
 
-func TestPlantedRestorerIsReplacedAndNeverBelieved(t *testing.T) {
+func TestPlantedRestorerIsReplacedAndNeverRun(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "slipway")
 	if err := os.WriteFile(source, []byte("#!/bin/sh\nexit 0\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestPlantedRestorerIsReplacedAndNeverBelieved(t *testing.T) {
 		"nothing":             func(path string) error { return os.WriteFile(path, nil, 0o700) },
 		"a link to the same":  func(path string) error { return os.Symlink(source, path) },
 		"others may write it": func(path string) error { return copyWithMode(source, path, 0o722) },
-		"nobody may run it":   func(path string) error { return copyWithMode(source, path, 0o600) },
+		"not executable":      func(path string) error { return copyWithMode(source, path, 0o600) },
 		"it is not there":     func(string) error { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestPlantedRestorerIsReplacedAndNeverBelieved(t *testing.T) {
 				t.Errorf("afterwards: %v, %v", info, err)
 			}
 			if entries, _ := os.ReadDir(filepath.Dir(f.Path(Restorer))); len(entries) != 1 {
-				t.Errorf("files beside it: %v", entries)
+				t.Errorf("other files in its folder: %v", entries)
 			}
 			if b, err := os.ReadFile(source); err != nil || string(b) != "#!/bin/sh\nexit 0\n" {
 				t.Errorf("the source now: %q, %v", b, err)

@@ -70,7 +70,7 @@ type Record struct {
 	Exe      string  `json:"exe"`
 	ExeInode uint64  `json:"exe_ino"`
 	Program  string  `json:"program,omitempty"` // what is executed; Argv[0] is only its name
-	// ProgramSHA256 is the digest of that file, in hex: an upgraded program is not started unasked.
+	// ProgramSHA256 is the digest of that file, in hex: an upgraded program is not started without the user's consent.
 	ProgramSHA256 string            `json:"program_sha256,omitempty"`
 	Argv          []string          `json:"argv"`
 	Cwd           string            `json:"cwd"`
@@ -161,7 +161,7 @@ func validID(id string) bool {
 	return id != "" && len(id) < 100 && !strings.HasPrefix(id, ".") && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
-// Secret tells whether a variable's name says that its value must not be written down.
+// Secret reports whether a variable's name says that its value must not be written down.
 func Secret(name string) bool {
 	upper := strings.ToUpper(name)
 	if upper == "PWD" || upper == "OLDPWD" { // the working folder

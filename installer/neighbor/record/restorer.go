@@ -10,7 +10,7 @@ import (
 	"slipway/atomicfile"
 )
 
-// Restorer is the name of the copy of this program that lies beside the records as long as there is one.
+// Restorer is the name of the copy of this program in the records' folder, there as long as a record is.
 const Restorer = "slipway"
 
 // Sum is the SHA-256 of a program's bytes.
@@ -18,7 +18,7 @@ type Sum [sha256.Size]byte
 
 func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 
-// SumOf reads a whole file.
+// SumOf hashes a file.
 func SumOf(path string) (Sum, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -36,8 +36,8 @@ func sumOf(from io.Reader) (Sum, error) {
 	return Sum(hash.Sum(nil)), nil
 }
 
-// HasRestorer tells whether the copy is there and may be run: these very bytes, a plain file of ours that nobody else can
-// write, in a folder that is ours alone. Whatever else stands there is not run.
+// HasRestorer reports whether the copy is there and may be run: the same bytes, a plain file of this user that no other
+// user can write, in a private folder. Anything else there is not run.
 func (f Folder) HasRestorer(want Sum) bool {
 	root, err := f.open(false)
 	if err != nil {
@@ -66,7 +66,7 @@ func holds(root *os.Root, name string, want Sum) bool {
 }
 
 // PutRestorer makes the copy from program, whose bytes have the sum want. One that is right stays; anything else under
-// its name is replaced at once by a whole, synced file of mode 0700. Errors: *UnsafeError.
+// its name is replaced atomically by a synced file of mode 0700. Errors: *UnsafeError.
 func (f Folder) PutRestorer(program string, want Sum) error {
 	root, err := f.open(true)
 	if err != nil {

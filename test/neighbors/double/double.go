@@ -1,8 +1,8 @@
-// Package double holds the doubles of other people's model servers. Each is a program of its own beside this folder; the
-// replies are those that shared facts about the real servers give (docs/neighbours.md names versions and sources).
+// Package double holds the doubles of other people's model servers. Each is a program in a folder next to this one; the
+// replies follow the facts about the real servers (docs/neighbours.md names versions and sources).
 //
 // A double takes the real server's command line plus --port and --double FOLDER. In FOLDER the file "mode" is read at
-// every request: idle, busy, moving, draining, wedged, respawning, protected, slow, lying, stubborn, or
+// every request: idle, busy, moving, draining, wedged, respawning, protected, slow, dishonest, stubborn, or
 // wrong:SHAPE. "load_ms" delays listening, "exit_ms" the end after a signal. Starts and ends are lines of "log".
 package double
 
@@ -66,7 +66,7 @@ func (s *Server) mode() string {
 	return "idle"
 }
 
-// Working tells whether the double plays a server with a request on it.
+// Working reports whether the double plays a server with a request on it.
 func (s *Server) Working() bool { return s.mode() == "busy" || s.mode() == "wedged" }
 
 func (s *Server) active() int {
@@ -160,10 +160,10 @@ func Main(kind Kind) {
 	}
 }
 
-// burn uses a whole core in mode lying, while the answers say that nothing is done.
+// burn uses one core in mode dishonest, while the answers say that nothing is done.
 func (s *Server) burn() {
 	for {
-		if s.mode() != "lying" {
+		if s.mode() != "dishonest" {
 			time.Sleep(20 * time.Millisecond)
 			continue
 		}

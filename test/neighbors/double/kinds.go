@@ -120,7 +120,7 @@ var VLLMMLX = Kind{Name: "vllm-mlx", Header: map[string]string{"Server": "uvicor
 	"/v1/models": served("vllm-mlx"),
 }}
 
-// LMStudio answers like LM Studio's server. What is loaded lies in the file "loaded".
+// LMStudio answers like LM Studio's server. The file "loaded" lists what is loaded.
 var LMStudio = Kind{Name: "llmster", Public: []string{"/lmstudio-greeting", "/double/ps", "/double/load"}, Paths: map[string]func(*Server) Reply{
 	"/lmstudio-greeting": func(*Server) Reply { return Reply{JSON: object{"lmstudio": true}} },
 	"/api/v1/models": func(s *Server) Reply {
@@ -289,7 +289,7 @@ var DS4 = Kind{Name: "ds4-server", SocketWhileBusy: true, Header: map[string]str
 	"404": func(*Server) Reply { return Reply{Status: 404, JSON: object{"error": object{"message": "not found"}}} },
 }}
 
-// Kapitsa answers in a way that nobody has described; only its name is known.
+// Kapitsa answers in an unknown way; only its name is known.
 var Kapitsa = Kind{Name: "kapitsa", Paths: map[string]func(*Server) Reply{"/v1": func(*Server) Reply { return Reply{JSON: object{"ok": true}} }}}
 
 // Slipway answers like our own server's /health.

@@ -17,7 +17,7 @@ import (
 	"howett.net/plist"
 )
 
-// LMS plays `lms`: ps and load, over the server whose port is in .internal/http-server-config.json beside it.
+// LMS plays `lms`: ps and load, over the server whose port is in .internal/http-server-config.json.
 func LMS() {
 	home := filepath.Dir(filepath.Dir(os.Args[0]))
 	b, err := os.ReadFile(filepath.Join(home, ".internal", "http-server-config.json"))
