@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"strings"
@@ -44,22 +45,36 @@ func Observe(ctx context.Context, src Sources, subject Subject) Facts {
 }
 
 // observeMetal asks the device, else estimates. A wired limit set by the user changes the device's own answer, so it is
-// the better estimate where there is one.
+// the better estimate where there is one. A limit beyond the machine's memory is not believed, wherever it comes from:
+// macOS accepts any number.
 func observeMetal(ctx context.Context, src Sources, f *Facts) {
 	if f.OS.Value != "darwin" {
 		why := "Metal exists only on macOS"
-		f.MetalDevice, f.WorkingSet, f.MaxBuffer, f.WiredLimit = unknown[string](why), unknown[int64](why), unknown[int64](why), unknown[int64](why)
+		f.MetalDevice, f.WorkingSet = unknown[string](why), unknown[int64](why)
+		f.MaxBuffer, f.WiredLimit = unknown[int64](why), unknown[int64](why)
 		return
 	}
+	beyond := ""
 	f.WiredLimit = unknown[int64]("sysctl iogpu.wired_limit_mb does not answer")
 	if mb, err := src.Int("iogpu.wired_limit_mb"); err == nil {
-		f.WiredLimit = known(mb<<20, "sysctl iogpu.wired_limit_mb")
+		if f.RAM.Known && mb > f.RAM.Value>>20 {
+			beyond = fmt.Sprintf("iogpu.wired_limit_mb is %d, more than the machine's memory", mb)
+			f.WiredLimit = unknown[int64](beyond)
+		} else {
+			f.WiredLimit = known(mb<<20, "sysctl iogpu.wired_limit_mb")
+		}
 	}
 	report, err := src.Metal(ctx)
 	if err == nil {
 		f.MetalDevice = known(report.Name, "Metal")
-		f.WorkingSet = known(report.RecommendedMaxWorkingSetSize, "Metal: recommendedMaxWorkingSetSize")
 		f.MaxBuffer = known(report.MaxBufferLength, "Metal: maxBufferLength")
+		f.WorkingSet = known(report.RecommendedMaxWorkingSetSize, "Metal: recommendedMaxWorkingSetSize")
+		if f.RAM.Known && report.RecommendedMaxWorkingSetSize > f.RAM.Value {
+			beyond = "Metal reports more than the machine's memory"
+		}
+		if beyond != "" {
+			f.WorkingSet = guessed(EstimateWorkingSet(f.RAM.Value), "estimated by share of memory; "+beyond)
+		}
 		return
 	}
 	f.MetalDevice = unknown[string](err.Error())
@@ -69,6 +84,8 @@ func observeMetal(ctx context.Context, src Sources, f *Facts) {
 		f.WorkingSet = unknown[int64]("this Mac has no Apple chip")
 	case f.WiredLimit.Known && f.WiredLimit.Value > 0:
 		f.WorkingSet = guessed(f.WiredLimit.Value, "estimated: the limit set by iogpu.wired_limit_mb; Metal did not answer")
+	case f.RAM.Known && beyond != "":
+		f.WorkingSet = guessed(EstimateWorkingSet(f.RAM.Value), "estimated by share of memory; "+beyond)
 	case f.RAM.Known:
 		f.WorkingSet = guessed(EstimateWorkingSet(f.RAM.Value), "estimated by share of memory; Metal did not answer")
 	default:

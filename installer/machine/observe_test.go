@@ -213,6 +213,38 @@ func TestWorkingSetPrefersTheDeviceThenTheLimitThenTheShare(t *testing.T) {
 	}
 }
 
+// macOS takes any number for iogpu.wired_limit_mb, and Metal may repeat it.
+func TestMemoryLimitBeyondTheMachinesMemoryIsNotBelieved(t *testing.T) {
+	observe := func(extra string) Facts {
+		r, err := ParseRecording([]byte("composed\n-- platform darwin arm64 8 --\n-- sysctl --\nhw.memsize: 38654705664\n" + extra))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Observe(context.Background(), r, Subject{Home: "/h"})
+	}
+	metal := func(bytes string) string {
+		return "-- metal --\n" + `{"name":"Apple M4 Max","recommended_max_working_set_size":` + bytes + `,"max_buffer_length":1000}` + "\n"
+	}
+	for name, extra := range map[string]string{
+		"without Metal":                  "iogpu.wired_limit_mb: 40000\n",
+		"Metal says the same":            "iogpu.wired_limit_mb: 40000\n" + metal("41943040000"),
+		"Metal reduces it to the memory": "iogpu.wired_limit_mb: 40000\n" + metal("38654705664"),
+		"Metal alone says more":          metal("41943040000"),
+		"a number that overflows bytes":  "iogpu.wired_limit_mb: 9000000000000\n",
+	} {
+		f := observe(extra)
+		if f.WorkingSet.Value != 27<<30 || f.WorkingSet.Certain || !strings.Contains(f.WorkingSet.How, "memory") {
+			t.Errorf("%s: %+v", name, f.WorkingSet)
+		}
+		if f.WiredLimit.Known {
+			t.Errorf("%s: the wired limit is %+v", name, f.WiredLimit)
+		}
+	}
+	if f := observe("iogpu.wired_limit_mb: 36864\n"); f.WorkingSet.Value != 36<<30 || !f.WiredLimit.Known {
+		t.Errorf("exactly the memory: %+v", f.WorkingSet)
+	}
+}
+
 // The guess must not exceed any stock value that was seen, and grow with the memory.
 func TestEstimateIsBelowWhatWasSeen(t *testing.T) {
 	for ram, seen := range map[int64]int64{16 << 30: 11453251584, 32 << 30: 22906503168, 36 << 30: 28991029248, 64 << 30: 49152 << 20, 128 << 30: 115448717312} {
