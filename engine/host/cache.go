@@ -61,7 +61,7 @@ func (h *Host) openCache() error {
 	if s.CacheDisk != "" {
 		var err error
 		opt.Disk, err = disk.Open(s.CacheDisk, disk.Options{CapBytes: s.CacheDiskBytes, DailyBytes: s.CacheDiskDailyBytes, PageTokens: device.PageTokens,
-			StateBytes: n.StateBytes(), RowBytes: n.RowBytes(), Positions: func(tokens int) int64 { return int64(n.PositionBytes(tokens)) }, ReplyBytes: replyBytes, Now: time.Now, Log: log})
+			StateBytes: n.StateBytes(), RowBytes: n.RowBytes(), Positions: func(tokens int) int64 { return int64(n.PositionBytes(tokens)) }, ReplyBytes: replyBytes, Now: time.Now, Log: log, Draft: h.draftSection()})
 		if err != nil {
 			return refuse("--cache-disk %s: %v", s.CacheDisk, err)
 		}
@@ -76,6 +76,9 @@ func (h *Host) importPoint(tokens int, state []byte, draft disk.Draft, near pass
 	p, err := h.network.Import(tokens, state, draft.Hidden, near, shared, page)
 	if err != nil {
 		return nil, err // never a nil point in a state that is not nil
+	}
+	if err := p.SetMTP(draft.First, draft.MTP); err != nil {
+		h.log.Warn("a restore point serves without its draft's part", "error", err.Error())
 	}
 	return p, nil
 }

@@ -43,6 +43,8 @@ type Settings struct {
 	Operands string // of prefill on a GPU: "f16", "bf16", or "auto", which is f16 where this model's activations fit
 	Draft    string // what proposes tokens: "mtp", the checkpoint's own head, or "none"; empty is none
 
+	DraftTokens int // proposed at a time, in [1, MostDraftTokens]; 0: DefaultDraftTokens
+
 	WindowTokens  int
 	WindowDefault bool // WindowTokens is no wish: a smaller model gets its own window
 	Parallel      int  // requests worked on at once
@@ -136,7 +138,7 @@ func (h *Host) makeQueue() (err error) {
 	h.metrics = api.NewMetrics(h.log, func() serve.Status { return h.engine.Status() }, s.Version, s.ModelID, s.Revision)
 	h.engine, err = serve.New(h.network, serve.Options{
 		Parallel: s.Parallel, Queue: s.Queue, VocabTokens: h.text.Tokenizer.VocabSize(), EndTokens: h.network.Config().EOS,
-		Keeper: h.keeper, IdleAfter: s.IdleUnload, Memory: s.Memory, KeepAwake: s.KeepAwake,
+		Draft: h.proposer(), Keeper: h.keeper, IdleAfter: s.IdleUnload, Memory: s.Memory, KeepAwake: s.KeepAwake,
 		Now: time.Now, Log: h.log, OnEnd: h.metrics.OnEnd,
 	})
 	return err

@@ -8,20 +8,8 @@ import (
 	"slipway/engine/pass"
 )
 
-// MTPSegment is some next slots of one sequence's MTP head. Slot S pairs the final hidden row of position S with token S+1 and
-// predicts token S+2.
-type MTPSegment struct {
-	Seq *Sequence
-	// Slot is the first slot. At most MTPLen: less drops the slots from there on (rejected drafts).
-	Slot int
-	// Tokens are tokens Slot+1, Slot+2, ...
-	Tokens []int32
-	// Hidden are the rows Slot, Slot+1, ..., [len(Tokens), Hidden]: from Forward, or HiddenOut of this head when it runs deeper.
-	Hidden []float32
-	Logits pass.Logits
-	// HiddenOut, when not nil, receives the head's own final rows, [len(Tokens), Hidden].
-	HiddenOut []float32
-}
+// MTPSegment is what MTP advances a sequence's head by.
+type MTPSegment = pass.HeadSegment
 
 // MTP advances the MTP head of a network that was loaded with it. Results and errors as Forward, but after an error a head may
 // have lost its slots from its segment's Slot on. The head's pages are its own: dropping slots never touches the trunk.
@@ -44,8 +32,9 @@ func (n *Network) MTP(ctx context.Context, segments []MTPSegment) ([][][]float32
 	}
 	for i := range segments {
 		g := &segments[i]
-		g.Seq.mtp.wrote(g.Slot, g.Slot+len(g.Tokens))
-		g.Seq.mtpLen = g.Slot + len(g.Tokens)
+		s := g.Seq.(*Sequence)
+		s.mtpLen = g.Slot + len(g.Tokens)
+		s.mtp.wrote(g.Slot-s.mtpFrom, s.mtpLen-s.mtpFrom)
 		n.copyHidden(g.HiddenOut, i)
 	}
 	return n.results(len(segments)), nil
@@ -59,14 +48,14 @@ func (n *Network) prepareMTP(ctx context.Context, segments []MTPSegment) error {
 	n.segments, w.tokens, w.indices = n.segments[:0], w.tokens[:0], w.indices[:0]
 	for i := range segments {
 		g := &segments[i]
-		s := g.Seq
+		s := g.Seq.(*Sequence)
 		for j := range i {
 			if segments[j].Seq == s {
 				panic("model: a sequence twice in a pass")
 			}
 		}
-		if s.net != n || !s.open || len(g.Tokens) == 0 || len(g.Hidden) < len(g.Tokens)*n.config.Hidden || g.Slot < 0 || g.Slot > s.mtpLen {
-			panic("model: MTP of a closed or foreign sequence, of no tokens, without their hidden rows, or past its slots")
+		if s.net != n || !s.open || len(g.Tokens) == 0 || len(g.Hidden) < len(g.Tokens)*n.config.Hidden || g.Slot < 0 {
+			panic("model: MTP of a closed or foreign sequence, of no tokens, or without their hidden rows")
 		}
 		if end := g.Slot + len(g.Tokens); end > n.opt.WindowTokens {
 			return &WindowError{Len: g.Slot, Tokens: len(g.Tokens), Window: n.opt.WindowTokens}
@@ -74,11 +63,16 @@ func (n *Network) prepareMTP(ctx context.Context, segments []MTPSegment) error {
 		if err := n.layRows(g.Tokens, g.Logits); err != nil {
 			return err
 		}
-		s.mtpLen = min(s.mtpLen, g.Slot)
-		if err := s.mtp.reserve(g.Slot, g.Slot+len(g.Tokens)); err != nil {
+		if g.Slot > s.mtpLen || g.Slot < s.mtpFrom {
+			s.mtp.drop()
+			s.mtpFrom = g.Slot
+		}
+		s.mtpLen = g.Slot
+		start := g.Slot - s.mtpFrom // rotary attention sees distances alone
+		if err := s.mtp.reserve(start, start+len(g.Tokens)); err != nil {
 			return err
 		}
-		n.segments = append(n.segments, device.Segment{Row: len(w.tokens) - len(g.Tokens), N: len(g.Tokens), Start: g.Slot, Pages: s.mtp.ids})
+		n.segments = append(n.segments, device.Segment{Row: len(w.tokens) - len(g.Tokens), N: len(g.Tokens), Start: start, Pages: s.mtp.ids})
 	}
 	w.best.k = 0
 	return w.growLogits(n, len(w.indices))

@@ -14,7 +14,8 @@ import (
 // row of the last token is kept, so that the last slot can be computed.
 type Point struct {
 	net             *Network
-	len, mtpLen     int
+	len             int
+	mtpFrom, mtpLen int
 	pages, mtpPages []int32 // to the reach
 	state           device.State
 	tape            device.Tape // nil: none
@@ -127,7 +128,13 @@ func (s *Sequence) Rewind(tokens int) {
 	s.state.Rewind(tokens)
 	s.len -= tokens
 	s.last = s.last[:0]
-	s.mtpLen = min(s.mtpLen, memory.MTPShared(s.len))
+	s.mtpFrom, s.mtpLen = keptSlots(s.mtpFrom, s.mtpLen, s.len)
+}
+
+// keptSlots are the known slots of an MTP head that a prefix of tokens shares with every continuation.
+func keptSlots(from, len, tokens int) (int, int) {
+	shared := memory.MTPShared(tokens)
+	return min(from, shared), min(len, shared)
 }
 
 // Save keeps the sequence as it is now, in a *Point that must be released. With tape it keeps its tape too, if it has one, so
@@ -162,8 +169,8 @@ func (s *Sequence) point(state device.State, tape device.Tape) *Point {
 	if tape != nil {
 		p.len -= tape.Len()
 	}
-	p.mtpLen = min(s.mtpLen, memory.MTPShared(s.len))
-	p.pages, p.mtpPages = s.pages.share(s.len), s.mtp.share(p.mtpLen)
+	p.mtpFrom, p.mtpLen = keptSlots(s.mtpFrom, s.mtpLen, s.len)
+	p.pages, p.mtpPages = s.pages.share(s.len), s.mtp.share(p.mtpLen-p.mtpFrom)
 	return p
 }
 
@@ -187,8 +194,8 @@ func (s *Sequence) Restore(state pass.State, at int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s.pages.replace(p.pages[:pagesOf(at)])
-	s.mtpLen = min(p.mtpLen, memory.MTPShared(at))
-	s.mtp.replace(p.mtpPages[:min(len(p.mtpPages), pagesOf(s.mtpLen))])
+	s.mtpFrom, s.mtpLen = keptSlots(p.mtpFrom, p.mtpLen, at)
+	s.mtp.replace(p.mtpPages[:min(len(p.mtpPages), pagesOf(s.mtpLen-s.mtpFrom))])
 	s.state.Copy(p.state)
 	if at > p.len {
 		s.state.Replay(p.tape, at-p.len)

@@ -8,15 +8,16 @@ import (
 // Sequence is one token sequence in the network: its length, its attention pages and its recurrent state. It implements
 // pass.Sequence. It is used by one goroutine at a time; Close may be called twice.
 type Sequence struct {
-	net    *Network
-	len    int
-	pages  table
-	state  device.State
-	mtp    table // the MTP head's pages; its slots lag one behind
-	mtpLen int
-	last   []float32 // final hidden row of the last position, [Hidden]; empty where it is not known
-	lost   bool      // a pass failed in the middle
-	open   bool
+	net   *Network
+	len   int
+	pages table
+	state device.State
+	mtp   table // the MTP head's pages; its slots lag one behind
+	// Slots [mtpFrom, mtpLen) of the head are known: slot S is position S-mtpFrom of its pages.
+	mtpFrom, mtpLen int
+	last            []float32 // final hidden row of the last position, [Hidden]; empty where it is not known
+	lost            bool      // a pass failed in the middle
+	open            bool
 }
 
 // table is a page table with the pool that its pages come from.
@@ -31,6 +32,15 @@ func (s *Sequence) Len() int { return s.len }
 
 // MTPLen is the number of slots that the MTP head has processed: slot S pairs the hidden row of position S with token S+1.
 func (s *Sequence) MTPLen() int { return s.mtpLen }
+
+// MTPFrom is the first slot that the head knows.
+func (s *Sequence) MTPFrom() int { return s.mtpFrom }
+
+// Last is the final hidden row of the last position, [Hidden]; empty where it is not known. The next pass overwrites it.
+func (s *Sequence) Last() []float32 { return s.last }
+
+// SetLast gives the sequence that row again after a Rewind, for the points that are saved of it. It is copied.
+func (s *Sequence) SetLast(row []float32) { s.last = append(s.last[:0], row...) }
 
 // NewSequence opens an empty sequence. ErrNoPages when MaxSequences are open.
 func (n *Network) NewSequence() (*Sequence, error) {

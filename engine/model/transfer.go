@@ -32,14 +32,15 @@ func (p *Point) Settle(at int) (pass.State, error) {
 	if at > p.len {
 		state.Replay(p.tape, at-p.len)
 	}
-	q := &Point{net: n, len: at, mtpLen: min(p.mtpLen, max(0, at-1)), state: state}
+	q := &Point{net: n, len: at, state: state}
+	q.mtpFrom, q.mtpLen = keptSlots(p.mtpFrom, p.mtpLen, at)
 	if at == p.Reach() {
 		q.hidden = append([]float32(nil), p.hidden...)
 	}
 	q.pages = append([]int32(nil), p.pages[:pagesOf(at)]...)
 	n.pages.Share(q.pages)
 	if n.mtp != nil {
-		q.mtpPages = append([]int32(nil), p.mtpPages[:min(len(p.mtpPages), pagesOf(q.mtpLen))]...)
+		q.mtpPages = append([]int32(nil), p.mtpPages[:min(len(p.mtpPages), pagesOf(q.mtpLen-q.mtpFrom))]...)
 		n.mtpPages.Share(q.mtpPages)
 	}
 	return q, nil
@@ -47,8 +48,8 @@ func (p *Point) Settle(at int) (pass.State, error) {
 
 // Import makes a point after tokens from an exported one: state, and page by page what ReadPage gave. Its first shared pages
 // are those of base, which was computed from the same tokens; base may be nil, with shared 0. hidden is the final row of the
-// last token, or nil. The MTP head's slots are not part of it: a draft computes them again. Errors: ErrNoPages, a state
-// of another size, and page's own, after which nothing is held.
+// last token, or nil. The MTP head's slots come with SetMTP. Errors: ErrNoPages, a state of another size, and page's own,
+// after which nothing is held.
 func (n *Network) Import(tokens int, state []byte, hidden []float32, base pass.State, shared int, page func(index, tokens int) ([]byte, error)) (*Point, error) {
 	fresh, err := n.dev.State(n.stateGeometry)
 	if err != nil {

@@ -20,6 +20,22 @@ type Segment struct {
 	Policy device.AttentionPolicy
 }
 
+// HeadSegment is some next slots of one sequence's MTP head. Slot S pairs the final hidden row of position S with token S+1 and
+// predicts token S+2.
+type HeadSegment struct {
+	Seq Sequence
+	// Slot is the first slot. Less than the slots that there are drops those from there on (rejected drafts). More begins anew
+	// there: the earlier ones are dropped, and the head sees nothing of them.
+	Slot int
+	// Tokens are tokens Slot+1, Slot+2, ...
+	Tokens []int32
+	// Hidden are the rows Slot, Slot+1, ..., [len(Tokens), hidden size]: from a pass, or HiddenOut of the head when it runs deeper.
+	Hidden []float32
+	Logits Logits
+	// HiddenOut, when not nil, receives the head's own final rows, [len(Tokens), hidden size].
+	HiddenOut []float32
+}
+
 // Logits says which rows of logits a segment asks for.
 type Logits int
 

@@ -19,6 +19,13 @@ func NewHistory(prompt []int32) *History {
 // Add counts one more token of the reply.
 func (h *History) Add(id int32) { h.reply[id]++ }
 
+// Remove takes one token of the reply back that was added.
+func (h *History) Remove(id int32) {
+	if h.reply[id]--; h.reply[id] == 0 {
+		delete(h.reply, id)
+	}
+}
+
 // apply changes logits [V] by the penalties of p.
 func (h *History) apply(logits []float32, p Params) {
 	if h == nil || !p.UsesHistory() {

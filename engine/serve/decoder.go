@@ -57,26 +57,46 @@ func (d *singleDecoder) decode(ctx context.Context, jobs []*job) ([]step, error)
 // for penalties.
 func (e *Engine) choose(j *job, reply []int32, logits []float32, segment, row int) (token Token, err error) {
 	defer recovered(&err)
-	d, chosen := sample.Distribution{}, false
-	if j.topWanted() > 0 {
-		d, chosen = e.sampler.DistributionOfTop(e.net.Best(segment, row), j.Sampling)
+	d, err := e.distribution(j, reply, logits, e.topOf(j, segment, row))
+	if err != nil {
+		return Token{}, err
 	}
-	if !chosen {
-		var mask sample.Mask
-		if j.Mask != nil {
-			mask = j.Mask(reply)
-		}
-		if d, err = e.sampler.Distribution(logits, j.Sampling, j.history, mask); err != nil {
-			return Token{}, err
-		}
-	}
-	token.ID = d.IDs[0]
+	id := d.IDs[0]
 	if len(d.IDs) > 1 {
-		token.ID = d.Pick(j.generator.Float64())
+		id = d.Pick(j.generator.Float64())
 	}
+	j.count(id)
+	return e.token(j, id, logits), nil
+}
+
+// topOf is what the device chose of a row in the latest pass; empty where the whole row decides.
+func (e *Engine) topOf(j *job, segment, row int) sample.Top {
+	if j.topWanted() == 0 {
+		return sample.Top{}
+	}
+	return e.net.Best(segment, row)
+}
+
+// distribution is what the token after reply is drawn from, by a row of logits, [V], or by the largest of it. It is valid until
+// the next call. Target and draft go through it alike.
+func (e *Engine) distribution(j *job, reply []int32, logits []float32, top sample.Top) (sample.Distribution, error) {
+	if len(top.IDs) > 0 {
+		if d, chosen := e.sampler.DistributionOfTop(top, j.Sampling); chosen {
+			return d, nil
+		}
+	}
+	var mask sample.Mask
+	if j.Mask != nil {
+		mask = j.Mask(reply)
+	}
+	return e.sampler.Distribution(logits, j.Sampling, j.history, mask)
+}
+
+// token adds the logprobs that the request asked for.
+func (e *Engine) token(j *job, id int32, logits []float32) Token {
+	token := Token{ID: id}
 	if j.TopLogprobs >= 0 {
-		token.Logprob, token.Top = e.sampler.Logprobs(logits, token.ID, j.TopLogprobs)
+		token.Logprob, token.Top = e.sampler.Logprobs(logits, id, j.TopLogprobs)
 	}
-	j.count(token.ID)
-	return token, nil
+	return token
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"slipway/engine/draft"
 	"slipway/engine/memory/keep"
 	"slipway/engine/sample"
 )
@@ -18,6 +19,8 @@ type Options struct {
 	Queue       int     // requests that may wait behind them; 0 means none
 	VocabTokens int     // ids of the tokenizer; the network's rows above are never chosen
 	EndTokens   []int32 // ids that end a reply
+
+	Draft draft.Proposer // proposes tokens of replies; nil: each is computed by itself
 
 	Keeper *keep.Keeper // nil: nothing is kept between requests
 
@@ -93,6 +96,9 @@ func New(net Network, opt Options) (*Engine, error) {
 		e.ends[id] = true
 	}
 	e.decoder = &singleDecoder{e: e}
+	if opt.Draft != nil {
+		e.decoder = &draftDecoder{e: e}
+	}
 	e.ledger = &Ledger{now: opt.Now}
 	e.status.running.Store(true)
 	return e, nil

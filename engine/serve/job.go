@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"slipway/engine/draft"
+	"slipway/engine/draft/accept"
 	"slipway/engine/memory/keep"
 	"slipway/engine/pass"
 	"slipway/engine/sample"
@@ -24,6 +26,10 @@ type job struct {
 	seq    pass.Sequence
 	visit  *keep.Visit  // nil: nothing is kept of it
 	report *keep.Report // of the prompt; nil: nothing is kept
+
+	draft   draft.Context    // nil: its tokens are not drafted
+	drafted []accept.Drafted // proposed in the running decode step
+	rows    []int32          // tokens of its segment in it: the last of the reply, then those
 
 	out       []int32         // tokens of the reply
 	history   *sample.History // nil: no penalty needs it
@@ -56,6 +62,13 @@ func (j *job) over(text string, final bool) bool { return j.Watch != nil && j.Wa
 func (j *job) count(id int32) {
 	if j.history != nil {
 		j.history.Add(id)
+	}
+}
+
+// uncount takes a token back that was counted.
+func (j *job) uncount(id int32) {
+	if j.history != nil {
+		j.history.Remove(id)
 	}
 }
 

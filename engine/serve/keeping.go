@@ -11,16 +11,21 @@ import (
 // all requests: from then on the engine answers without one.
 
 // begin restores what is known of a job's prompt.
-func (e *Engine) begin(j *job) error {
-	if e.opt.Keeper == nil {
-		return nil
+func (e *Engine) begin(j *job) (err error) {
+	if e.opt.Keeper != nil {
+		err = e.guarded(j, func() {
+			j.visit = e.opt.Keeper.Admit(j.Prompt, j.Marks, j.seq)
+			j.done = j.seq.Len()
+			j.usage.CachedTokens = j.done
+			j.report = &j.visit.Report
+		})
 	}
-	return e.guarded(j, func() {
-		j.visit = e.opt.Keeper.Admit(j.Prompt, j.Marks, j.seq)
-		j.done = j.seq.Len()
-		j.usage.CachedTokens = j.done
-		j.report = &j.visit.Report
-	})
+	if err != nil || e.opt.Draft == nil {
+		return err
+	}
+	defer recovered(&err)
+	j.draft = e.opt.Draft.Begin(j.seq, j.Prompt)
+	return nil
 }
 
 // chunk is the next part of a job's input.

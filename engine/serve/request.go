@@ -50,6 +50,7 @@ type Usage struct {
 	CachedTokens     int // restored, not computed
 	ComputedTokens   int // prompt tokens that went through the network
 	CompletionTokens int // tokens of the reply, end token included
+	Drafts           Drafts
 }
 
 // PromptTokens is CachedTokens + ComputedTokens.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"slipway/engine/pass"
 )
@@ -66,7 +67,8 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 	whileWanted, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(j.reply.ctx, cancel)()
-	rows, err := e.forward(whileWanted, []pass.Segment{{Seq: j.seq, Tokens: chunk, Logits: wanted, Top: top}})
+	segment := pass.Segment{Seq: j.seq, Tokens: chunk, Logits: wanted, Top: top}
+	rows, err := e.prefillPass(whileWanted, j, segment)
 	if err != nil {
 		return e.failed(whileWanted, []*job{j}, err)
 	}
@@ -76,9 +78,28 @@ func (e *Engine) prefillChunk(ctx context.Context) error {
 	j.usage.ComputedTokens = min(j.done, len(j.Prompt)) - j.usage.CachedTokens
 	j.Entry.note(j, PhasePrefill)
 	if !j.prefilling() {
-		e.beginReply(j, rows[0][0])
+		e.beginReply(j, rows[0])
 	}
 	return nil
+}
+
+// prefillPass runs a chunk of a prompt, and has its draft follow. The rows of logits are copies where it has one.
+func (e *Engine) prefillPass(ctx context.Context, j *job, segment pass.Segment) (logits [][]float32, err error) {
+	defer recovered(&err)
+	if j.draft != nil {
+		j.draft.Want(&segment)
+	}
+	rows, err := e.forward(ctx, []pass.Segment{segment})
+	if err != nil || j.draft == nil {
+		if err == nil {
+			logits = rows[0]
+		}
+		return logits, err
+	}
+	for _, row := range rows[0] {
+		logits = append(logits, slices.Clone(row)) // the draft's pass takes their place
+	}
+	return logits, j.draft.Kept(ctx, segment.Tokens)
 }
 
 // beginReply delivers what the request forces and chooses the first token after it, from the last row of its prompt.

@@ -1,0 +1,195 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"slipway/engine/sample"
+	"slipway/engine/serve"
+)
+
+// draftedHost is Pocket with some draft, answering.
+type draftedHost struct {
+	t *testing.T
+	*Host
+}
+
+func startDrafted(t *testing.T, draft string, tokens int, cache int64) *draftedHost {
+	t.Helper()
+	h, err := Open(Settings{ModelDir: pocketDir, ModelID: "pocket", Device: "cpu", Operands: "auto", WindowTokens: 2048, Parallel: 3, Queue: 1000,
+		CacheMemoryBytes: cache, Draft: draft, DraftTokens: tokens, Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- h.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		h.Close(0)
+	})
+	return &draftedHost{t, h}
+}
+
+// answered is what a client sees of a reply.
+type answered struct {
+	IDs    []int32
+	Text   string
+	Reason serve.FinishReason
+	Tops   [][]sample.Logprob
+	usage  serve.Usage
+}
+
+// ask answers a request. After leaveAt tokens (0: never) its client leaves.
+func (h *draftedHost) ask(r serve.Request, leaveAt int) (a answered) {
+	r.Text = h.text.Tokenizer.NewStream()
+	reply, err := h.Engine().Submit(context.Background(), r)
+	if err != nil {
+		h.t.Error(err)
+		return a
+	}
+	for range reply.Ready() {
+		for _, e := range reply.Take() {
+			a.Text += e.Text
+			if e.Token != nil {
+				a.IDs, a.Tops = append(a.IDs, e.Token.ID), append(a.Tops, e.Token.Top)
+			}
+			if e.End != nil {
+				a.Reason, a.usage = e.End.Reason, e.End.Usage
+				if e.End.Err != nil && leaveAt == 0 {
+					h.t.Error(e.End.Err)
+				}
+				return a
+			}
+		}
+		if leaveAt > 0 && len(a.IDs) >= leaveAt {
+			reply.Cancel(fmt.Errorf("the client left"))
+		}
+	}
+	panic("the reply does not end")
+}
+
+// textsOf are token ids of texts of every kind, beginning with the oracle's prompts.
+func textsOf(t *testing.T) (texts [][]int32) {
+	t.Helper()
+	raw, err := os.ReadFile("../model/testdata/oracle/oracle-q4.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var oracle map[string]struct {
+		IDs []int32 `json:"ids"`
+	}
+	if err := json.Unmarshal(raw, &oracle); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"chat", "hello", "needle_short", "one_token", "raw", "tool", "unicode", "vt"} {
+		if len(oracle[name].IDs) == 0 {
+			t.Fatalf("the oracle has no prompt %s", name)
+		}
+		texts = append(texts, oracle[name].IDs)
+	}
+	return texts
+}
+
+// draftCases are greedy requests of every kind. Kinds share prompts, so that later ones go on from restore points.
+func draftCases(t *testing.T, n int) (cases []serve.Request) {
+	r, texts := rand.New(rand.NewPCG(5, 5)), textsOf(t)
+	for i := range n {
+		ids := texts[i%len(texts)]
+		if i >= len(texts) && i%3 > 0 {
+			at := r.IntN(len(ids))
+			ids = slices.Concat(ids[:at+1], texts[r.IntN(len(texts))])
+		}
+		p := sample.Neutral()
+		p.Temperature = 0
+		q := serve.Request{ID: fmt.Sprint("case ", i), Prompt: ids[:min(len(ids), 500)], MaxTokens: 16 + r.IntN(24), Sampling: p, TopLogprobs: -1}
+		switch i % 6 {
+		case 1:
+			q.Stop = []string{"e", " the", "\n"}[r.IntN(3):]
+		case 2:
+			q.Sampling.RepetitionPenalty, q.Sampling.PresencePenalty, q.Sampling.FrequencyPenalty = 1.3, 0.5, 0.4
+		case 3:
+			q.Sampling.LogitBias = map[int32]float64{299: 4, 220: -100, 384: 3}
+		case 4:
+			q.TopLogprobs, q.MaxTokens = 3, 1+r.IntN(5)
+		case 5:
+			q.Mask = func(reply []int32) sample.Mask { // every third token is even
+				if len(reply)%3 != 0 {
+					return nil
+				}
+				mask := sample.NewMask(4096)
+				for id := int32(0); id < 4000; id += 2 {
+					mask.Allow(id)
+				}
+				return mask
+			}
+		}
+		cases = append(cases, q)
+	}
+	return cases
+}
+
+func TestGreedyRepliesAreTheSameWithAndWithoutADraft(t *testing.T) {
+	n, depths := 18, []int{1, 3}
+	if os.Getenv("SLIPWAY_SOAK") != "" {
+		n, depths = 240, []int{1, 2, 3, 4}
+	}
+	cases := draftCases(t, n)
+	plain := startDrafted(t, "none", 0, 0)
+	var want, wantNext []answered
+	var next []serve.Request // a turn later
+	for _, q := range cases {
+		a := plain.ask(q, 0)
+		want = append(want, a)
+		q.ID, q.Prompt = "after "+q.ID, slices.Concat(q.Prompt, a.IDs, []int32{384, 17, 13})
+		next = append(next, q)
+		wantNext = append(wantNext, plain.ask(q, 0))
+	}
+	for _, depth := range depths {
+		t.Run(fmt.Sprint("mtp, depth ", depth), func(t *testing.T) {
+			h := startDrafted(t, "mtp", depth, 64<<20)
+			var drafted, accepted, restored int
+			var mu sync.Mutex
+			same := func(i int, q serve.Request, want answered) {
+				got := h.ask(q, 0)
+				mu.Lock()
+				drafted, accepted, restored = drafted+got.usage.Drafts.Drafted(), accepted+got.usage.Drafts.Accepted(), restored+got.usage.CachedTokens
+				mu.Unlock()
+				got.usage, want.usage = serve.Usage{}, serve.Usage{}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s: with a draft %v %q (%s), without %v %q (%s)", q.ID, got.IDs, got.Text, got.Reason, want.IDs, want.Text, want.Reason)
+				}
+			}
+			for i := 0; i < len(cases); i += 3 { // in batches
+				var batch sync.WaitGroup
+				for k := i; k < min(i+3, len(cases)); k++ {
+					batch.Go(func() {
+						if k%4 == 1 {
+							if a := h.ask(cases[k], 5); !strings.HasPrefix(want[k].Text, a.Text) {
+								t.Errorf("%s: %q is cut off from %q", cases[k].ID, a.Text, want[k].Text)
+							}
+						}
+						same(k, cases[k], want[k])
+						same(k, next[k], wantNext[k])
+					})
+				}
+				batch.Wait()
+			}
+			if drafted == 0 || accepted == 0 || restored == 0 || accepted == drafted {
+				t.Errorf("%d tokens were drafted, %d accepted, %d restored: some of all is what this test is for", drafted, accepted, restored)
+			}
+			t.Logf("%d of %d drafted tokens were accepted; %d tokens were restored", accepted, drafted, restored)
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package serve
+
+import (
+	"context"
+	"slices"
+
+	"slipway/engine/draft"
+	"slipway/engine/draft/accept"
+	"slipway/engine/pass"
+	"slipway/engine/sample"
+)
+
+// draftDecoder gives replies the tokens that a draft proposes and the network accepts, and one more. All replies share the
+// passes of draft and network; one without a draft gets its single token from the same pass.
+type draftDecoder struct {
+	e        *Engine
+	segments []pass.Segment
+	asks     []draft.Ask
+	steps    []step
+	kept     []int // tokens of each segment that its sequence keeps
+}
+
+func (d *draftDecoder) decode(ctx context.Context, jobs []*job) ([]step, error) {
+	begun := d.e.opt.Now()
+	if err := d.propose(ctx, jobs); err != nil {
+		return nil, err
+	}
+	proposed := d.e.opt.Now()
+	d.segments, d.steps, d.kept = d.segments[:0], d.steps[:0], d.kept[:0]
+	for _, j := range jobs {
+		j.rows = append(j.rows[:0], j.out[len(j.out)-1])
+		for _, token := range j.drafted {
+			j.rows = append(j.rows, token.ID)
+		}
+		s := pass.Segment{Seq: j.seq, Tokens: j.rows, Logits: pass.LogitsAll, Top: j.topWanted()}
+		if j.draft != nil {
+			j.draft.Want(&s)
+		}
+		d.segments = append(d.segments, s)
+	}
+	rows, err := d.e.forward(ctx, d.segments)
+	if err != nil {
+		return nil, err
+	}
+	for i, j := range jobs {
+		s, kept := d.verify(j, i, rows[i])
+		d.steps, d.kept = append(d.steps, s), append(d.kept, kept)
+	}
+	verified := d.e.opt.Now()
+	for i, j := range jobs { // rows of logits are used up: a draft may run passes
+		if n := len(j.drafted); n > 0 {
+			j.usage.Drafts.count(n, min(n, d.kept[i]-1), proposed.Sub(begun), verified.Sub(proposed))
+		}
+		if err := j.rewind(len(j.rows) - d.kept[i]); err != nil {
+			return nil, err
+		}
+		if j.draft == nil || d.steps[i].err != nil {
+			continue
+		}
+		if err := j.draft.Kept(ctx, j.rows[:d.kept[i]]); err != nil {
+			return nil, err
+		}
+	}
+	return d.steps, nil
+}
+
+// propose fills in what each job drafts: no more than its reply may still hold beside the token that verification gives.
+func (d *draftDecoder) propose(ctx context.Context, jobs []*job) error {
+	d.asks = d.asks[:0]
+	for _, j := range jobs {
+		j.drafted = j.drafted[:0]
+		most := min(d.e.opt.Draft.Most(), j.limit-len(j.out)-1)
+		if j.draft == nil || most < 1 {
+			continue
+		}
+		reply := j.replyForMask()
+		d.asks = append(d.asks, draft.Ask{Context: j.draft, Last: j.out[len(j.out)-1], Most: most, Drafted: &j.drafted,
+			Choose: func(logits []float32) (*accept.Drafted, bool) {
+				token := d.e.draw(j, reply, logits)
+				if token == nil {
+					return nil, false
+				}
+				reply = j.follow(reply, token.ID)
+				j.count(token.ID)
+				return token, !d.e.ends[token.ID]
+			}})
+	}
+	if len(d.asks) == 0 {
+		return nil
+	}
+	err := d.e.opt.Draft.Propose(ctx, d.asks)
+	for _, j := range jobs { // what is not accepted yet counts for no penalty
+		for _, token := range j.drafted {
+			j.uncount(token.ID)
+		}
+	}
+	return err
+}
+
+// replyForMask is the reply for a mask to look at, which follow then extends by tokens that are not in it yet. Without a mask
+// nothing looks at it.
+func (j *job) replyForMask() []int32 {
+	if j.Mask == nil {
+		return nil
+	}
+	return slices.Clone(j.out)
+}
+
+func (j *job) follow(reply []int32, id int32) []int32 {
+	if j.Mask == nil {
+		return nil
+	}
+	return append(reply, id)
+}
+
+// draw draws a token from a draft's logits as the target's is drawn; nil where nothing can be drawn, which only ends the
+// proposal.
+func (e *Engine) draw(j *job, reply []int32, logits []float32) *accept.Drafted {
+	q, err := e.distribution(j, reply, logits, sample.Top{})
+	if err != nil {
+		return nil
+	}
+	q = sample.Distribution{IDs: slices.Clone(q.IDs), Probs: slices.Clone(q.Probs)}
+	token := &accept.Drafted{ID: q.IDs[0], Q: q}
+	if len(q.IDs) > 1 {
+		token.ID = q.Pick(j.generator.Float64())
+	}
+	return token
+}
+
+// verify gives the tokens that a job gets of its rows of logits, and how many tokens of its segment its sequence keeps: all
+// but the last of the reply.
+func (d *draftDecoder) verify(j *job, segment int, rows [][]float32) (s step, kept int) {
+	accepted, next, err := d.accept(j, segment, rows)
+	if err != nil && accepted == 0 {
+		return step{err: err}, 1
+	}
+	for i := range accepted {
+		s.tokens = append(s.tokens, d.e.token(j, j.drafted[i].ID, rows[i]))
+	}
+	if err != nil { // the next step meets it again, behind what is accepted
+		return s, accepted
+	}
+	s.tokens = append(s.tokens, d.e.token(j, next, rows[accepted]))
+	j.count(next)
+	return s, accepted + 1
+}
+
+// accept runs the acceptance rule; accepted tokens are counted for penalties.
+func (d *draftDecoder) accept(j *job, segment int, rows [][]float32) (accepted int, next int32, err error) {
+	defer recovered(&err)
+	reply := j.replyForMask()
+	return accept.Verify(j.drafted, func(i int) (sample.Distribution, error) {
+		if i > 0 {
+			id := j.drafted[i-1].ID
+			j.count(id)
+			reply = j.follow(reply, id)
+		}
+		return d.e.distribution(j, reply, rows[i], d.e.topOf(j, segment, i))
+	}, j.generator.Float64)
+}

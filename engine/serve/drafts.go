@@ -1,0 +1,47 @@
+package serve
+
+import (
+	"time"
+
+	"slipway/engine/draft"
+)
+
+// Drafts counts what was drafted of a reply.
+type Drafts struct {
+	Passes int                        // of the network, each of which verified a proposal
+	At     [draft.MostTokens]Position // by place in the proposal
+	Off    string                     // why no more is drafted, a sentence; empty: it is
+
+	Propose, Verify time.Duration // of decode steps with a proposal, shared with the other requests of the step
+}
+
+// Position is one place of proposals: how often it was drafted, and accepted.
+type Position struct{ Drafted, Accepted int }
+
+// Drafted is how many tokens were drafted.
+func (d *Drafts) Drafted() (n int) {
+	for _, p := range d.At {
+		n += p.Drafted
+	}
+	return n
+}
+
+// Accepted is how many of them were accepted.
+func (d *Drafts) Accepted() (n int) {
+	for _, p := range d.At {
+		n += p.Accepted
+	}
+	return n
+}
+
+// count adds a verified proposal.
+func (d *Drafts) count(drafted, accepted int, propose, verify time.Duration) {
+	d.Passes++
+	for i := range drafted {
+		d.At[i].Drafted++
+		if i < accepted {
+			d.At[i].Accepted++
+		}
+	}
+	d.Propose, d.Verify = d.Propose+propose, d.Verify+verify
+}
