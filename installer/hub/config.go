@@ -55,15 +55,15 @@ type Config struct {
 func ConfigFromEnv(getenv func(string) string) Config {
 	c := Config{Endpoint: getenv("HF_ENDPOINT"), Mirrors: strings.Fields(getenv("SLIPWAY_MIRRORS")),
 		Offline: truth(getenv("HF_HUB_OFFLINE"))}
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
 		if value := getenv(name); c.Unreadable == nil && !proxyAddress(value) {
 			c.Unreadable = &ProxyError{Setting: name}
 		}
 	}
 	proxies := (&httpproxy.Config{
-		HTTPProxy: first(getenv("HTTP_PROXY"), getenv("http_proxy")), HTTPSProxy: first(getenv("HTTPS_PROXY"),
-			getenv("https_proxy")),
-		NoProxy: first(getenv("NO_PROXY"), getenv("no_proxy")),
+		HTTPProxy:  first(getenv("HTTP_PROXY"), getenv("http_proxy"), getenv("ALL_PROXY"), getenv("all_proxy")),
+		HTTPSProxy: first(getenv("HTTPS_PROXY"), getenv("https_proxy"), getenv("ALL_PROXY"), getenv("all_proxy")),
+		NoProxy:    first(getenv("NO_PROXY"), getenv("no_proxy")),
 	}).ProxyFunc()
 	c.Proxy = func(r *http.Request) (*url.URL, error) { return proxies(r.URL) }
 	if truth(getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {

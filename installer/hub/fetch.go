@@ -128,8 +128,10 @@ func fatal(err error) bool {
 	var notHub *NotAHubError
 	var space *store.NoSpaceError
 	var local *localError
+	var way *WayError
 	return errors.As(err, &access) || errors.As(err, &differs) || errors.As(err, &redirect) || errors.As(err, &notHub) ||
-		errors.As(err, &space) || errors.As(err, &local) || errors.Is(err, ErrOffline)
+		errors.As(err, &space) || errors.As(err, &local) || errors.Is(err, ErrOffline) ||
+		errors.As(err, &way) && way.Kind != UnknownHost && way.Kind != WebPage
 }
 
 // localError: our own disk failed.

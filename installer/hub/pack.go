@@ -52,14 +52,15 @@ func (c *Client) Pack(ctx context.Context, repo string, revision manifests.Revis
 		}
 		var access *AccessError
 		var hostile *HostileError
+		var way *WayError
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if errors.As(err, &access) || errors.As(err, &hostile) {
+		if errors.As(err, &access) || errors.As(err, &hostile) || errors.As(err, &way) {
 			return nil, err
 		}
 		last = err
-		if errors.Is(err, errNoSuchCommit) {
+		if errors.Is(err, errNoSuchCommit) || errors.Is(err, errNoGitSide) {
 			break
 		}
 		if try < maxTries {
@@ -71,7 +72,10 @@ func (c *Client) Pack(ctx context.Context, repo string, revision manifests.Revis
 	return nil, &GitError{last, answered}
 }
 
-var errNoSuchCommit = errors.New("it does not give out this commit")
+var (
+	errNoSuchCommit = errors.New("it does not give out this commit")
+	errNoGitSide    = errors.New("it has no git side (status 404)")
+)
 
 // packOnce asks once. answered: some answer came, whatever it said.
 func (c *Client) packOnce(ctx context.Context, endpoint, repo string, revision manifests.Revision) (pack []byte,
@@ -96,6 +100,9 @@ func (c *Client) packOnce(ctx context.Context, endpoint, repo string, revision m
 	explain := func(err error) error {
 		if over.refused != nil {
 			return over.refused
+		}
+		if over.status == http.StatusNotFound {
+			return errNoGitSide
 		}
 		if over.status != 0 && over.status != http.StatusOK {
 			return &AnswerError{over.status, "its git side failed"} // go-git's own error carries the body, which may be a whole page
@@ -147,6 +154,12 @@ func (g *gitTransport) lacking(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusNotFound && !g.client.fromOrigin(g.endpoint)
 }
 
+// leaves reports whether a redirect leads to another host: a git side has no reason to, a network's sign-in page does.
+func (g *gitTransport) leaves(answer *http.Response) bool {
+	next, err := answer.Location()
+	return err == nil && next.Host != answer.Request.URL.Host
+}
+
 func (g *gitTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		request := r.Clone(r.Context())
@@ -161,10 +174,16 @@ func (g *gitTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		g.client.authorize(request)
 		answer, err := g.client.http.Transport.RoundTrip(request)
 		if err != nil {
+			g.refused = g.client.obstacle(err, request.URL)
 			return nil, err
 		}
 		g.watch.alive()
 		answer.Request = request
+		if way := g.client.obstacleIn(answer); way != nil {
+			answer.Body.Close()
+			g.refused = way
+			return nil, way
+		}
 		if g.client.dropToken(answer, g.endpoint, g.repo) {
 			answer.Body.Close()
 			continue
@@ -172,6 +191,11 @@ func (g *gitTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if refused := g.client.firstOr(g.client.refusal(answer, g.endpoint, g.repo, g.repo)); refused != nil &&
 			!g.lacking(answer) {
 			g.refused = refused
+		}
+		if isRedirect(answer.StatusCode) && g.leaves(answer) {
+			answer.Body.Close()
+			g.refused = &WayError{request.URL.Host, WebPage}
+			return nil, g.refused
 		}
 		g.status, g.posted = answer.StatusCode, r.Method == http.MethodPost
 		answer.Request = r

@@ -54,6 +54,9 @@ func (c *Client) follow(ctx context.Context, method, address string, header http
 		}
 		answer, err := c.http.Do(request)
 		if err != nil {
+			if way := c.obstacle(err, at); way != nil && ctx.Err() == nil {
+				return nil, chain, way
+			}
 			if err = bare(err); ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 				err = fmt.Errorf("%w (no answer within %s)", ErrStalled, c.config.StallTimeout) // net/http's own passes for the caller's deadline
 			}

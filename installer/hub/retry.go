@@ -42,6 +42,9 @@ func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, hea
 		}
 		answer, body, err := c.askOnce(ctx, address, header, limit)
 		if err == nil {
+			if way := c.obstacleIn(answer); way != nil {
+				return nil, nil, way
+			}
 			switch {
 			case answer.StatusCode == http.StatusOK:
 				return answer, body, nil
@@ -68,6 +71,9 @@ func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, hea
 			}
 		}
 		var redirect *RedirectError
+		if way, ok := errors.AsType[*WayError](err); ok {
+			return nil, nil, way
+		}
 		if ctx.Err() != nil || errors.As(err, &redirect) || errors.Is(err, ErrOffline) {
 			return nil, nil, errors.Join(ctx.Err(), err)
 		}
