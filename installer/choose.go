@@ -30,8 +30,8 @@ type choice struct {
 	problem  string // why the model cannot be brought
 }
 
-// choose picks model and profile, what was asked for or what sizing proposes among the models that can be installed,
-// and sizes them for what the server can.
+// choose picks model and profile, what was asked for or what sizing proposes among all pinned models, and sizes them for
+// what the server can.
 func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabilities) (choice, error) {
 	var c choice
 	host := facts.Sizing()
@@ -45,7 +45,7 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 		offered = []profiles.Profile{asked}
 	}
 	if in.Model == "" {
-		proposal, err := profiles.ProposeFor(host, installable(k), offered, &capabilities, sequences, in.MemoryBytes)
+		proposal, err := profiles.ProposeFor(host, pinned(k), offered, &capabilities, sequences, in.MemoryBytes)
 		if err != nil {
 			return c, &ChoiceError{err.Error()}
 		}
@@ -56,7 +56,7 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 		}
 	}
 	var ok bool
-	if c.manifest, ok = manifests.ByID(in.Model); !ok {
+	if c.manifest, ok = k.manifest(in.Model); !ok {
 		return c, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are", in.Model)}
 	}
 	if in.Profile == "" {
@@ -73,7 +73,7 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 		host.CapBytes = 0
 	}
 	c.size(host, device, capabilities, in.MemoryBytes)
-	c.pin(k)
+	c.pin(in, k)
 	return c, nil
 }
 
@@ -97,11 +97,11 @@ func profileIDs() []string {
 	return ids
 }
 
-// installable are the models of which every hash is known.
-func installable(k known) []profiles.Candidate {
+// pinned are the models that can be fetched: the revision is the pin.
+func pinned(k known) []profiles.Candidate {
 	var all []profiles.Candidate
-	for _, m := range manifests.All() {
-		if _, ok := lockOf(m, k); ok {
+	for _, m := range k.manifests() {
+		if m.Revision != "" {
 			all = append(all, m.Candidate())
 		}
 	}
@@ -153,26 +153,28 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 	}
 }
 
-func (c *choice) pin(k known) {
+// pin fills in what is fetched. A lock in this program is a decision; one in the home is only what is known so far.
+func (c *choice) pin(in Input, k known) {
 	m := c.manifest
 	c.model = plan.Model{ID: m.ID, Title: m.Title, Repo: m.Repo, Revision: m.Revision, License: m.License.SPDX,
 		Embedded: m.Embedded, Folder: store.ModelDir(m.Repo, m.Revision), Bytes: m.DownloadBytes}
-	lock, ok := lockOf(m, k)
-	if !ok {
-		c.problem = fmt.Sprintf("No lock of %s is known: its files have no hashes to be checked against, so nothing is downloaded.", m.ID)
+	if m.Revision == "" {
+		c.problem = fmt.Sprintf("The manifest of %s names no revision, so nothing is downloaded.", m.ID)
 		return
 	}
-	data, err := lock.Marshal()
-	if err != nil {
-		c.problem = "The lock of " + m.ID + " is not valid: " + err.Error()
-		return
+	if lock, ok := lockOf(m, k); ok {
+		c.lock = &lock
 	}
-	c.lock = &lock
-	c.model.LockDigest, c.model.Files, c.model.Bytes = manifests.DigestOf(sha(data)), len(lock.Files), lock.TotalBytes()
-	for _, f := range lock.Files {
-		if f.Proof == manifests.Unproven {
-			c.model.UnprovenFiles++
+	if shipped, ok := manifests.BundledLock(m.Repo, m.Revision); ok {
+		data, err := shipped.Marshal()
+		if err != nil {
+			panic("installer: the lock of " + m.ID + " in this program: " + err.Error())
 		}
+		c.model.LockDigest, c.model.Files = manifests.DigestOf(sha(data)), len(shipped.Files)
+		c.model.Bytes = shipped.TotalBytes()
+	} else {
+		c.model.Include, c.model.CeilingBytes = m.Include, m.CeilingBytes()
+		c.model.ProvenOnly = !in.AcceptUnproven
 	}
 	if !m.Embedded {
 		c.model.DownloadBytes = c.model.Bytes

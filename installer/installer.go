@@ -71,7 +71,8 @@ type Environment struct {
 	Executable     string
 	PrebuiltDigest manifests.Digest // of the server that this program trusts; empty: none
 	Sources        machine.Sources
-	Getenv         func(string) string // for the hub's settings and token
+	Manifests      []manifests.Manifest // the models that there are; nil: those in this program
+	Getenv         func(string) string  // for the hub's settings and token
 }
 
 // Prepared is the outcome of looking and deciding.
@@ -85,12 +86,30 @@ type Prepared struct {
 	Workers    map[plan.Kind]apply.Worker
 	Open       bool // this plan was begun and not finished: continuing needs no new consent
 	Recorded   bool // a receipt of this plan is there
+	Unproven   int  // files of the known file list for which only the hub vouches
+	ListKnown  bool // the file list is known, so that Unproven is all there is
+	// Alternatives are other models that a person may want instead. They are not part of the plan.
+	Alternatives []Alternative
+
+	missing int64 // bytes of the model that are not here yet
 	// StopLines say who is going to be stopped, as a person has to see it before agreeing.
 	StopLines string
 	// Contended says whose memory the launch would need, and what else would do.
 	Contended string
 	// Stopped are sentences on the servers that slipway has stopped before and that are not back.
 	Stopped []string
+}
+
+// DownloadBytes is the most that the plan downloads of the model: what is missing of a known file list, else the ceiling.
+func (p Prepared) DownloadBytes() int64 {
+	m := p.Plan.Decisions.Model
+	switch {
+	case m.DownloadBytes == 0 || p.Assessment.States[string(plan.ModelAction)] == plan.Done:
+		return 0
+	case p.ListKnown || !m.NeedsList():
+		return p.missing
+	}
+	return m.CeilingBytes
 }
 
 // ChoiceError: what was asked for does not exist or does not go together.
@@ -116,7 +135,7 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	facts := machine.Observe(ctx, at.Sources, machine.Subject{Home: home, Program: at.Executable,
 		Files: known.largestFile()})
 	engine := findEngine(ctx, in, at, known)
-	decided, err := decideBy(serverCan(ctx, known, engine.engine.ID), known.journal,
+	decided, err := decideBy(serverCan(ctx, at, known, engine.engine.ID), Capabilities(at.Sources), known.begun,
 		func(can machine.Fact[profiles.Capabilities]) (decided, error) {
 			return decide(ctx, in, at, home, known, facts, engine, can)
 		})
@@ -124,8 +143,8 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 		return Prepared{}, err
 	}
 	choice, neighbors, made := decided.choice, decided.neighbors, decided.plan
-	tools := apply.Tools{UserHome: at.UserHome, Deep: in.Deep, Lock: choice.lock, Download: bring(at, in),
-		Places: decided.places,
+	tools := apply.Tools{UserHome: at.UserHome, Deep: in.Deep, List: &apply.FileList{Lock: choice.lock},
+		Prove: prove(at, choice.manifest, made.Decisions.Model), Download: bring(at, in), Places: decided.places,
 		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt, Neighbors: neighbors.system}
 	if choice.manifest.Embedded {
 		tools.Embedded = manifests.Pocket()
@@ -139,13 +158,14 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	p := Prepared{Facts: facts, Server: decided.can, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
 		Assessment: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest,
 		StopLines: world.StopLines, Contended: world.Contended}
+	p.missing, p.Alternatives = world.ModelMissingBytes, alternatives(choice, facts, known, decided.can.Value)
+	if p.ListKnown = choice.lock != nil; p.ListKnown {
+		p.Unproven = choice.lock.Unproven()
+	}
 	for _, o := range neighbors.stopped {
 		p.Stopped = append(p.Stopped, o.Sentence)
 	}
-	if known.home != nil {
-		receipt, err := known.home.Receipt(made.Digest)
-		p.Recorded = err == nil && receipt.Complete
-	}
+	p.Recorded = known.carriedOut(made.Digest)
 	return p, nil
 }
 
@@ -191,10 +211,27 @@ type known struct {
 	settings *apply.Settings
 	journal  string // digest of an open plan
 	damage   error  // of the journal
+	models   []manifests.Manifest
+}
+
+// manifest finds a model by its id.
+func (k known) manifest(id string) (manifests.Manifest, bool) {
+	at := slices.IndexFunc(k.manifests(), func(m manifests.Manifest) bool { return m.ID == id })
+	if at < 0 {
+		return manifests.Manifest{}, false
+	}
+	return k.manifests()[at], true
+}
+
+func (k known) manifests() []manifests.Manifest {
+	if k.models == nil {
+		return manifests.All()
+	}
+	return k.models
 }
 
 func lookHome(path string, at Environment) known {
-	k := known{view: apply.LookHome(path, at.UserHome)}
+	k := known{view: apply.LookHome(path, at.UserHome), models: at.Manifests}
 	home, err := apply.OpenHome(path, at.UserHome)
 	if err != nil {
 		return k
@@ -205,6 +242,20 @@ func lookHome(path string, at Environment) known {
 	}
 	k.journal, k.damage = apply.OpenDigest(home)
 	return k
+}
+
+// begun reports whether the plan of a digest is open here or was carried out.
+func (k known) begun(digest string) bool {
+	return digest == k.journal || k.journal == "" && k.carriedOut(digest)
+}
+
+// carriedOut reports whether a receipt says that the plan of a digest was carried out to its end.
+func (k known) carriedOut(digest string) bool {
+	if k.home == nil {
+		return false
+	}
+	receipt, err := k.home.Receipt(digest)
+	return err == nil && receipt.Complete
 }
 
 func (k known) close() {

@@ -3,11 +3,8 @@ package installer
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"slipway/installer/apply"
-	"slipway/installer/hub"
-	"slipway/installer/pin"
 	"slipway/installer/store"
 	"slipway/manifests"
 )
@@ -32,7 +29,7 @@ type Locked struct {
 // that is there or shipped and says otherwise is an error: a revision never changes. Replace overrules the one in the
 // home, never the shipped one.
 func LockModel(ctx context.Context, in LockInput, at Environment) (Locked, error) {
-	m, ok := manifests.ByID(in.Model)
+	m, ok := known{models: at.Manifests}.manifest(in.Model)
 	if !ok {
 		return Locked{}, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are",
 			in.Model)}
@@ -47,26 +44,9 @@ func lockManifest(ctx context.Context, m manifests.Manifest, in LockInput, at En
 	if m.Revision == "" {
 		return Locked{}, &ChoiceError{fmt.Sprintf("the manifest of %s names no revision, and a branch is never a pin", m.ID)}
 	}
-	config := hub.ConfigFromEnv(at.Getenv)
-	config.Notify = func(e hub.Event) {
-		if in.Say != nil && e.Why != "" {
-			in.Say(e.Why)
-		}
-	}
-	client, err := hub.New(config)
+	lock, sentence, err := proveList(ctx, m, in.AcceptUnproven, in.Say, at)
 	if err != nil {
 		return Locked{}, err
-	}
-	defer client.Close()
-	lock, sentence, err := pin.Lock(ctx, client, pin.Ask{Repo: m.Repo, Revision: m.Revision, Include: m.Include,
-		AcceptUnproven: in.AcceptUnproven, Now: time.Now()})
-	if err != nil {
-		return Locked{}, err
-	}
-	if shipped, ok := manifests.BundledLock(m.Repo, m.Revision); ok {
-		if err := pin.Contradicts(shipped, lock); err != nil {
-			return Locked{}, err
-		}
 	}
 	return Locked{lock, store.LockPath(m.Repo, m.Revision), sentence}, saveLock(in, at, lock)
 }

@@ -43,6 +43,13 @@ func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, 
 		if err != nil {
 			return w, err
 		}
+		if a.Kind == plan.ListAction {
+			w.ListWhole = condition.Done
+			if condition.Conflict != "" {
+				w.ListProblem = "Not set up: " + condition.Conflict + "."
+			}
+			continue
+		}
 		if condition.Conflict != "" && w.HomeConflict == "" {
 			w.HomeConflict = condition.Conflict + "."
 		}

@@ -35,9 +35,9 @@ func Models(ctx context.Context, homePath string, at Environment) ([]ModelRow, e
 	if k.settings != nil {
 		engineID = k.settings.Decisions.Engine.ID
 	}
-	can := serverCan(ctx, k, engineID)
+	can := serverCan(ctx, at, k, engineID)
 	rows := []ModelRow{}
-	for _, m := range manifests.All() {
+	for _, m := range k.manifests() {
 		row := ModelRow{ID: m.ID, Title: m.Title, Repo: m.Repo, Revision: m.Revision, License: m.License.SPDX,
 			Bytes: m.DownloadBytes}
 		_, row.Locked = lockOf(m, k)

@@ -14,8 +14,8 @@ func (c *choice) place(ctx context.Context, in Input, home string, k known, plac
 	facts machine.Facts) error {
 	if c.lock == nil || c.manifest.Embedded {
 		if in.InPlace {
-			return &ChoiceError{fmt.Sprintf("%s cannot be used in place: it is inside this program, or no lock of it is known",
-				c.manifest.ID)}
+			return &ChoiceError{fmt.Sprintf("%s cannot be used in place: it is inside this program, or its file list is not known yet: slipway models lock --model %s",
+				c.manifest.ID, c.manifest.ID)}
 		}
 		return nil
 	}

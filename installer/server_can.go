@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 
 	"slipway/installer/apply"
@@ -14,10 +13,11 @@ import (
 	"slipway/profiles"
 )
 
-// Capabilities is what the server of this version is taken to honour before it is built and can say so itself. A test
-// holds it against the real server's probe.
-func Capabilities() profiles.Capabilities {
-	return capabilitiesOn(runtime.GOOS, runtime.GOARCH)
+// Capabilities is what the server of this version is taken to honour on a machine before it is built and can say so
+// itself. A test holds it against the real server's probe.
+func Capabilities(at machine.Sources) profiles.Capabilities {
+	system, processor, _ := at.Platform()
+	return capabilitiesOn(system, processor)
 }
 
 func capabilitiesOn(system, processor string) profiles.Capabilities {
@@ -32,8 +32,8 @@ func capabilitiesOn(system, processor string) profiles.Capabilities {
 
 // serverCan is what the server of an engine honours: what its probe says where it is built and whole, else what is
 // taken for granted of this version, marked as not certain. At launch the probe is compared again.
-func serverCan(ctx context.Context, k known, engineID string) machine.Fact[profiles.Capabilities] {
-	assumed := machine.Fact[profiles.Capabilities]{Value: Capabilities(), Known: true,
+func serverCan(ctx context.Context, at Environment, k known, engineID string) machine.Fact[profiles.Capabilities] {
+	assumed := machine.Fact[profiles.Capabilities]{Value: Capabilities(at.Sources), Known: true,
 		How: "assumed of this version: the server is not built yet"}
 	if k.home == nil || engineID == "" {
 		return assumed
@@ -59,19 +59,19 @@ type decided struct {
 	plan      plan.Plan
 }
 
-// decideBy decides by what the server says. A plan that was begun before the server was built, by what was assumed of
-// it, continues as long as the server honours it: an interrupted run must not become another plan by its own progress.
-func decideBy(can machine.Fact[profiles.Capabilities], journal string,
+// decideBy decides by what the server says. A plan that was made before the server was built, by what was assumed of
+// it, stays as long as the server honours it, while it is open and after it was carried out: a run must not become
+// another plan by its own progress.
+func decideBy(can machine.Fact[profiles.Capabilities], assumed profiles.Capabilities, begun func(digest string) bool,
 	decide func(machine.Fact[profiles.Capabilities]) (decided, error)) (decided, error) {
 	d, err := decide(can)
-	if journal == "" || !can.Certain || err == nil && d.plan.Digest == journal ||
-		reflect.DeepEqual(can.Value, Capabilities()) {
+	if !can.Certain || err == nil && begun(d.plan.Digest) || reflect.DeepEqual(can.Value, assumed) {
 		return d, err
 	}
-	begun, begunErr := decide(machine.Fact[profiles.Capabilities]{Value: Capabilities(), Known: true,
+	before, beforeErr := decide(machine.Fact[profiles.Capabilities]{Value: assumed, Known: true,
 		How: "assumed when the plan was begun"})
-	if begunErr == nil && begun.plan.Digest == journal && honours(can.Value, begun.choice.sized) {
-		return begun, nil
+	if beforeErr == nil && begun(before.plan.Digest) && honours(can.Value, before.choice.sized) {
+		return before, nil
 	}
 	return d, err
 }

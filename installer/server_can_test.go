@@ -14,11 +14,11 @@ import (
 // A run that is interrupted after it built the server must continue with its own plan, although the server now says of
 // itself what was only assumed when the plan was begun; unless the server cannot do what the plan wants.
 func TestPlanBegunOnAssumptionsContinuesOnceTheServerIsProbed(t *testing.T) {
-	more := Capabilities()
-	more.KVFormats = append(more.KVFormats, "q8")
-	other := Capabilities()
+	assumed := Capabilities(machine.System())
+	more, other := assumed, assumed
+	more.KVFormats = append(slices.Clone(more.KVFormats), "q8")
 	other.KVFormats, other.KVFormatsOf = []string{"q8"}, nil
-	was := "by " + Capabilities().KVFormats[len(Capabilities().KVFormats)-1]
+	was := "by " + assumed.KVFormats[len(assumed.KVFormats)-1]
 	decide := func(can machine.Fact[profiles.Capabilities]) (decided, error) {
 		best := can.Value.KVFormats[len(can.Value.KVFormats)-1]
 		d := decided{can: can, plan: plan.Plan{Digest: "by " + best}}
@@ -37,7 +37,8 @@ func TestPlanBegunOnAssumptionsContinuesOnceTheServerIsProbed(t *testing.T) {
 		{"another plan is open", more, "by another home", "by q8"},
 		{"the server cannot do what the open plan wants", other, was, "by q8"},
 	} {
-		d, err := decideBy(machine.Fact[profiles.Capabilities]{Value: row.probe, Known: true, Certain: true}, row.journal,
+		begun := func(digest string) bool { return digest == row.journal }
+		d, err := decideBy(machine.Fact[profiles.Capabilities]{Value: row.probe, Known: true, Certain: true}, assumed, begun,
 			decide)
 		if err != nil || d.plan.Digest != row.want {
 			t.Errorf("%s: %s %v, want %s", row.name, d.plan.Digest, err, row.want)

@@ -64,6 +64,17 @@ func (l Lock) TotalBytes() int64 {
 	return total
 }
 
+// Unproven is how many files have no proof: only the hub vouches for them.
+func (l Lock) Unproven() int {
+	n := 0
+	for _, f := range l.Files {
+		if f.Proof == Unproven {
+			n++
+		}
+	}
+	return n
+}
+
 // File finds a file by its exact path.
 func (l Lock) File(path string) (File, bool) {
 	for _, f := range l.Files {

@@ -73,6 +73,10 @@ func (m Manifest) Wants(p string) bool { return matchesAny(m.Include, p) }
 // Wants says whether a path of the draft's repository belongs to the draft.
 func (d Draft) Wants(p string) bool { return matchesAny(d.Include, p) }
 
+// CeilingBytes is the most that the wanted files may have together: a sixteenth more than DownloadBytes, which is
+// rounded where it has no exact source.
+func (m Manifest) CeilingBytes() int64 { return m.DownloadBytes + m.DownloadBytes/16 }
+
 // Candidate is the manifest as sizing and proposing see it.
 func (m Manifest) Candidate() profiles.Candidate {
 	c := profiles.Candidate{ID: m.ID, Title: m.Title, Geometry: m.Geometry, DownloadBytes: m.DownloadBytes, Embedded: m.Embedded}

@@ -43,16 +43,19 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 		}
 		return SizeUpTo(in)
 	}
-	onCPU := func(reasons ...string) (Proposal, error) {
-		machine.CapBytes = 0 // Metal's limit does not bind the CPU
+	embedded := func(device string, reasons ...string) (Proposal, error) {
 		for _, model := range models {
 			if !model.Embedded {
 				continue
 			}
-			r, err := size("cpu", machine, model)
-			return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: "cpu", Result: r, Reasons: append(reasons, r.Sentence, profile.Price(r.KVFormat))}, err
+			r, err := size(device, machine, model)
+			return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: device, Result: r, Reasons: append(reasons, r.Sentence, profile.Price(r.KVFormat))}, err
 		}
-		return Proposal{}, errors.New("no embedded model is at hand for the CPU")
+		return Proposal{}, errors.New("there is no embedded model")
+	}
+	onCPU := func(reasons ...string) (Proposal, error) {
+		machine.CapBytes = 0 // Metal's limit does not bind the CPU
+		return embedded("cpu", reasons...)
 	}
 	switch {
 	case machine.CapBytes == 0:
@@ -90,7 +93,7 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 		}
 	}
 	if best.ModelID == "" {
-		return onCPU(append(best.Reasons, "Only the embedded model fits this machine.")...)
+		return embedded("metal", append(best.Reasons, "Only the embedded model fits this machine.")...)
 	}
 	best.Reasons = append(best.Reasons, fmt.Sprintf("No model leaves %s tokens; %s leaves the most.", grouped(ComfortableTokens), best.ModelID), best.Result.Sentence, profile.Price(best.Result.KVFormat))
 	return best, nil

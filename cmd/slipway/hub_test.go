@@ -72,7 +72,8 @@ func skipWhereTooSmall(t *testing.T, code int, errOut string) {
 	}
 }
 
-// A hub model without a lock is blocked; with one it is downloaded, checked, and not asked for again.
+// A hub model whose file list cannot be had changes nothing; with a list it is downloaded, checked, and not asked for
+// again.
 func TestSetupOfAHubModel(t *testing.T) {
 	const id = "qwen3.8-27b-mtplx-bare-speed"
 	m, ok := manifests.ByID(id)
@@ -81,10 +82,13 @@ func TestSetupOfAHubModel(t *testing.T) {
 	}
 	r := newRig(t)
 	args := []string{"setup", "--yes", "--no-launch", "--model", id}
-	code, _, errOut := r.run(nil, args...)
+	code, _, errOut := r.run([]string{"HF_HUB_OFFLINE=1"}, args...)
 	skipWhereTooSmall(t, code, errOut)
-	if code != exitHuman || !strings.Contains(errOut, "models lock") {
-		t.Fatalf("without a lock: %d\n%s", code, errOut)
+	if code != exitNetwork || !strings.Contains(errOut, "huggingface.co") || !strings.Contains(errOut, "--model pocket") {
+		t.Fatalf("without a list: %d\n%s", code, errOut)
+	}
+	if _, err := os.Lstat(r.home); err == nil {
+		t.Fatal("a home was made")
 	}
 	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
 		t.Fatalf("%d\n%s", code, errOut)

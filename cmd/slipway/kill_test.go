@@ -33,7 +33,7 @@ type rig struct {
 	digest  string
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T, buildFlags ...string) *rig {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir()) // macOS keeps temporary folders behind a link
 	if err != nil {
@@ -50,8 +50,9 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	copyProgram(t, found, r.slip)
-	out, err := exec.Command("go", "build", "-C", "testdata/source", "-o", filepath.Join(r.dir, "bin", "slipway-server"),
-		"./cmd/slipway-server").CombinedOutput()
+	arguments := append([]string{"build", "-C", "testdata/source", "-o", filepath.Join(r.dir, "bin", "slipway-server")},
+		buildFlags...)
+	out, err := exec.Command("go", append(arguments, "./cmd/slipway-server")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -24,6 +24,9 @@ var (
 	prebuiltServer = "" // "sha256:..." of the slipway-server that a release puts beside this program
 )
 
+// another changes the environment, for tests: a recorded machine, other models. nil: nothing is changed.
+var another func(*installer.Environment)
+
 // bareMachine forgets where this program was compiled and where Go usually lies: the tests' machine without Go.
 var bareMachine bool
 
@@ -71,6 +74,9 @@ func environment() installer.Environment {
 	os.Setenv("PATH", "/usr/bin:/bin:/usr/sbin:/sbin:"+at.ToolPath)
 	if !bareMachine {
 		at.ToolPath += ":" + strings.Join(build.WellKnown, ":")
+	}
+	if another != nil {
+		another(&at)
 	}
 	return at
 }

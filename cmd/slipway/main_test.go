@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"slipway": func() {
 		prebuiltServer = os.Getenv("TEST_PREBUILT_DIGEST")
 		bareMachine = os.Getenv("TEST_BARE_MACHINE") != ""
+		another = anotherMachine
 		main()
 	}})
 }

@@ -26,7 +26,7 @@ func modelsVerb(s *session) *cli.Command {
 						}
 						fmt.Fprintf(w, "\n  %s\n", m.Sentence)
 						if !m.Locked {
-							fmt.Fprintln(w, "  Its hashes are not known yet: "+s.printed(c, "models", "lock", "--model", m.ID))
+							fmt.Fprintln(w, "  Set-up gets its file list and proves it: "+s.printed(c, "setup", "--model", m.ID))
 						}
 					}
 				})

@@ -61,7 +61,8 @@ var steps = map[fault.Step]nextStep{
 		then: "Lock the model again and put the new lock in the place of the old one.",
 		next: []string{"models", "lock", "--replace"},
 	},
-	fault.LockFirst: {then: "Lock it first: slipway models lock.", next: []string{"models", "lock"}},
+	fault.OfferEmbedded: {then: "Nothing was changed. When the network works, run the same command again. Without a network there is only the toy inside slipway: add --model pocket."},
+	fault.OtherModel:    {then: "Nothing was changed. Choose another model.", next: []string{"models", "list"}},
 	fault.OtherRevision: {
 		then: "Nothing was locked. Its makers must fix that in another revision; choose another model.",
 		next: []string{"models", "list"},

@@ -65,6 +65,11 @@ type meta struct {
 	Command  string `json:"command"`
 	Version  string `json:"version"`
 	ExitCode int    `json:"exit_code"`
+	Toy      bool   `json:"toy"` // the model is the one inside this program, which is no chat model
+}
+
+func (s *session) meta(code int) meta {
+	return meta{s.verb, version, code, s.op != nil && s.op.Toy()}
 }
 
 const schemaVersion = 1
@@ -81,7 +86,7 @@ func (s *session) answer(data any, err error, human func(w io.Writer)) error {
 func (s *session) result(code int, data any, human func(w io.Writer)) error {
 	s.progress.end()
 	if s.json {
-		s.document(envelope{OK: true, SchemaVersion: schemaVersion, Data: data, Meta: meta{s.verb, version, code}})
+		s.document(envelope{OK: true, SchemaVersion: schemaVersion, Data: data, Meta: s.meta(code)})
 	} else {
 		human(printable{s.out})
 	}
@@ -136,7 +141,7 @@ func (s *session) end(err error) int {
 	}
 	f.next = s.again(f.next)
 	if s.json && !s.answered {
-		s.document(envelope{SchemaVersion: schemaVersion, Meta: meta{s.verb, version, f.code}, Error: &errorBody{
+		s.document(envelope{SchemaVersion: schemaVersion, Meta: s.meta(f.code), Error: &errorBody{
 			Code: codeName(f.code), Message: f.Error(), Details: f.details, Next: s.argv(f.next...),
 			Retryable: fault.Class(f.code).Retryable()}})
 		if s.out.err == nil {

@@ -113,8 +113,8 @@ func modelDirOf(c *cli.Context) (string, error) {
 // givenFlags are the flags that say what is meant, each with its value.
 func givenFlags(c *cli.Context) [][]string {
 	var given [][]string
-	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "memory", "disk-cache",
-		"normalize-file"} {
+	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "max-download", "memory",
+		"disk-cache", "normalize-file"} {
 		if c.IsSet(name) {
 			value := c.String(name)
 			if slices.Contains([]string{"home", "source", "model-dir", "normalize-file"}, name) {

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer/operate"
+	"slipway/units"
 )
 
 func setupVerb(s *session) *cli.Command {
@@ -14,6 +15,7 @@ func setupVerb(s *session) *cli.Command {
 		Name: "setup", Usage: "look, plan, ask, fetch, verify, build, launch, answer",
 		Flags: append(choiceFlags(),
 			&cli.BoolFlag{Name: "yes", Usage: "allow downloading, writing in the home, building and launching without a question"},
+			&cli.StringFlag{Name: "max-download", Usage: "the most that --yes may download: 20GB; left out: what the plan says"},
 			&cli.BoolFlag{Name: "no-input", Usage: "never ask; without consent end with exit code 5"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be done and change nothing"},
 			&cli.BoolFlag{Name: "deep", Usage: "hash every byte of what is installed instead of looking at sizes and times"},
@@ -27,6 +29,11 @@ func setupVerb(s *session) *cli.Command {
 			in.Deep = c.Bool("deep")
 			setup := operate.SetupInput{Input: in, Yes: c.Bool("yes"), GrantUnproven: c.Bool("accept-told"),
 				SetAsideJournal: c.Bool("set-aside-journal")}
+			if text, ok := c.String("max-download"), false; text != "" {
+				if setup.MaxDownloadBytes, ok = units.ParseBytes(text); !ok {
+					return usage(fmt.Sprintf("--max-download is %q, and it is a number of bytes such as 20GB", text))
+				}
+			}
 			if c.Bool("dry-run") {
 				answer, err := s.operator(c).DryRun(s.ctx, setup)
 				return s.answer(answer, err, func(w io.Writer) {
@@ -45,6 +52,9 @@ func setupVerb(s *session) *cli.Command {
 // setupAnswer prints what a set-up came to: the answer of the model, addresses, and how to stop.
 func (s *session) setupAnswer(c *cli.Context, a operate.SetupAnswer, err error) error {
 	return s.answer(a, err, func(w io.Writer) {
+		if s.op.Toy() {
+			defer fmt.Fprintln(w, toyWords)
+		}
 		if a.Server == nil {
 			fmt.Fprintf(w, "Set up in %s. Start the server with: %s\n", a.Home, s.printed(c, "up"))
 			return

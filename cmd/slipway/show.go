@@ -13,6 +13,9 @@ import (
 	"slipway/units"
 )
 
+// toyWords are said wherever the model is the embedded one.
+const toyWords = "Pocket is a toy: it shows that everything works, and is not a chat model."
+
 // showProposal prints machine, proposal and plan before the question. It goes to standard error: the result comes at
 // the end.
 func (s *session) showProposal(p installer.Prepared) {
@@ -28,8 +31,14 @@ func printProposal(w io.Writer, p installer.Prepared) {
 		fmt.Fprintln(w, line)
 	}
 	fmt.Fprintf(w, "\nModel:   %s\nProfile: %s\n", p.Manifest.Title, p.Plan.Decisions.Profile.Name)
+	if p.Manifest.Embedded {
+		fmt.Fprintf(w, "  %s\n", toyWords)
+	}
 	for _, reason := range p.Proposal.Reasons {
 		fmt.Fprintf(w, "  %s\n", reason)
+	}
+	for _, other := range p.Alternatives {
+		fmt.Fprintf(w, "  %s\n", other.Sentence)
 	}
 	for _, given := range p.Proposal.Result.GaveUp {
 		fmt.Fprintf(w, "  Given up: %s\n", given)

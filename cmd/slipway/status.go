@@ -56,6 +56,9 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 	} else {
 		fmt.Fprintf(w, "Set up in %s: model %s, profile %s.\n", a.Home, a.Model, a.Profile)
 	}
+	if a.Toy {
+		fmt.Fprintln(w, toyWords)
+	}
 	fmt.Fprintln(w, serverSentence(a.Server))
 	if a.Server.Monitor != "" && a.Server.State == launch.Running {
 		fmt.Fprintln(w, "Its monitor: "+a.Server.Monitor)

@@ -7,14 +7,10 @@ import (
 	"path"
 	"syscall"
 
-	"slipway/fault"
 	"slipway/installer/plan"
 	"slipway/installer/store"
 	"slipway/manifests"
 )
-
-// ErrNoLock says that a model has no lock, so that nothing of it can be checked and nothing is fetched.
-var ErrNoLock = fault.New(fault.Fault{Class: fault.Human, Step: fault.LockFirst}, "no lock of this model is known")
 
 type modelWorker struct {
 	decisions plan.Decisions
@@ -28,10 +24,10 @@ func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
 		done, err := w.inPlace(ctx, home)
 		return Condition{Done: done}, err
 	}
-	if home == nil || w.tools.Lock == nil {
+	if home == nil || w.tools.List.Lock == nil {
 		missing := w.decisions.Model.Bytes
-		if w.tools.Lock != nil {
-			missing -= w.clonable(ctx, w.tools.Lock.Files...)
+		if w.tools.List.Lock != nil {
+			missing -= w.clonable(ctx, w.tools.List.Lock.Files...)
 		}
 		return Condition{MissingBytes: missing}, nil
 	}
@@ -61,25 +57,25 @@ func (w modelWorker) clonable(ctx context.Context, files ...manifests.File) int6
 	if len(names) == 0 || w.decisions.Model.Embedded {
 		return 0
 	}
-	return store.ClonableBytes(ctx, w.decisions.Home, *w.tools.Lock, names, w.tools.Places)
+	return store.ClonableBytes(ctx, w.decisions.Home, *w.tools.List.Lock, names, w.tools.Places)
 }
 
 // inPlace reports whether the folder that is to be used is recorded and as it was when it was hashed.
 func (w modelWorker) inPlace(ctx context.Context, home *Home) (bool, error) {
-	if home == nil || w.tools.Lock == nil {
+	if home == nil || w.tools.List.Lock == nil {
 		return false, nil
 	}
-	folder, err := store.Referred(home.Root, *w.tools.Lock)
+	folder, err := store.Referred(home.Root, *w.tools.List.Lock)
 	if err != nil || folder != w.decisions.Model.InPlace || !w.tools.Deep {
 		return err == nil && folder == w.decisions.Model.InPlace, nil
 	}
-	report, err := store.VerifyInPlace(ctx, home.Root, *w.tools.Lock, true)
+	report, err := store.VerifyInPlace(ctx, home.Root, *w.tools.List.Lock, true)
 	return err == nil && report.OK(), err
 }
 
 // refer records the folder after hashing every file in it.
 func (w modelWorker) refer(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
-	lock, folder := *w.tools.Lock, w.decisions.Model.InPlace
+	lock, folder := *w.tools.List.Lock, w.decisions.Model.InPlace
 	done, err := w.inPlace(ctx, home)
 	if err != nil {
 		return Outcome{}, err
@@ -95,7 +91,7 @@ func (w modelWorker) refer(ctx context.Context, home *Home, report func(Event)) 
 			return Outcome{}, err
 		}
 	}
-	return Outcome{Notes: map[string]string{"lock": string(w.decisions.Model.LockDigest), "in_place": folder},
+	return Outcome{Notes: map[string]string{"lock": digestOf(lock), "in_place": folder},
 			Items: []Item{
 				{Kind: FolderItem, Path: path.Dir(w.decisions.Model.Folder)}, {Kind: FileItem, Path: store.ReferencePath(lock)}}},
 		nil
@@ -118,17 +114,17 @@ func missingBytes(home *Home, report store.Report) int64 {
 }
 
 func (w modelWorker) verify(ctx context.Context, home *Home) (store.Report, error) {
-	return store.Verify(ctx, home.Root, *w.tools.Lock, w.decisions.Model.Embedded || w.tools.Deep)
+	return store.Verify(ctx, home.Root, *w.tools.List.Lock, w.decisions.Model.Embedded || w.tools.Deep)
 }
 
 func (w modelWorker) Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
-	if w.tools.Lock == nil {
-		return Outcome{}, ErrNoLock
+	if w.tools.List.Lock == nil {
+		panic("apply: the list action runs before the model's")
 	}
 	if w.decisions.Model.InPlace != "" {
 		return w.refer(ctx, home, report)
 	}
-	lock := *w.tools.Lock
+	lock := *w.tools.List.Lock
 	found, err := w.verify(ctx, home)
 	if err != nil {
 		return Outcome{}, err
@@ -139,7 +135,7 @@ func (w modelWorker) Do(ctx context.Context, home *Home, report func(Event)) (Ou
 		}
 	}
 	return Outcome{Items: modelItems(lock, w.decisions.Model.Folder),
-		Notes: map[string]string{"lock": string(w.decisions.Model.LockDigest)}}, nil
+		Notes: map[string]string{"lock": digestOf(lock)}}, nil
 }
 
 func (w modelWorker) bring(ctx context.Context, home *Home, lock manifests.Lock, found store.Report,
@@ -154,9 +150,6 @@ func (w modelWorker) bring(ctx context.Context, home *Home, lock manifests.Lock,
 		}
 	}
 	if !w.decisions.Model.Embedded {
-		if w.tools.Download == nil {
-			return ErrNoLock
-		}
 		return w.tools.Download(ctx, home.Root, lock, report)
 	}
 	for _, f := range found.Bad() {

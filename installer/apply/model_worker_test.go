@@ -17,7 +17,7 @@ func TestMissingBytesCountWhatHasArrived(t *testing.T) {
 		Files: []manifests.File{{Path: "w.safetensors", Size: size, SHA256: manifests.DigestOf([32]byte{1}),
 			Proof: manifests.Proven}}}
 	w := modelWorker{plan.Decisions{Model: plan.Model{Bytes: size, Folder: store.ModelDir(lock.Repo, lock.Revision)}},
-		Tools{Lock: &lock}}
+		Tools{List: &FileList{&lock}}}
 	for _, row := range []struct {
 		arrived, missing int64
 	}{{0, size}, {size / 2, size / 2}, {size, 0}} {

@@ -27,6 +27,11 @@ type Worker interface {
 	Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error)
 }
 
+// asker is a worker that must learn something before anything is changed. Ask writes nothing.
+type asker interface {
+	Ask(ctx context.Context, report func(Event)) error
+}
+
 // Outcome is what an action left.
 type Outcome struct {
 	Items []Item
@@ -99,6 +104,10 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 	if err := checkAll(ctx, p, workers, opt); err != nil {
 		return Result{}, err
 	}
+	asked, err := askFirst(ctx, p, workers, opt)
+	if err != nil {
+		return Result{}, err
+	}
 	home, err := MakeHome(p.Decisions.Home, opt.UserHome)
 	if err != nil {
 		return Result{}, err
@@ -132,7 +141,7 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 			return Result{}, err
 		}
 	}
-	run := &run{home: home, journal: journal, workers: workers, opt: opt, receipt: Receipt{
+	run := &run{home: home, journal: journal, workers: workers, opt: opt, asked: asked, receipt: Receipt{
 		SchemaVersion: plan.SchemaVersion, Digest: p.Digest, Complete: true, Version: opt.Version, Decisions: p.Decisions}}
 	run.result.Continued = len(journal.records) > 1
 	for i, action := range p.Actions {
@@ -148,6 +157,7 @@ type run struct {
 	journal *Journal
 	workers map[plan.Kind]Worker
 	opt     Options
+	asked   map[string]bool // actions that were announced when they asked
 	receipt Receipt
 	result  Result
 }
@@ -166,7 +176,9 @@ func (r *run) act(ctx context.Context, a plan.Action, index, count int) error {
 		return &ActionError{a.ID, &StaleError{Action: a.ID, Why: condition.Conflict}}
 	}
 	if !condition.Done {
-		r.opt.Report(Event{Kind: "action", Action: a.ID, Index: index, Count: count, Text: a.Sentence})
+		if !r.asked[a.ID] {
+			r.opt.Report(Event{Kind: "action", Action: a.ID, Index: index, Count: count, Text: a.Sentence})
+		}
 		r.result.Changed++
 	}
 	journalled := r.journal.finished(a)
@@ -203,6 +215,37 @@ func (r *run) finish() (Result, error) {
 	}
 	r.result.Receipt = r.receipt
 	return r.result, nil
+}
+
+// askFirst lets the actions that are not done learn what they must, and names those that were announced for it.
+func askFirst(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Options) (map[string]bool, error) {
+	asked := map[string]bool{}
+	for i, a := range p.Actions {
+		worker, ok := workers[a.Kind].(asker)
+		if !ok {
+			continue
+		}
+		home, err := OpenHome(p.Decisions.Home, opt.UserHome)
+		if err != nil {
+			home = nil
+		}
+		condition, err := workers[a.Kind].Check(ctx, home)
+		if home != nil {
+			home.Close()
+		}
+		if err != nil {
+			return nil, actionError(ctx, a, err)
+		}
+		if condition.Done {
+			continue
+		}
+		asked[a.ID] = true
+		opt.Report(Event{Kind: "action", Action: a.ID, Index: i + 1, Count: len(p.Actions), Text: a.Sentence})
+		if err := worker.Ask(ctx, opt.Report); err != nil {
+			return nil, actionError(ctx, a, err)
+		}
+	}
+	return asked, nil
 }
 
 // checkAll holds every precondition against the world before the first action; nothing is written.

@@ -46,21 +46,11 @@ func (o *Operator) LockModel(ctx context.Context, in installer.LockInput) (LockA
 	if err != nil {
 		return LockAnswer{}, err
 	}
-	unproven := unprovenOf(locked.Lock)
+	unproven := locked.Lock.Unproven()
 	return LockAnswer{Model: in.Model, Repo: locked.Lock.Repo, Revision: locked.Lock.Revision, File: locked.Path,
 		Files: len(locked.Lock.Files), Bytes: locked.Lock.TotalBytes(), Proven: len(locked.Lock.Files) - unproven,
 		Unproven: unproven,
 		Sentence: locked.Sentence}, nil
-}
-
-func unprovenOf(lock manifests.Lock) int {
-	n := 0
-	for _, f := range lock.Files {
-		if f.Proof == manifests.Unproven {
-			n++
-		}
-	}
-	return n
 }
 
 // BundleAnswer is the answer of ExportBundle and ImportBundle.
@@ -75,7 +65,7 @@ type BundleAnswer struct {
 
 func bundled(lock manifests.Lock, file string) BundleAnswer {
 	return BundleAnswer{Repo: lock.Repo, Revision: lock.Revision, File: file, Files: len(lock.Files),
-		Bytes: lock.TotalBytes(), Unproven: unprovenOf(lock)}
+		Bytes: lock.TotalBytes(), Unproven: lock.Unproven()}
 }
 
 // ExportBundle writes the installed model into one new file.

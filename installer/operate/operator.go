@@ -24,7 +24,8 @@ type Operator struct {
 	Verb        string // for the record of who holds the home's lock
 	Coat        Coat
 
-	Model string // that the last run settled on; empty before
+	Model   string      // that the last run settled on; empty before
+	planned *plan.Model // of the last plan; nil before
 }
 
 // Coat is what a verb needs from its caller. Every function must be set.
@@ -152,6 +153,16 @@ func (o *Operator) settingsOrNoHome() (apply.Settings, error) {
 		err = apply.ErrNoHome
 	}
 	return set, err
+}
+
+// Toy reports whether the model is the embedded one, which is no chat model: in the plan that was made, else in what is
+// set up.
+func (o *Operator) Toy() bool {
+	if o.planned != nil {
+		return o.planned.Embedded
+	}
+	set, err := o.Settings()
+	return err == nil && set.Decisions.Model.Embedded
 }
 
 // neighborhood is the neighbours' side of a home, which need not exist yet.

@@ -26,7 +26,10 @@ type LookAnswer struct {
 	Checks   []plan.Check      `json:"checks"`
 	Blockers []plan.Blocker    `json:"blockers"`
 	Proposal profiles.Proposal `json:"proposal"`
-	Facts    machine.Facts     `json:"facts"`
+
+	// Alternatives are other models that a person may want instead.
+	Alternatives []installer.Alternative `json:"alternatives"`
+	Facts        machine.Facts           `json:"facts"`
 
 	// ServerCan is what the server honours: certain when its probe said so, else what is assumed of this version.
 	ServerCan machine.Fact[profiles.Capabilities] `json:"server_can"`
@@ -79,7 +82,7 @@ func (o *Operator) look(ctx context.Context, in installer.Input) (LookAnswer, er
 	}
 	a := LookAnswer{Ready: p.Assessment.Ready, CanApply: p.Assessment.CanApply, Digest: p.Plan.Digest,
 		Checks: o.ownChecks(p.Assessment.Checks), Blockers: o.ownBlockers(p.Assessment.Blockers),
-		Proposal: p.Proposal, Facts: p.Facts, ServerCan: p.Server, Prepared: p}
+		Proposal: p.Proposal, Alternatives: p.Alternatives, Facts: p.Facts, ServerCan: p.Server, Prepared: p}
 	for _, action := range p.Plan.Actions {
 		a.Actions = append(a.Actions, ActionState{action, p.Assessment.States[action.ID]})
 	}
@@ -96,6 +99,8 @@ type PlanAnswer struct {
 	Checks   []plan.Check   `json:"checks"`
 	Blockers []plan.Blocker `json:"blockers"`
 	Apply    []string       `json:"apply"` // argv that does exactly this plan
+
+	Alternatives []installer.Alternative `json:"alternatives"` // other models that a person may want instead
 
 	Prepared installer.Prepared `json:"-"`
 }
@@ -133,7 +138,7 @@ func (o *Operator) Plan(ctx context.Context, in installer.Input, file string) (P
 	}
 	a := PlanAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Assessment.CanApply,
 		Checks: o.ownChecks(p.Assessment.Checks), Blockers: o.ownBlockers(p.Assessment.Blockers), Apply: []string{},
-		Prepared: p}
+		Alternatives: p.Alternatives, Prepared: p}
 	if file == "" {
 		return a, nil
 	}

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"slipway/installer/apply"
 	"slipway/installer/consent"
 	"slipway/installer/plan"
+	"slipway/units"
 )
 
 // SetupInput is the input of Setup. Input.Home is the operator's.
@@ -18,6 +20,8 @@ type SetupInput struct {
 	Yes             bool // allow downloading, writing, building and launching without a question
 	GrantUnproven   bool // allow unproven files now: what is set up may have allowed them before
 	SetAsideJournal bool // move a damaged journal away first
+
+	MaxDownloadBytes int64 // the most that Yes allows to download; 0: what the plan says
 }
 
 // SetupAnswer is the answer of Setup, Apply, Up and Upgrade.
@@ -77,7 +81,11 @@ func (o *Operator) Setup(ctx context.Context, in SetupInput) (SetupAnswer, error
 
 func (o *Operator) prepare(ctx context.Context, in installer.Input) (installer.Prepared, error) {
 	in.Home = o.Home
-	return installer.Prepare(ctx, in, o.Environment)
+	p, err := installer.Prepare(ctx, in, o.Environment)
+	if err == nil {
+		o.planned = &p.Plan.Decisions.Model
+	}
+	return p, err
 }
 
 // settled reports whether a plan is carried out already.
@@ -103,6 +111,25 @@ func (e *ConsentError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Consent, Step: fault.ShowPlan}
 }
 
+// DownloadError: a plan may download more than was allowed.
+type DownloadError struct {
+	MostBytes, AllowedBytes int64
+	Plan                    plan.Plan
+}
+
+func (e *DownloadError) Error() string {
+	return fmt.Sprintf("the plan may download %s, and --max-download allows %s", units.Bytes(e.MostBytes),
+		units.Bytes(e.AllowedBytes))
+}
+
+// Details is the plan.
+func (e *DownloadError) Details() any { return e.Plan }
+
+// Fault: see package fault.
+func (e *DownloadError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Consent, Step: fault.ShowPlan}
+}
+
 // consentTo makes sure that every pending action is allowed: by the input, by an earlier consent to this very plan, or
 // by asking once.
 func (o *Operator) consentTo(ctx context.Context, in SetupInput, p installer.Prepared) error {
@@ -116,10 +143,16 @@ func (o *Operator) consentTo(ctx context.Context, in SetupInput, p installer.Pre
 	if in.AllowStop != "" {
 		grants = grants.With(plan.Stop) // a plan stops only the kinds that were named
 	}
-	if in.GrantUnproven {
+	if in.GrantUnproven || p.ListKnown && p.Unproven == 0 {
 		grants = grants.With(plan.Unproven)
 	}
+	if most := p.DownloadBytes(); in.Yes && in.MaxDownloadBytes > 0 && most > in.MaxDownloadBytes {
+		return &DownloadError{most, in.MaxDownloadBytes, p.Plan}
+	}
 	err := grants.Check(p.Plan, p.Assessment)
+	if p.Unproven > 0 && p.Plan.Decisions.Model.ProvenOnly {
+		err = &consent.NeededError{Classes: []plan.Class{plan.Unproven}}
+	}
 	needed, ok := err.(*consent.NeededError)
 	if !ok {
 		return err

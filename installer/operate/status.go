@@ -27,6 +27,7 @@ type StatusAnswer struct {
 	Job      *JobAnswer         `json:"job"`       // the newest detached apply
 	Stopped  []neighbor.Outcome `json:"stopped_neighbors"`
 
+	Toy     bool      `json:"-"` // the model is the embedded one
 	NoHome  bool      `json:"-"` // nothing was ever set up there
 	Damaged []Damaged `json:"-"` // what Damage is made of
 }
@@ -96,6 +97,7 @@ func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAn
 	switch {
 	case err == nil:
 		a.SetUp, a.Model, a.Profile = true, set.Decisions.Model.ID, set.Decisions.Profile.Name
+		a.Toy = set.Decisions.Model.Embedded
 	case errors.As(err, new(*apply.SettingsError)):
 		a.Damaged = append(a.Damaged, Damaged{DamagedSettings, err})
 	case !errors.Is(err, fs.ErrNotExist):

@@ -20,6 +20,7 @@ type Kind string
 
 // The kinds, in the order of a plan.
 const (
+	ListAction     Kind = "list" // only for a model whose lock is not inside this program; before any other change
 	HomeAction     Kind = "home"
 	ModelAction    Kind = "model"
 	EngineAction   Kind = "engine"

@@ -80,16 +80,24 @@ type Model struct {
 	Repo          string             `json:"repo"`
 	Revision      manifests.Revision `json:"revision"`
 	License       string             `json:"license"`
-	LockDigest    manifests.Digest   `json:"lock_digest"` // of the lock's canonical bytes; empty: no lock is known
-	Files         int                `json:"files"`
-	Bytes         int64              `json:"bytes"`
-	Embedded      bool               `json:"embedded"` // inside this program, no network
-	UnprovenFiles int                `json:"told_files"`
-	Folder        string             `json:"folder"` // below the home, slashes
+	LockDigest    manifests.Digest   `json:"lock_digest"` // of a lock inside this program; empty: there is none
+	Files         int                `json:"files"`       // of that lock; 0: there is none
+	Bytes         int64              `json:"bytes"`       // about, unless the lock is inside this program
+	Embedded      bool               `json:"embedded"`    // inside this program, no network
+	UnprovenFiles int                `json:"told_files"`  // only in plans of earlier versions; else 0
+	Folder        string             `json:"folder"`      // below the home, slashes
 	DownloadBytes int64              `json:"download_bytes"`
+	// The file list of other models is fetched and proven while the plan is carried out. Only these decide about it,
+	// never the list itself: a plan is the same before and after.
+	Include      []string `json:"include,omitempty"`       // globs of the wanted files
+	CeilingBytes int64    `json:"ceiling_bytes,omitempty"` // the most that they may have together; 0: the list is known
+	ProvenOnly   bool     `json:"proven_only,omitempty"`   // every hash must follow from the revision
 	// InPlace is the folder of the user's, absolute, in which the files are used as they lie; empty: they are in Folder.
 	InPlace string `json:"in_place,omitempty"`
 }
+
+// NeedsList reports whether the file list has to be fetched and proven.
+func (m Model) NeedsList() bool { return m.CeilingBytes > 0 }
 
 // Profile is what sizing made of the wanted profile on this machine.
 type Profile struct {

@@ -25,6 +25,9 @@ type World struct {
 	JournalDamage string // what is wrong with the journal of an open plan; empty when nothing is
 	HomeConflict  string // what is where one of our folders should be
 
+	ListWhole   bool   // the model's file list is known, with hashes as good as they were asked for
+	ListProblem string // why that list may not be used; empty when it may
+
 	ModelMissingBytes int64  // of the lock's files, what is not whole yet; 0 when all are
 	ModelWhole        bool   // every file is there with its hash
 	ModelProblem      string // why the model cannot be fetched (no lock, refused file), empty when it can
@@ -77,6 +80,7 @@ const (
 	FolderBlocked  BlockerKind = "folder"
 	JournalBlocked BlockerKind = "journal"
 	ModelBlocked   BlockerKind = "model"
+	ListBlocked    BlockerKind = "list"
 	EngineBlocked  BlockerKind = "engine"
 	TrustBlocked   BlockerKind = "engine-not-trusted"
 	PortBlocked    BlockerKind = "port"
@@ -90,7 +94,7 @@ func (k BlockerKind) Class() fault.Class {
 	switch k {
 	case HomeBlocked, ModelBlocked, EngineBlocked:
 		return fault.Human
-	case FolderBlocked:
+	case FolderBlocked, ListBlocked:
 		return fault.Stale
 	case TrustBlocked, JournalBlocked:
 		return fault.Integrity
@@ -141,7 +145,7 @@ const marginBytes = 64 << 20
 func Judge(p Plan, w World) Assessment {
 	s := Assessment{States: map[string]State{}, Blockers: []Blocker{}, Checks: []Check{}}
 	done := map[Kind]bool{
-		HomeAction: w.HomeReady, ModelAction: w.ModelWhole, EngineAction: w.EngineWhole,
+		ListAction: w.ListWhole, HomeAction: w.HomeReady, ModelAction: w.ModelWhole, EngineAction: w.EngineWhole,
 		SettingsAction: w.SettingsWhole, LaunchAction: w.ServerRunning, StopsAction: w.StopsDone,
 	}
 	blocked := map[Kind]bool{}
@@ -170,10 +174,14 @@ func Judge(p Plan, w World) Assessment {
 		block(HomeAction, Blocker{Kind: FolderBlocked, Sentence: w.HomeConflict,
 			Fix: "Move it away and run the same command again; slipway does not overwrite what it did not make."})
 	}
+	if w.ListProblem != "" {
+		block(ListAction, Blocker{Kind: ListBlocked, Sentence: w.ListProblem, Fix: "Choose another model: slipway models list",
+			Command: []string{"slipway", "models", "list"}})
+	}
 	if !w.ModelWhole && w.ModelProblem != "" {
 		block(ModelAction, Blocker{Kind: ModelBlocked, Sentence: w.ModelProblem,
-			Fix:     "Lock the model first: slipway models lock --model " + d.Model.ID,
-			Command: []string{"slipway", "models", "lock", "--model", d.Model.ID}})
+			Fix:     "Choose another model: slipway models list",
+			Command: []string{"slipway", "models", "list"}})
 	}
 	if w.NotFit != "" {
 		block(ModelAction, Blocker{Kind: MemoryBlocked, Sentence: w.NotFit,

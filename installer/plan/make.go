@@ -26,9 +26,11 @@ func EnginePath(id string) string { return path.Join("engines", id, EngineBinary
 // Make derives the actions and the digest. It is total: decisions that cannot be carried out still give a plan, and
 // Judge names what is in the way.
 func Make(d Decisions) Plan {
-	p := Plan{SchemaVersion: SchemaVersion, Decisions: d, Actions: []Action{
-		homeAction(d), modelAction(d), engineAction(d), settingsAction(d),
-	}}
+	p := Plan{SchemaVersion: SchemaVersion, Decisions: d}
+	if d.Model.NeedsList() {
+		p.Actions = append(p.Actions, listAction(d))
+	}
+	p.Actions = append(p.Actions, homeAction(d), modelAction(d), engineAction(d), settingsAction(d))
 	if len(d.Stops) > 0 {
 		p.Actions = append(p.Actions, stopsAction(d))
 	}
@@ -37,6 +39,25 @@ func Make(d Decisions) Plan {
 	}
 	p.Digest = DigestOf(p)
 	return p
+}
+
+// listBytes is about what the git objects of one revision of a model have: its small files, and pointers to the others.
+const listBytes = 32 << 20
+
+// listAction gets and proves the file list. It runs before the home is made, so that nothing is changed where the hub
+// cannot be reached, and needs no consent but that to download.
+func listAction(d Decisions) Action {
+	m := d.Model
+	a := Action{
+		ID: "list", Kind: ListAction, Consent: []Class{Download},
+		Sentence: fmt.Sprintf("Get the file list of %s at %s from huggingface.co, or the mirror in HF_ENDPOINT, and prove it from the revision's 40 digits; more than %s is refused.",
+			m.Repo, m.Revision.Short(), units.Bytes(m.CeilingBytes)),
+		Touches: Touches{Paths: []string{path.Dir(m.Folder), m.Folder + ".lock.json"}, Bytes: 1 << 20,
+			DownloadBytes: listBytes, Ports: []int{}, Processes: []string{}},
+		Precondition: "the list is not known, or known with hashes that are proven",
+		Undo:         "remove the list",
+	}
+	return withUnproven(a, m)
 }
 
 func homeAction(d Decisions) Action {
@@ -64,32 +85,24 @@ func modelAction(d Decisions) Action {
 		return a
 	}
 	if m.InPlace != "" {
-		a.Sentence = fmt.Sprintf("Check every hash of %s (%s at %s, %d files, %s, licence %s) in %s and use it in place: nothing is downloaded or copied, the folder is only read, and it must stay as it is.",
-			m.Title, m.Repo, m.Revision.Short(), m.Files, units.Bytes(m.Bytes), m.License, m.InPlace)
+		a.Sentence = fmt.Sprintf("Check every hash of %s (%s at %s, about %s, licence %s) in %s and use it in place: nothing is downloaded or copied, the folder is only read, and it must stay as it is.",
+			m.Title, m.Repo, m.Revision.Short(), units.Bytes(m.Bytes), m.License, m.InPlace)
 		a.Touches.Paths = []string{path.Dir(m.Folder)}
 		a.Touches.Bytes, a.Touches.DownloadBytes = 1<<20, 0
 		a.Precondition, a.Undo = "every file is there with the hash of the lock", "forget the folder; what is in it stays"
 		return withUnproven(a, m)
 	}
 	a.Consent = []Class{Download, Write}
-	size := fmt.Sprintf("%d files, %s", m.Files, units.Bytes(m.Bytes))
-	if m.Files == 0 { // no lock lists them yet
-		size = "about " + units.Bytes(m.Bytes)
-	}
-	a.Sentence = fmt.Sprintf("Download %s (%s at %s, %s, licence %s) to %s and check every hash; what other tools have on this machine is copied instead.",
-		m.Title, m.Repo, m.Revision.Short(), size, m.License, m.Folder)
+	a.Sentence = fmt.Sprintf("Download %s (%s at %s, about %s, licence %s) to %s and check every hash; what other tools have on this machine is copied instead.",
+		m.Title, m.Repo, m.Revision.Short(), units.Bytes(m.Bytes), m.License, m.Folder)
 	return withUnproven(a, m)
 }
 
 // withUnproven adds the consent that files without a proof need.
 func withUnproven(a Action, m Model) Action {
-	if m.UnprovenFiles > 0 {
+	if m.NeedsList() && !m.ProvenOnly {
 		a.Consent = append(a.Consent, Unproven)
-		unproven := fmt.Sprintf("%d of the hashes are unproven: only the hub vouches for them.", m.UnprovenFiles)
-		if m.UnprovenFiles == 1 {
-			unproven = "One of the hashes is unproven: only the hub vouches for it."
-		}
-		a.Sentence += " " + unproven
+		a.Sentence += " Where there is no proof, only the hub vouches for a hash."
 	}
 	return a
 }

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"slipway/installer"
+	"slipway/installer/machine"
+	"slipway/manifests"
+	testhub "slipway/test/hub"
+)
+
+// anotherMachine makes this program see a recorded machine (TEST_MACHINE, a recording) and models of a test hub
+// (TEST_REVISIONS, "id=revision" each, and TEST_DOWNLOAD_BYTES) instead of its own.
+func anotherMachine(at *installer.Environment) {
+	if file := os.Getenv("TEST_MACHINE"); file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		recorded, err := machine.ParseRecording(data)
+		if err != nil {
+			panic(err)
+		}
+		at.Sources = recorded
+	}
+	bytes, _ := strconv.ParseInt(os.Getenv("TEST_DOWNLOAD_BYTES"), 10, 64)
+	if revisions := strings.Fields(os.Getenv("TEST_REVISIONS")); len(revisions) > 0 {
+		at.Manifests = manifests.All()
+		for i, m := range at.Manifests {
+			for _, pair := range revisions {
+				if id, revision, _ := strings.Cut(pair, "="); id == m.ID {
+					at.Manifests[i].Revision = manifests.Revision(revision)
+					at.Manifests[i].DownloadBytes = cmp.Or(bytes, m.DownloadBytes)
+				}
+			}
+		}
+	}
+}
+
+// threeModels is a hub with all models of the bundled manifests, small in bytes and with revisions of their own.
+func threeModels(t *testing.T) (hub *testhub.Server, revisions string) {
+	t.Helper()
+	hub, err := testhub.Start(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	for i, m := range manifests.All() {
+		if m.Embedded {
+			continue
+		}
+		repo, err := hub.Add(m.Repo, testhub.File{Path: "config.json", Content: testhub.Bytes([]byte("{}"))},
+			testhub.File{Path: "model.safetensors", Content: testhub.Pattern(uint64(i+1), 200_000), LFS: true},
+			testhub.File{Path: "README.md", Content: testhub.Bytes([]byte("not wanted"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		revisions += fmt.Sprintf("%s=%s ", m.ID, repo.Revision)
+	}
+	return hub, revisions
+}
+
+// onMac is a rig that sees a recorded Mac, with a double of the server for it, and the environment for a hub.
+func onMac(t *testing.T, name, revisions string) (*rig, func(hub string) []string) {
+	t.Helper()
+	r := newRig(t, "-ldflags", "-X main.metal=yes")
+	recording, err := filepath.Abs(filepath.Join("../../installer/machine/testdata", name+".txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, func(hub string) []string {
+		return []string{"TEST_MACHINE=" + recording, "TEST_REVISIONS=" + revisions, "HF_ENDPOINT=" + hub}
+	}
+}
+
+// One command ends with the real model that fits each Mac; the same command again changes nothing; doctor is content;
+// uninstall leaves nothing.
+func TestOneCommandSetsUpTheModelThatFitsEachRecordedMac(t *testing.T) {
+	hub, revisions := threeModels(t)
+	for name, want := range map[string]string{"m1-16": "qwen3.5-9b-4bit", "m4-24": "qwen3.5-9b-4bit",
+		"m2-pro-32": "qwen3.5-9b-4bit", "m4-max-36": "qwen3.8-27b-mtplx-bare-speed",
+		"m3-ultra-96": "qwen3.8-27b-mtplx-bare-speed", "m5-max-128": "qwen3.8-27b-mtplx-bare-speed"} {
+		t.Run(name, func(t *testing.T) {
+			r, at := onMac(t, name, revisions)
+			env := at(hub.URL)
+			code, out, errOut := r.run(env, r.setupArgs("--yes")...)
+			if code != 0 || !strings.Contains(out, "It says: I am a test double.") {
+				t.Fatalf("%d\n%s%s", code, out, errOut)
+			}
+			var status struct {
+				Data struct{ Model string }
+				Meta struct{ Toy bool }
+			}
+			code, out, _ = r.run(env, "status", "--json")
+			if err := json.Unmarshal([]byte(out), &status); err != nil || code != 0 || status.Data.Model != want ||
+				status.Meta.Toy {
+				t.Fatalf("%d, %v, want %s\n%s\n%s", code, err, want, out, errOut)
+			}
+			hub.Forget()
+			before := r.tree()
+			code, _, errOut = r.run(env, "setup", "--yes")
+			if code != 0 || !strings.Contains(errOut, "nothing was changed") || r.tree() != before {
+				t.Fatalf("again: %d\n%s", code, errOut)
+			}
+			if asked := hub.Log(); len(asked) > 0 {
+				t.Fatalf("again: the hub was asked %d times", len(asked))
+			}
+			if code, out, errOut := r.run(env, "doctor"); code != 0 {
+				t.Fatalf("doctor: %d\n%s%s", code, out, errOut)
+			}
+			if code, _, errOut := r.run(env, "uninstall", "--yes"); code != 0 {
+				t.Fatalf("uninstall: %d\n%s", code, errOut)
+			}
+			if _, err := os.Lstat(r.home); err == nil {
+				left, _ := maskedTree(r.home)
+				t.Fatalf("left in the home:\n%s", left)
+			}
+		})
+	}
+}
+
+// Without a hub the toy is offered and never set up in silence; nothing is changed.
+func TestHubThatCannotBeReachedChangesNothingAndOffersTheToyByName(t *testing.T) {
+	_, revisions := threeModels(t)
+	r, at := onMac(t, "m4-max-36", revisions)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, "<html>Sign in to the hotel's network</html>")
+	}))
+	defer page.Close()
+	for name, row := range map[string]struct{ hub, says string }{
+		"down":       {"http://127.0.0.1:1", "127.0.0.1:1"},
+		"a web page": {page.URL, "answered with a web page: sign in to the network or set HTTPS_PROXY"},
+	} {
+		code, _, errOut := r.run(at(row.hub), r.setupArgs("--yes")...)
+		if code != exitNetwork || !strings.Contains(errOut, row.says) || !strings.Contains(errOut, "--model pocket") ||
+			strings.Contains(errOut, "--accept-told") {
+			t.Errorf("%s: %d\n%s", name, code, errOut)
+		}
+		if _, err := os.Lstat(r.home); err == nil {
+			t.Errorf("%s: a home was made", name)
+		}
+	}
+	if code, _, errOut := r.run(at("http://127.0.0.1:1"), r.setupArgs("--yes", "--model", "pocket")...); code != 0 {
+		t.Errorf("the toy by name: %d\n%s", code, errOut)
+	}
+}
+
+// The digest of a request is the same without a network, through a mirror, and behind the action that fetches the list.
+func TestRequestHasOneDigestWhateverIsKnownOfTheFileList(t *testing.T) {
+	hub, revisions := threeModels(t)
+	r, at := onMac(t, "m5-max-128", revisions)
+	digest := func(env []string) string {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "p.json")
+		code, out, errOut := r.run(env, "plan", "--json", "--out", file, "--port", fmt.Sprint(r.port), "--monitor-port",
+			fmt.Sprint(r.monitor))
+		var p struct{ Data struct{ Digest string } }
+		if err := json.Unmarshal([]byte(out), &p); err != nil || p.Data.Digest == "" {
+			t.Fatalf("%d %v\n%s%s", code, err, out, errOut)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Data.Digest + string(data)
+	}
+	first := digest(append(at("http://127.0.0.1:1"), "HF_HUB_OFFLINE=1"))
+	if asked := hub.Log(); len(asked) > 0 {
+		t.Fatalf("planning asked the hub: %v", asked)
+	}
+	if through := digest(at(hub.URL)); through != first {
+		t.Errorf("through a mirror it is another plan:\n%s\n%s", first, through)
+	}
+	// A run that stops behind the list: the files cannot be had.
+	hub.Script(testhub.Fault{Place: testhub.Resolve, Kind: testhub.Status, Status: 403, Times: -1})
+	if code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes")...); code == 0 {
+		t.Fatalf("nothing stopped it\n%s", errOut)
+	}
+	if behind := digest(at(hub.URL)); behind != first {
+		t.Errorf("behind the list it is another plan:\n%s\n%s", first, behind)
+	}
+}
+
+// A person and an assistant are told that the model is the toy: in the plan, in status, in every document, at the end.
+func TestToyIsNamedInPlanStatusDocumentsAndAtTheEnd(t *testing.T) {
+	r := newRig(t)
+	_, out, _ := r.run(nil, r.setupArgs("--dry-run")...)
+	if !strings.Contains(out, toyWords) {
+		t.Errorf("the plan does not say it:\n%s", out)
+	}
+	code, out, errOut := r.run(nil, r.setupArgs("--yes")...)
+	if code != 0 || !strings.Contains(out, toyWords) || !strings.Contains(errOut, toyWords) {
+		t.Errorf("the end or the plan does not say it: %d\n%s%s", code, out, errOut)
+	}
+	if _, out, _ := r.run(nil, "status"); !strings.Contains(out, toyWords) {
+		t.Errorf("status does not say it:\n%s", out)
+	}
+	for _, args := range [][]string{{"status"}, {"doctor"}, {"plan"}, {"setup"}, {"models", "list"}, {"neighbors"},
+		{"verify"}} {
+		_, out, _ := r.run(nil, append(args, "--json")...)
+		if !strings.Contains(out, `"toy": true`) {
+			t.Errorf("%v does not say it:\n%s", args, out)
+		}
+	}
+}
+
+// --max-download bounds what --yes may fetch: by the ceiling of the manifest until the file list is known.
+func TestYesFetchesNoMoreThanMaxDownload(t *testing.T) {
+	hub, revisions := threeModels(t)
+	r, at := onMac(t, "m4-max-36", revisions)
+	code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes", "--no-launch", "--max-download", "16GB")...)
+	if code != exitConsent || !strings.Contains(errOut, "--max-download allows") {
+		t.Errorf("%d\n%s", code, errOut)
+	}
+	if asked := hub.Log(); len(asked) > 0 {
+		t.Errorf("the hub was asked: %v", asked)
+	}
+	if code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes", "--no-launch", "--max-download", "18GB")...); code != 0 {
+		t.Errorf("%d\n%s", code, errOut)
+	}
+}
+
+// A revision with more bytes than the manifest's ceiling is refused before the first byte of it.
+func TestMoreBytesThanTheCeilingAreRefusedBeforeTheFirst(t *testing.T) {
+	hub, err := testhub.Start(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	m, _ := manifests.ByID("qwen3.5-4b-4bit")
+	repo, err := hub.Add(m.Repo, testhub.File{Path: "config.json", Content: testhub.Bytes([]byte("{}"))},
+		testhub.File{Path: "small.safetensors", Content: testhub.Pattern(1, 1000), LFS: true},
+		testhub.File{Path: "model.safetensors", Content: testhub.Pattern(2, 110_000), LFS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, at := onMac(t, "m1-16", m.ID+"="+string(repo.Revision))
+	env := append(at(hub.URL), "TEST_DOWNLOAD_BYTES=100000")
+	code, _, errOut := r.run(env, r.setupArgs("--yes", "--model", m.ID)...)
+	if code != exitStale || !strings.Contains(errOut, "its manifest allows") {
+		t.Errorf("%d\n%s", code, errOut)
+	}
+	for _, seen := range hub.Log() {
+		if seen.Place == testhub.CDN || seen.Place == testhub.Resolve {
+			t.Errorf("a byte was asked for: %+v", seen)
+		}
+	}
+	if _, err := os.Lstat(r.home); err == nil {
+		t.Error("a home was made")
+	}
+}
+
+// Wrong bytes are never installed, and the same command continues once the hub is right.
+func TestWrongBytesOnAFreshMacAreRefusedAndTheSameCommandContinues(t *testing.T) {
+	hub, revisions := threeModels(t)
+	r, at := onMac(t, "m1-16", revisions)
+	hub.Script(testhub.Fault{Place: testhub.CDN, Kind: testhub.WrongBytes, After: 1000, Times: -1})
+	code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes")...)
+	if code != exitDamage {
+		t.Fatalf("%d\n%s", code, errOut)
+	}
+	hub.Calm()
+	if code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes")...); code != 0 ||
+		!strings.Contains(errOut, "Continuing") {
+		t.Fatalf("%d\n%s", code, errOut)
+	}
+}

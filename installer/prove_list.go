@@ -1,0 +1,80 @@
+package installer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"slipway/fault"
+	"slipway/installer/apply"
+	"slipway/installer/hub"
+	"slipway/installer/pin"
+	"slipway/installer/plan"
+	"slipway/manifests"
+)
+
+// ListError: the file list of a model could not be fetched. Nothing was changed.
+type ListError struct {
+	Model string
+	Host  string // that was asked
+	Err   error
+}
+
+func (e *ListError) Error() string {
+	return fmt.Sprintf("the file list of %s cannot be had from %s: %v", e.Model, e.Host, e.Err)
+}
+
+func (e *ListError) Unwrap() error { return e.Err }
+
+// Fault is that of the cause. Where the network is at fault the model inside this program needs none.
+func (e *ListError) Fault() fault.Fault {
+	f, _ := fault.Of(e.Err)
+	if f.Class == fault.Network {
+		f.Step = fault.OfferEmbedded
+	}
+	return f
+}
+
+// proveList gets the file list of a model and proves it from the revision. It writes nothing. sentence says what the
+// list is worth.
+func proveList(ctx context.Context, m manifests.Manifest, acceptUnproven bool, say func(string),
+	at Environment) (lock manifests.Lock, sentence string, err error) {
+	config := hub.ConfigFromEnv(at.Getenv)
+	config.Notify = func(e hub.Event) {
+		if say != nil && e.Why != "" {
+			say(e.Why)
+		}
+	}
+	client, err := hub.New(config)
+	if err != nil {
+		return lock, "", err
+	}
+	defer client.Close()
+	lock, sentence, err = pin.Lock(ctx, client, pin.Ask{Repo: m.Repo, Revision: m.Revision, Include: m.Include,
+		AcceptUnproven: acceptUnproven, Now: time.Now()})
+	if err != nil {
+		return lock, "", &ListError{m.ID, client.Name(), err}
+	}
+	if shipped, ok := manifests.BundledLock(m.Repo, m.Revision); ok {
+		if err := pin.Contradicts(shipped, lock); err != nil {
+			return lock, "", err
+		}
+	}
+	return lock, sentence, nil
+}
+
+// prove is what the list action of a plan does; nil where the list is in this program.
+func prove(at Environment, m manifests.Manifest, model plan.Model) func(context.Context,
+	func(apply.Event)) (manifests.Lock, error) {
+	if !model.NeedsList() {
+		return nil
+	}
+	return func(ctx context.Context, report func(apply.Event)) (manifests.Lock, error) {
+		note := func(text string) { report(apply.Event{Kind: "note", Action: "list", Text: text}) }
+		lock, sentence, err := proveList(ctx, m, !model.ProvenOnly, note, at)
+		if err == nil {
+			note(fmt.Sprintf("%d files, %s", len(lock.Files), sentence))
+		}
+		return lock, err
+	}
+}
