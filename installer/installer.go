@@ -129,6 +129,9 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
+	if in.AllowStop, err = allowedKinds(in.AllowStop); err != nil {
+		return Prepared{}, err
+	}
 	known := lookHome(home, at)
 	defer known.close()
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +33,20 @@ type neighborhood struct {
 	stopped     []neighbor.Outcome // by slipway, and not back yet
 }
 
+// allowedKinds are the kinds that --allow-stop names, each by its id: `llama-server` is accepted for `llama.cpp`.
+func allowedKinds(named plan.Kinds) (plan.Kinds, error) {
+	var ids []string
+	for _, name := range named.List() {
+		id, ok := neighbor.KindNamed(name)
+		if !ok {
+			return "", &ChoiceError{fmt.Sprintf("--allow-stop is %q, and slipway knows %s", name,
+				strings.Join(neighbor.Kinds(), ", "))}
+		}
+		ids = append(ids, id)
+	}
+	return plan.KindsOf(ids), nil
+}
+
 // smallNeedBytes: a plan that needs less competes with no other server for memory.
 const smallNeedBytes = 1 << 30
 
@@ -41,13 +54,6 @@ const smallNeedBytes = 1 << 30
 // stopped because they were named. Servers that slipway has stopped already stay part of the plan until they are back.
 func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k known, c choice,
 	facts machine.Facts) (neighborhood, error) {
-	names := neighbor.Known()
-	for _, kind := range in.AllowStop.List() {
-		if _, ok := names[kind]; !ok {
-			return neighborhood{}, &ChoiceError{fmt.Sprintf("--allow-stop is %q, and slipway knows %s", kind,
-				strings.Join(slices.Sorted(maps.Keys(names)), ", "))}
-		}
-	}
 	var n neighborhood
 	system, err := neighbor.New(home, []string{at.Executable})
 	if err != nil {
@@ -85,12 +91,12 @@ func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k
 	if err != nil {
 		return n, err
 	}
-	if slices.ContainsFunc(servers, func(s neighbor.Server) bool { return s.Port == port }) {
+	if slices.ContainsFunc(servers, func(s neighbor.Server) bool { return s.Listens(port) }) {
 		n.otherPort = n.freePort(ctx, port, cmp.Or(in.MonitorPort, DefaultMonitorPort))
 	}
 	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool {
 		return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) ||
-			s.Kind == "unknown" && s.Port != port
+			s.Kind == "unknown" && !s.Listens(port)
 	})
 	needed := n.weigh(in, servers, c, facts, pinned(k), port)
 	n.prove(ctx, needed)
@@ -208,7 +214,7 @@ func (n *neighborhood) decide(in Input, list []neighbor.Conflict) {
 			n.problem = (&neighbor.NotIdleError{Server: s, Idle: s.Idle}).Error() + "."
 		}
 		id := s.Identity()
-		n.stops = append(n.stops, plan.StoppedServer{Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID,
+		n.stops = append(n.stops, plan.StoppedServer{Ports: s.Ports, Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID,
 			StartUS: id.StartUS, BootID: id.BootID, Exe: id.Exe, Channel: string(s.Channel), Models: s.Models})
 		line := c.Why
 		for _, way := range c.Gentle {
@@ -231,9 +237,14 @@ func stoppedCheck(o neighbor.Outcome) plan.Check {
 		Expected: "every server that slipway stopped runs again",
 		Fix:      "Start it again with slipway restore; slipway setup, up and down do so too.",
 		Command:  []string{"slipway", "restore"}, DocsURL: plan.DocsURL + "#neighbors"}
+	held := "It is started again when our server ends."
+	if o.Unloaded {
+		c.Expected, c.Fix = "every model that slipway unloaded is loaded again", strings.Replace(c.Fix, "Start", "Load", 1)
+		held = "It is loaded again when our server ends."
+	}
 	switch o.Result {
 	case neighbor.Held:
-		c.Status, c.Severity, c.Fix, c.Command = "ok", "info", "It comes back when our server ends.", []string{}
+		c.Status, c.Severity, c.Fix, c.Command = "ok", "info", held, []string{}
 	case neighbor.Waiting:
 		c.Status, c.Severity, c.Fix, c.Command = "pending", "info", "", []string{}
 	}

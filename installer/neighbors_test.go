@@ -51,6 +51,18 @@ func TestWaysAroundAServerAreWholeSentences(t *testing.T) {
 	}
 }
 
+func TestAllowedKindsHaveOneSpellingInThePlan(t *testing.T) {
+	for named, want := range map[string]string{"": "", "llama-server": "llama.cpp", "llama.cpp,llama-server": "llama.cpp",
+		"mtplx,ollama": "mtplx,ollama"} {
+		if got, err := allowedKinds(plan.Kinds(named)); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", named, got, err)
+		}
+	}
+	if _, err := allowedKinds("notaserver"); err == nil || !strings.Contains(err.Error(), "llama.cpp, lmstudio") {
+		t.Errorf("not a server: %v", err)
+	}
+}
+
 // weighed is what weigh takes of servers found on this machine, by pid.
 func weighed(t *testing.T, in Input, servers ...neighbor.Server) (pids []int) {
 	t.Helper()

@@ -29,7 +29,7 @@ func TestNeighborScripts(t *testing.T) {
 	}
 	t.Cleanup(leave)
 	doubles := t.TempDir()
-	build := exec.Command("go", "build", "-o", doubles+"/", "slipway/test/neighbors/mtplx")
+	build := exec.Command("go", "build", "-o", doubles+"/", "slipway/test/neighbors/mtplx", "slipway/test/neighbors/slipway-server")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -50,7 +50,7 @@ func TestNeighborScripts(t *testing.T) {
 				"HOME":         filepath.Join(env.WorkDir, "user"),
 				"SLIPWAY_HOME": filepath.Join(env.WorkDir, "home"), "SLIPWAY_SOURCE": source, "TERM": "dumb", "DOUBLES": doubles,
 				"PATH":  env.Getenv("PATH") + string(os.PathListSeparator) + filepath.Dir(goCommand),
-				"PORT2": strconv.Itoa(freePort(t))} {
+				"PORT2": strconv.Itoa(freePort(t)), "PORT3": strconv.Itoa(freePort(t))} {
 				env.Setenv(name, value)
 			}
 			env.Defer(func() { killServers(env.WorkDir); killBelow(env.WorkDir) })
@@ -63,7 +63,7 @@ func TestNeighborScripts(t *testing.T) {
 	})
 }
 
-// double NAME MODE [VARIABLE=VALUE ...]: starts a double on $PORT2 as an orphan, as a server is whose terminal was
+// double NAME MODE [VARIABLE=VALUE ...] [--FLAG=VALUE ...]: starts a double on $PORT2 as an orphan, as a server is whose terminal was
 // closed, with little more in its environment than what slipway writes down.
 func startDouble(ts *testscript.TestScript, neg bool, args []string) {
 	folder := ts.MkAbs(args[0])
@@ -72,7 +72,16 @@ func startDouble(ts *testscript.TestScript, neg bool, args []string) {
 	program := filepath.Join(ts.Getenv("DOUBLES"), args[0])
 	command := []string{"-c", `"$@" </dev/null >/dev/null 2>&1 &`, "sh", "env", "-i", "PATH=" + os.Getenv("PATH"),
 		"HOME=" + folder, "TERM=dumb"}
-	command = append(append(command, args[2:]...), program, "serve", "--port", ts.Getenv("PORT2"), "--double", folder)
+	var flags []string
+	for _, arg := range args[2:] {
+		if flag, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(flag, "--") {
+			flags = append(flags, flag, value)
+		} else {
+			command = append(command, arg)
+		}
+	}
+	command = append(command, program, "serve", "--port", ts.Getenv("PORT2"), "--double", folder)
+	command = append(command, flags...)
 	ts.Check(ts.Exec("/bin/sh", command...))
 	answersAt(ts, false, []string{ts.Getenv("PORT2"), args[0]})
 }
@@ -83,7 +92,8 @@ func setMode(ts *testscript.TestScript, _ bool, args []string) {
 
 // answers PORT WHO: within a while, who answers at /health is mtplx or slipway.
 func answersAt(ts *testscript.TestScript, _ bool, args []string) {
-	word := map[string]string{"mtplx": `"startup"`, "slipway": `"product":"slipway"`}[args[1]]
+	word := map[string]string{"mtplx": `"startup"`, "slipway": `"product":"slipway"`,
+		"slipway-server": `"launch_id":"old"`}[args[1]]
 	var last string
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		client := http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

@@ -90,7 +90,11 @@ func (w neighborsWorker) Do(ctx context.Context, home *Home, report func(Event))
 	}
 	notes := map[string]string{}
 	for _, stop := range w.decisions.Stops {
-		notes[fmt.Sprintf("%s on port %d", stop.Kind, stop.Port)] = "stopped; comes back when our server ends"
+		note := "stopped; started again when our server ends"
+		if stop.Channel == string(records.ChannelUnload) {
+			note = "models unloaded; loaded again when our server ends"
+		}
+		notes[fmt.Sprintf("%s on port %d", stop.Kind, stop.Port)] = note
 	}
 	if w.decisions.RebootAgent != "" {
 		notes["outside the home"] = w.decisions.RebootAgent + ", removed when all are back"

@@ -44,7 +44,7 @@ func Conflicts(servers []Server, need Need) []Conflict {
 	var conflicts []Conflict
 	lacking := need.NeedsBytes - need.AvailableBytes
 	for _, s := range servers {
-		if s.Port == need.Port || need.MonitorPort > 0 && s.Port == need.MonitorPort {
+		if s.Listens(need.Port) || need.MonitorPort > 0 && s.Listens(need.MonitorPort) {
 			conflicts = append(conflicts, Conflict{Server: s, Port: true})
 			if s.Channel != record.ChannelUnload { // which leaves the server, and its port, where it is
 				lacking -= s.FootprintBytes
@@ -91,12 +91,12 @@ func (c *Conflict) explain(need Need) {
 	s := c.Server
 	var why []string
 	if c.Port {
-		why = append(why, fmt.Sprintf("%s has port %d", s.Title, s.Port))
+		port, flag := need.Port, "--port"
+		if !s.Listens(port) {
+			port, flag = need.MonitorPort, "--monitor-port"
+		}
+		why = append(why, fmt.Sprintf("%s has port %d", s.Title, port))
 		if need.OtherPort > 0 {
-			flag := "--port"
-			if s.Port != need.Port {
-				flag = "--monitor-port"
-			}
 			c.Gentle = append(c.Gentle, fmt.Sprintf("leave it alone and use port %d (%s %d).", need.OtherPort, flag, need.OtherPort))
 		}
 	}

@@ -26,7 +26,7 @@ func (s *System) changedProgramOutcome(r record.Record) Outcome {
 	r.State, r.Why, r.At = record.StateFailed, "its program "+quoted(r.Program)+" changed since it was stopped", time.Now()
 	s.folder().Update(r)
 	return outcome(r, Failed, "%s is not started: its program %s changed since it was stopped, as an upgrade does. "+
-		"If that is what you want, run `slipway restore --changed-program`, or start it yourself, which counts as restored. Its record is kept.", nameOf(r), quoted(r.Program))
+		"If that is what you want, run `slipway restore --changed-program`, or start it yourself, which counts as restored. Its record is kept.", wordsOf(r).name, quoted(r.Program))
 }
 
 // restoreNotes says what will differ after a restore, as sentences to append. It changes nothing.

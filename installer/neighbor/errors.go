@@ -6,7 +6,16 @@ import (
 	"time"
 
 	"slipway/fault"
+	"slipway/installer/neighbor/record"
 )
+
+// stopped is what is done to the server: one whose models are unloaded is not stopped.
+func (s Server) stopped() string {
+	if s.Channel == record.ChannelUnload {
+		return "unloaded"
+	}
+	return "stopped"
+}
 
 // NotIdleError says that a server was not idle at a check, so that nothing was stopped.
 type NotIdleError struct {
@@ -15,7 +24,7 @@ type NotIdleError struct {
 }
 
 func (e *NotIdleError) Error() string {
-	return fmt.Sprintf("%s is not stopped: %s", e.Server.Name(), e.Idle.Sentence())
+	return fmt.Sprintf("%s is not %s: %s", e.Server.Name(), e.Server.stopped(), e.Idle.Sentence())
 }
 
 // Fault: see package fault.
@@ -42,7 +51,8 @@ func (e *RefusedError) Fault() fault.Fault {
 type LossError struct{ Server Server }
 
 func (e *LossError) Error() string {
-	return fmt.Sprintf("%s is not stopped, because it might not come back as it is: %s (--accept-loss allows that)", e.Server.Name(), strings.Join(e.Server.Losses, "; "))
+	return fmt.Sprintf("%s is not %s, because it might not come back as it is: %s (--accept-loss allows that)",
+		e.Server.Name(), e.Server.stopped(), strings.Join(e.Server.Losses, "; "))
 }
 
 // Fault: see package fault.
@@ -57,6 +67,10 @@ type StillRunningError struct {
 }
 
 func (e *StillRunningError) Error() string {
+	if e.Server.Channel == record.ChannelUnload {
+		return fmt.Sprintf("%s was asked to unload its models and still holds them after %s. "+
+			"If it unloads them later, slipway loads them again", e.Server.Name(), e.After.Round(time.Second))
+	}
 	return fmt.Sprintf("%s was asked to end and still runs after %s; slipway kills nothing. If it ends later, slipway starts it again; end it yourself if you want its place now",
 		e.Server.Name(), e.After.Round(time.Second))
 }

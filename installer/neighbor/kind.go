@@ -58,13 +58,24 @@ func kindByID(id string) *kind {
 	return nil
 }
 
-// Known are the ids and titles of the servers that slipway recognises, for help texts and for checking --allow-stop.
-func Known() map[string]string {
-	names := map[string]string{}
+// Kinds are the ids of the servers that slipway recognises, sorted.
+func Kinds() []string {
+	var ids []string
 	for _, k := range kinds {
-		names[k.id] = k.title
+		ids = append(ids, k.id)
 	}
-	return names
+	slices.Sort(ids)
+	return ids
+}
+
+// KindNamed is the id of the kind that is named by its id or, in any case, by its title: llama-server is llama.cpp.
+func KindNamed(name string) (id string, ok bool) {
+	for _, k := range kinds {
+		if name == k.id || strings.EqualFold(name, k.title) {
+			return k.id, true
+		}
+	}
+	return "", false
 }
 
 // command is a process as kinds see it: wrappers such as caffeinate and the interpreter are taken off the front.

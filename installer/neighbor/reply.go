@@ -9,10 +9,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slipway/termtext"
 	"strconv"
 	"sync"
 	"time"
+
+	"slipway/installer/process"
+	"slipway/termtext"
 )
 
 // reply is one answer of a foreign server. Everything in it is untrusted.
@@ -143,6 +145,12 @@ func (p *localPorts) has(port uint16) bool {
 	return p.ports[port]
 }
 
+// children are the ports on which the children of the server's process listen.
+func (l *look) children() ([]int, error) {
+	all, err := process.Listeners(l.ctx, 0)
+	return portsOf(all, descendants(l.pid)...), err
+}
+
 func (l *look) get(path string) reply {
 	if r, ok := l.replies[path]; ok {
 		return r
@@ -214,6 +222,8 @@ func plain(s string) string { return termtext.Name(s, 80) }
 
 // quoted is plain in quotation marks: a name must not be taken for a part of the sentence around it.
 func quoted(s string) string { return strconv.Quote(plain(s)) }
+
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 func baseURL(address netip.Addr, port int) string {
 	return "http://" + net.JoinHostPort(address.String(), strconv.Itoa(port))

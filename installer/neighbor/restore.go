@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"slipway/installer/neighbor/record"
@@ -37,11 +38,12 @@ type Outcome struct {
 	Result   Result   `json:"result"`
 	Sentence string   `json:"sentence"`
 	Log      string   `json:"log"` // its output, relative to slipway's home; empty where it goes elsewhere
+	Unloaded bool     `json:"-"`   // its models were unloaded; the server was not stopped
 }
 
 func outcome(r record.Record, result Result, format string, args ...any) Outcome {
 	return Outcome{ID: r.ID, Kind: r.Server, Title: plain(r.Title), Port: r.Port, Models: ModelIDs(r.Models),
-		Result: result, Sentence: fmt.Sprintf(format, args...)}
+		Result: result, Sentence: fmt.Sprintf(format, args...), Unloaded: r.Channel == record.ChannelUnload}
 }
 
 // ModelIDs are the models' names, fit to print; never nil.
@@ -66,17 +68,19 @@ func (s *System) Pending() ([]Outcome, error) {
 	list := []Outcome{}
 	for _, r := range records {
 		starting, _ := s.folder().Held(record.LockName(r.ID))
+		w := wordsOf(r)
 		switch {
 		case starting:
-			list = append(list, outcome(r, Waiting, "%s is being started again.", nameOf(r)))
+			list = append(list, outcome(r, Waiting, "%s %s being %s again.", w.name, w.is, w.started))
 		case r.State == record.StateFailed:
-			list = append(list, outcome(r, Failed, "%s was not started again: %s. Run `slipway restore` to try "+
-				"once more.%s", nameOf(r), termtext.Name(r.Why, 400), s.restoreNotes(r)))
+			list = append(list, outcome(r, Failed, "%s %s not %s again: %s. Run `slipway restore` to try once more.%s",
+				w.name, w.was, w.started, termtext.Name(r.Why, 400), s.restoreNotes(r)))
 		case len(holders) > 0:
-			list = append(list, outcome(r, Held, "%s is stopped while slipway runs (pid %d).", nameOf(r), holders[0].PID))
+			list = append(list, outcome(r, Held, "%s %s %s while slipway runs (pid %d).",
+				w.name, w.is, w.stopped, holders[0].PID))
 		default:
-			list = append(list, outcome(r, Would, "%s was stopped by slipway and is not started again yet. Run "+
-				"`slipway restore`.%s", nameOf(r), s.restoreNotes(r)))
+			list = append(list, outcome(r, Would, "%s %s %s by slipway and %s not %s again yet. Run `slipway restore`.%s",
+				w.name, w.was, w.stopped, w.is, w.started, s.restoreNotes(r)))
 		}
 	}
 	for _, err := range damaged {
@@ -103,12 +107,24 @@ func unsafeFolder(damaged []error) []Outcome {
 	return nil
 }
 
-func nameOf(r record.Record) string {
-	name := plain(r.Title)
-	if len(r.Models) > 0 {
-		return fmt.Sprintf("%s with %s on port %d", name, quoted(r.Models[0].ID), r.Port)
+// words name a stopped server and what was done to it: one that only unloaded its models was not stopped.
+type words struct{ name, is, was, stopped, start, started string }
+
+func wordsOf(r record.Record) words {
+	var models []string
+	for _, m := range r.Models {
+		models = append(models, quoted(m.ID))
 	}
-	return fmt.Sprintf("%s on port %d", name, r.Port)
+	where := fmt.Sprintf("%s on port %d", plain(r.Title), r.Port)
+	switch {
+	case r.Channel == record.ChannelUnload && len(models) > 1:
+		return words{strings.Join(models, ", ") + " of " + where, "are", "were", "unloaded", "loads them", "loaded"}
+	case r.Channel == record.ChannelUnload:
+		return words{strings.Join(models, "") + " of " + where, "is", "was", "unloaded", "loads it", "loaded"}
+	case len(models) > 0:
+		where = fmt.Sprintf("%s with %s on port %d", plain(r.Title), models[0], r.Port)
+	}
+	return words{where, "is", "was", "stopped", "starts it", "started"}
 }
 
 // Restore starts every stopped neighbour again, unless a holder still runs. It is safe to run at the same time as a
@@ -134,7 +150,9 @@ func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
 	}
 	for _, r := range records {
 		if len(holders) > 0 {
-			list = append(list, outcome(r, Held, "%s stays stopped while slipway runs (pid %d); `slipway down` starts it again.", nameOf(r), holders[0].PID))
+			w := wordsOf(r)
+			list = append(list, outcome(r, Held, "%s %s still %s while slipway runs (pid %d); `slipway down` %s again.",
+				w.name, w.is, w.stopped, holders[0].PID, w.start))
 			continue
 		}
 		list = append(list, s.restoreOne(ctx, r.ID, nil))
@@ -163,25 +181,35 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 		if err != nil {
 			return damagedOutcome(err)
 		}
+		w := wordsOf(r)
 		now := s.situation(ctx, r, begun)
 		s.at("situation")
 		switch now.state {
 		case runsAgain, neverStopped:
 			differs := s.differences(r, now)
 			if err := s.forget(id); err != nil {
-				return outcome(r, Failed, "%s runs, but its record cannot be removed: %s.", nameOf(r), errText(err))
+				return outcome(r, Failed, "%s %s %s again, but the record cannot be removed: %s.",
+					w.name, w.is, w.started, errText(err))
 			}
 			s.at("deleted")
 			if now.state == neverStopped {
-				return outcome(r, KeptRunning, "%s was never stopped.", nameOf(r))
+				return outcome(r, KeptRunning, "%s %s never %s.", w.name, w.was, w.stopped)
 			}
-			o := outcome(r, Restored, "%s runs again (pid %d).%s", nameOf(r), now.pid, differs)
+			o := outcome(r, Restored, "%s runs again (pid %d).%s", w.name, now.pid, differs)
+			if r.Channel == record.ChannelUnload {
+				o.Sentence = fmt.Sprintf("%s %s loaded again.", w.name, w.is)
+			}
 			if attempt != nil {
 				o.Log = attempt.log
 			}
 			return o
 		case portTaken:
-			return outcome(r, PortTaken, "%s is not started again: %s. Its record is kept; free the port and run `slipway restore`.", nameOf(r), now.why)
+			next := "free the port and run"
+			if r.Channel == record.ChannelUnload {
+				next = "change that and run"
+			}
+			return outcome(r, PortTaken, "%s %s not %s again: %s. The record is kept; %s `slipway restore`.",
+				w.name, w.is, w.started, now.why, next)
 		case absent:
 			if attempt == nil {
 				if s.programChanged(r) {
@@ -205,7 +233,7 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 			}
 		}
 		if ctx.Err() != nil || time.Since(begun) > s.Timing.Load {
-			return outcome(r, Waiting, "%s %s.", nameOf(r), now.why)
+			return outcome(r, Waiting, "%s %s not %s again yet: it %s.", w.name, w.is, w.started, now.why)
 		}
 		time.Sleep(s.Timing.Poll)
 	}
@@ -214,7 +242,9 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 func (s *System) failed(r record.Record, why string) Outcome {
 	r.State, r.Why, r.At = record.StateFailed, why, time.Now()
 	s.folder().Update(r)
-	return outcome(r, Failed, "%s was not started again: %s. Its record is kept; `slipway restore` tries once more.", nameOf(r), termtext.Name(why, 400))
+	w := wordsOf(r)
+	return outcome(r, Failed, "%s %s not %s again: %s. The record is kept; `slipway restore` tries once more.",
+		w.name, w.was, w.started, termtext.Name(why, 400))
 }
 
 type situationState int
@@ -333,7 +363,7 @@ func (s *System) starting(r record.Record, found []Server) bool {
 func probeOf(r record.Record) netip.Addr {
 	a, err := netip.ParseAddr(r.Address)
 	if err != nil || !a.IsLoopback() {
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		return loopback
 	}
 	return a
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -68,15 +69,16 @@ type Server struct {
 	Kind      string `json:"kind"` // "unknown" where program and answers do not agree on one that is known
 	Title     string `json:"title"`
 	Address   string `json:"address"` // as bound
-	Port      int    `json:"port"`
-	PID       int    `json:"pid"` // 0 where the system hides it
+	Port      int    `json:"port"`    // at which it answers
+	Ports     []int  `json:"ports"`   // all on which it or a child of it listens, in rising order
+	PID       int    `json:"pid"`     // 0 where the system hides it
 	UID       int    `json:"uid"`
 	Exe       string `json:"program"`
 	Arguments int    `json:"arguments"` // how many; their text is not shown
 	Started   string `json:"started"`   // RFC 3339, or empty
 	Starter
 	Models []string `json:"models"` // ids, fit to print
-	// FootprintBytes is the memory that its end would free; 0 where not known.
+	// FootprintBytes is the memory that its end and that of its children would free; 0 where not known.
 	FootprintBytes int64 `json:"footprint_bytes"`
 	Protected      bool  `json:"protected"` // it wants a key
 	Idle
@@ -98,6 +100,9 @@ type Server struct {
 
 // Identity is the process behind the listener, the zero value where hidden.
 func (s Server) Identity() process.Identity { return s.identity }
+
+// Listens reports whether the server has the port.
+func (s Server) Listens(port int) bool { return s.Port == port || slices.Contains(s.Ports, port) }
 
 // Stoppable reports whether slipway would stop it, once idle and allowed.
 func (s Server) Stoppable() bool { return s.Channel != "" && s.Refusal == "" }

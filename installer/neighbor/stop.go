@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -197,16 +198,17 @@ func (s *System) exited(ctx context.Context, server Server, r record.Record, han
 	return r, s.portClosed(ctx, server)
 }
 
-// portClosed waits until the server's port is free: a child may take a moment longer.
+// portClosed waits until the server's ports are free: a child may take a moment longer.
 func (s *System) portClosed(ctx context.Context, server Server) error {
 	for end := time.Now().Add(s.Timing.Exit); ; time.Sleep(s.Timing.Poll) {
-		found, err := process.Listeners(ctx, server.Port)
+		found, err := process.Listeners(ctx, 0)
+		found = slices.DeleteFunc(found, func(l process.Listener) bool { return !server.Listens(int(l.Address.Port())) })
 		if err == nil && len(found) == 0 {
 			return nil
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
 			if err == nil {
-				err = fmt.Errorf("it ended, and another program listens on port %d now", server.Port)
+				err = fmt.Errorf("it ended, and another program listens on port %d now", found[0].Address.Port())
 			}
 			return &StopError{Server: server, Step: "closing its port", Err: err}
 		}

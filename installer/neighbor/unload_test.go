@@ -31,10 +31,17 @@ func TestModelsAreUnloadedAndLoadedAgainWhileTheServerStays(t *testing.T) {
 			if err != nil || d.count("unload") != 1 {
 				t.Fatalf("%v, log %q", err, d.log())
 			}
+			// What was only unloaded is not called stopped.
+			waits, err := s.Pending()
+			if err != nil || len(waits) != 1 || !strings.Contains(waits[0].Sentence, "is unloaded while slipway runs") ||
+				strings.Contains(waits[0].Sentence, "stopped") {
+				t.Errorf("%+v, %v", waits, err)
+			}
 			if again := d.found(s); len(again.Models) != 0 || again.PID != server.PID || again.Channel != "" {
 				t.Errorf("after unloading: %+v", again)
 			}
-			if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored {
+			o := s.restoreOne(ctx, records[0].ID, nil)
+			if o.Result != Restored || !strings.Contains(o.Sentence, "is loaded again") {
 				t.Errorf("%+v", o)
 			}
 			if log := strings.Join(d.log(), "\n"); !strings.Contains(log, "with 8192 tokens") || name == "llmster" && !strings.Contains(log, "4 at once") {

@@ -37,7 +37,7 @@ func withoutWords(d Decisions) Decisions {
 	d.Model.Title, d.Profile.Sentence = "", ""
 	d.Stops = slices.Clone(d.Stops)
 	for i := range d.Stops {
-		d.Stops[i].Title = ""
+		d.Stops[i].Title, d.Stops[i].Ports = "", nil
 	}
 	return d
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,7 +13,8 @@ import (
 type StoppedServer struct {
 	Kind    string   `json:"kind"`
 	Title   string   `json:"title"`
-	Port    int      `json:"port"`
+	Port    int      `json:"port"`            // at which it answers
+	Ports   []int    `json:"ports,omitempty"` // all that it has, where it has more; not in the digest
 	PID     int      `json:"pid"`
 	StartUS int64    `json:"start_us"` // see installer/process
 	BootID  string   `json:"boot_id"`
@@ -24,7 +26,7 @@ type StoppedServer struct {
 // StopsHolderOf reports whether the plan stops the process that holds a port.
 func (d Decisions) StopsHolderOf(port, pid int) bool {
 	for _, s := range d.Stops {
-		if s.Port == port && s.Channel != "unload" && (pid == 0 || s.PID == pid) {
+		if (s.Port == port || slices.Contains(s.Ports, port)) && s.Channel != "unload" && (pid == 0 || s.PID == pid) {
 			return true
 		}
 	}

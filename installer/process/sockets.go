@@ -53,17 +53,19 @@ func Owner(l Listener) (pid int, ok bool) {
 	return 0, false
 }
 
-// descends reports whether pid has ancestor among its ancestors. Pid 1 is not counted: orphans are its children.
-func descends(pid, ancestor int) bool {
+func descends(pid, ancestor int) bool { return slices.Contains(Ancestors(pid), ancestor) }
+
+// Ancestors are the parent of a process, its parent and so on, the nearest first, without pid 1: orphans are its
+// children.
+func Ancestors(pid int) []int {
+	var list []int
 	for range 64 { // deeper chains do not occur, and a pid reused while walking could make a ring
 		d, err := look(pid, false)
 		if err != nil || d.ParentPID <= 1 {
-			return false
-		}
-		if d.ParentPID == ancestor {
-			return true
+			break
 		}
 		pid = d.ParentPID
+		list = append(list, pid)
 	}
-	return false
+	return list
 }

@@ -3,7 +3,7 @@
 //
 // A double takes the real server's command line plus --port and --double FOLDER. In FOLDER the file "mode" is read at
 // every request: idle, busy, moving, draining, wedged, respawning, protected, slow, dishonest, stubborn, or
-// wrong:SHAPE. "load_ms" delays listening, "exit_ms" the end after a signal. Starts and ends are lines of "log".
+// wrong:SHAPE. "load_ms" delays listening, "child" is the command of a child process, "exit_ms" the end after a signal. Starts and ends are lines of "log".
 package double
 
 import (
@@ -101,7 +101,7 @@ func (s *Server) log(format string, args ...any) {
 // Main plays the kind until a signal ends it.
 func Main(kind Kind) {
 	s := &Server{Kind: kind, Port: 8000, Model: "org/double-7b", Started: time.Now()}
-	host := "127.0.0.1"
+	host, monitor := "127.0.0.1", ""
 	for i, arg := range os.Args {
 		if i+1 == len(os.Args) {
 			break
@@ -111,6 +111,8 @@ func Main(kind Kind) {
 			s.Port, _ = strconv.Atoi(next)
 		case "--host":
 			host = next
+		case "--monitor-port":
+			monitor = next
 		case "--model":
 			s.Model = next
 		case "--double":
@@ -138,6 +140,15 @@ func Main(kind Kind) {
 	if s.Kind.SocketWhileBusy {
 		go s.holdSocket(listener.Addr().String())
 	}
+	if monitor != "" {
+		second, err := net.Listen("tcp", net.JoinHostPort(host, monitor))
+		if err != nil {
+			s.log("refused %d %v", os.Getpid(), err)
+			os.Exit(1)
+		}
+		go http.Serve(second, http.HandlerFunc(s.answer))
+	}
+	child := s.startChild()
 	go s.burn()
 	go http.Serve(listener, http.HandlerFunc(s.answer))
 	for {
@@ -147,6 +158,10 @@ func Main(kind Kind) {
 			continue
 		}
 		time.Sleep(s.millis("exit_ms"))
+		if child != nil {
+			child.Process.Signal(syscall.SIGTERM)
+			child.Wait()
+		}
 		s.log("end %d %v", os.Getpid(), sig)
 		if s.mode() == "respawning" {
 			listener.Close()
@@ -158,6 +173,20 @@ func Main(kind Kind) {
 		}
 		os.Exit(0)
 	}
+}
+
+// startChild runs the command in the file "child", an argument a line, as a router runs a process for each model.
+func (s *Server) startChild() *exec.Cmd {
+	argv := strings.Split(s.file("child"), "\n")
+	if argv[0] == "" {
+		return nil
+	}
+	child := exec.Command(argv[0], argv[1:]...)
+	if err := child.Start(); err != nil {
+		s.log("no child: %v", err)
+		return nil
+	}
+	return child
 }
 
 // burn uses one core in mode dishonest, while the answers say that nothing is done.

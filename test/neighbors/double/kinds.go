@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -249,9 +250,19 @@ var LlamaServer = Kind{Name: "llama-server", Header: map[string]string{"Server":
 			return Reply{JSON: object{"status": "ok"}}
 		},
 		"/props": func(s *Server) Reply {
-			return Reply{JSON: object{"total_slots": 2, "model_path": "/models/" + s.Model + ".gguf", "build_info": "b6000", "is_sleeping": false, "default_generation_settings": object{}}}
+			if s.router() {
+				return Reply{JSON: object{"role": "router", "max_instances": 4, "model_path": "none", "build_info": "b7500"}}
+			}
+			return Reply{JSON: object{"total_slots": 2, "model_path": "/models/" + s.Model + ".gguf", "build_info": "b6000",
+				"is_sleeping": s.mode() == "sleeping", "default_generation_settings": object{}}}
 		},
 		"/slots": func(s *Server) Reply {
+			if s.mode() == "sleeping" {
+				s.log("woken by /slots")
+			}
+			if s.router() {
+				return Reply{Status: 400, JSON: object{"error": object{"code": 400, "message": "model name is missing"}}}
+			}
 			if s.mode() == "no-slots" {
 				return Reply{Status: 501, JSON: object{"error": object{"code": 501, "message": "This server does not support slots endpoint.", "type": "not_supported_error"}}}
 			}
@@ -263,11 +274,29 @@ var LlamaServer = Kind{Name: "llama-server", Header: map[string]string{"Server":
 			}
 			return Reply{Status: 501, JSON: object{"error": object{"code": 501, "message": "metrics are off", "type": "not_supported_error"}}}
 		},
-		"/v1/models": served("llamacpp"),
+		"/v1/models": func(s *Server) Reply {
+			if !s.router() {
+				return served("llamacpp")(s)
+			}
+			item := func(id, status string) object {
+				return object{"id": id, "object": "model", "owned_by": "llamacpp", "status": object{"value": status}}
+			}
+			list := []any{item(s.Model, "loaded"), item("another", "unloaded")}
+			switch s.mode() {
+			case "router-two":
+				list = append(list, item("third", "loaded"))
+			case "router-loading":
+				list = append(list, item("third", "loading"))
+			}
+			return Reply{JSON: object{"object": "list", "data": list}}
+		},
 		"404": func(*Server) Reply {
 			return Reply{Status: 404, JSON: object{"error": object{"message": "File Not Found", "type": "not_found_error", "code": 404}}}
 		},
 	}}
+
+// router: llama-server without a model of its own, with a child for each loaded one.
+func (s *Server) router() bool { return strings.HasPrefix(s.mode(), "router") }
 
 func python(name string) Kind {
 	return Kind{Name: name, Header: map[string]string{"Server": "BaseHTTP/0.6 Python/3.12.4"}, Paths: map[string]func(*Server) Reply{
