@@ -177,8 +177,8 @@ func smaller(c choice, models []profiles.Candidate, leftBytes int64) *neighbor.S
 // known.
 const portStep = 10
 
-// freePort looks for a port that could be taken instead: ours, or one of the next. The ports of those who are stopped
-// and come back are not free.
+// freePort looks for a port that could be taken instead: ours, or one of the next. The ports of stopped servers are
+// not free.
 func (n *neighborhood) freePort(ctx context.Context, wanted, monitor int) int {
 	for port := DefaultPort; port < DefaultPort+10*portStep; port += portStep {
 		promised := slices.ContainsFunc(n.stopped, func(o neighbor.Outcome) bool { return o.Port == port })
@@ -200,7 +200,7 @@ func (n *neighborhood) prove(ctx context.Context, list []neighbor.Conflict) {
 	all.Wait()
 }
 
-// decide puts them into the plan, and says why one of them cannot be stopped now.
+// decide adds them to the plan, and says why one of them cannot be stopped now.
 func (n *neighborhood) decide(in Input, list []neighbor.Conflict) {
 	for _, c := range list {
 		s := c.Server
@@ -222,7 +222,7 @@ func (n *neighborhood) decide(in Input, list []neighbor.Conflict) {
 		}
 		line += " " + s.StopLine(time.Now())
 		if len(s.Losses) > 0 {
-			line += " It might not come back as it is: " + strings.Join(s.Losses, "; ") + "."
+			line += " It might not return as it is: " + strings.Join(s.Losses, "; ") + "."
 		}
 		if len(s.Missing) > 0 {
 			line += " Not as before: " + strings.Join(s.Missing, "; ") + "."

@@ -13,7 +13,7 @@ type Line struct {
 	Sure  bool   `json:"sure"`
 }
 
-// Describe puts the facts in reading order. It says everything, also what is not known and why.
+// Describe gives the facts in reading order, all of them, also what is not known and why.
 func (f Facts) Describe() []Line {
 	lines := []Line{
 		line("system", join(f.System, f.Version), func(s string) string { return s }),

@@ -86,7 +86,7 @@ func (s *System) losses(server *Server) (losses, missing []string) {
 			", ")+"), which slipway's record would contain, readable only by you, until it runs again")
 	}
 	if d.Cwd == "" {
-		losses = append(losses, "its working folder is gone or cannot be read, so it would come back in your home folder")
+		losses = append(losses, "its working folder is gone or cannot be read, so it would start in your home folder")
 	}
 	missing = append(missing, "it has no terminal, and its output goes to a log file in slipway's home")
 	if len(harmless) > 0 {

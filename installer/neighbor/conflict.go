@@ -142,7 +142,7 @@ func (c Conflict) Ways() string {
 }
 
 // StopLine is what a person has to read before the stop is allowed: which server, since when, how idle, with which
-// model, and that it comes back. now is the clock: a start of another day is shown with its date.
+// model, and that it is started again. now is the clock: a start of another day is shown with its date.
 func (s Server) StopLine(now time.Time) string {
 	about := []string{fmt.Sprintf("pid %d", s.PID)}
 	if started, err := time.Parse(time.RFC3339, s.Started); err == nil {
@@ -159,7 +159,7 @@ func (s Server) StopLine(now time.Time) string {
 		about = append(about, string(s.State))
 	}
 	var models []string
-	for _, id := range s.Models { // quoted, so that none can be taken for a part of the sentence
+	for _, id := range s.Models { // quoted, so that none reads as a part of the sentence
 		models = append(models, strconv.Quote(id))
 	}
 	names := strings.Join(models, ", ")

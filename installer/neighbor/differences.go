@@ -56,8 +56,8 @@ func (s *System) restoreNotes(r record.Record) string {
 	return words.String()
 }
 
-// differences says in what a neighbour that came back is not as it was, by looking at it. One that its user has started
-// again is as its user wants it.
+// differences says, from a look at it, how a restored neighbour differs from before. One that its user has started is
+// as its user wants it.
 func (s *System) differences(r record.Record, now situation) string {
 	if now.state != runsAgain || r.Channel != record.ChannelArgv {
 		return ""

@@ -12,7 +12,8 @@ import (
 // kept are the variables whose values go into a record (shared facts on neighbours, the restore record): where programs
 // and models are found. Everything else keeps its name only.
 var (
-	kept       = []string{"PATH", "HOME", "LANG", "VIRTUAL_ENV", "SLIPWAY_SERVER_LOG"} // the last: where a server of ours writes its log
+	kept = []string{"PATH", "HOME", "LANG", "VIRTUAL_ENV",
+		"SLIPWAY_SERVER_LOG"} // the last: where our server writes its log
 	keptPrefix = []string{"HF_", "MTPLX_", "OLLAMA_", "OMLX_"}
 )
 

@@ -47,11 +47,11 @@ func (e *RefusedError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Refused, Step: fault.LeftAlone}
 }
 
-// LossError says that a server would not come back as it is, and that the user did not accept that.
+// LossError says that a restored server would differ, and that the user did not accept that.
 type LossError struct{ Server Server }
 
 func (e *LossError) Error() string {
-	return fmt.Sprintf("%s is not %s, because it might not come back as it is: %s (--accept-loss allows that)",
+	return fmt.Sprintf("%s is not %s, because it might not return as it is: %s (--accept-loss allows that)",
 		e.Server.Name(), e.Server.stopped(), strings.Join(e.Server.Losses, "; "))
 }
 
@@ -87,7 +87,8 @@ type RespawnedError struct {
 }
 
 func (e *RespawnedError) Error() string {
-	return fmt.Sprintf("%s ended and came back at once as pid %d: a program that slipway does not know keeps it running. Stop it with that program, then run slipway again",
+	return fmt.Sprintf("%s ended and was started again immediately as pid %d: a program that slipway does not know "+
+		"keeps it running. Stop it with that program, then run slipway again",
 		e.Server.Name(), e.PID)
 }
 

@@ -275,8 +275,8 @@ func (s *System) recheck(ctx context.Context, server Server, before sample) Idle
 	return judge([]sample{before, now})
 }
 
-// ProveIdleToStop is ProveIdle for a server that a person has named to be stopped: where a kind tells only its own
-// tool, that tool is run, if the server has just answered.
+// ProveIdleToStop is ProveIdle for a server that a person has named to be stopped: where only a kind's own tool knows,
+// that tool is run, if the server has just answered.
 func (s *System) ProveIdleToStop(ctx context.Context, server Server, timing Timing) Idle {
 	return s.prove(ctx, server, timing, true)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// points are all steps at which a process of ours can die between looking and having restored.
+// points are all steps of stop and restore at which one of our processes can be killed.
 var points = []string{
 	"launch held", "launch recorded", "launch watched", "launch checked", "launch marked", "launch asked", "launch ended", "launch exited",
 	"watch-restore situation", "watch-restore started", "watch-restore deleted",

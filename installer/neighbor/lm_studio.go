@@ -119,7 +119,8 @@ func lmStudioLosses(models []record.Model) []string {
 			}
 		}
 		if len(names) > 0 {
-			losses = append(losses, fmt.Sprintf("%s comes back with LM Studio's own defaults for %s", quoted(m.ID), strings.Join(names, ", ")))
+			losses = append(losses, fmt.Sprintf("%s is loaded again with LM Studio's own defaults for %s",
+				quoted(m.ID), strings.Join(names, ", ")))
 		}
 	}
 	return losses

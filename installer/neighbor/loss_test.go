@@ -139,6 +139,6 @@ func TestSettingsThatLMStudioCannotGiveBackAreALoss(t *testing.T) {
 	}
 	// Another model under the same name is another model.
 	if !anotherModel(settings("{}"), []record.Model{{ID: "m", Path: "other"}}) || anotherModel(settings("{}"), settings("{}")) || anotherModel(settings("{}"), nil) {
-		t.Error("a model is told by its name alone")
+		t.Error("a model is recognised by its name alone")
 	}
 }

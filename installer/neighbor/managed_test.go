@@ -89,7 +89,7 @@ func TestLaunchdJobIsStoppedAndStartedAsAJob(t *testing.T) {
 			if server.Channel != channel || server.Starter.Name != label || !strings.HasSuffix(server.Starter.Plist, "A & B.plist") {
 				t.Fatalf("channel %q, starter %+v, refusal %q", server.Channel, server.Starter, server.Refusal)
 			}
-			// The owner kept alive: a plain signal would bring a successor.
+			// The owner kept alive: after a plain signal it would start a successor.
 			records, err := s.Stop(ctx, []Server{server}, StopOptions{})
 			if err != nil || len(d.running()) != 0 {
 				t.Fatalf("%v, running %v", err, d.running())
@@ -102,7 +102,7 @@ func TestLaunchdJobIsStoppedAndStartedAsAJob(t *testing.T) {
 				t.Errorf("bootstrap would refuse %s more times", b)
 			}
 			if again := d.found(s); again.Channel != channel {
-				t.Errorf("it came back as %+v", again.Starter)
+				t.Errorf("it was restored as %+v", again.Starter)
 			}
 		})
 	}

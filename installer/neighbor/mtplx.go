@@ -41,7 +41,7 @@ var mtplx = kind{
 		t.zero(r, "scheduler", "active_requests")
 		t.zero(r, "scheduler", "telemetry", "foreground_pending")
 		t.zero(r, "scheduler", "telemetry", "idle_pending")
-		// The GPU goes on after the reply: active_kind is then idle_postcommit, with no request counted anywhere.
+		// The GPU still works after the reply: active_kind is then idle_postcommit, with no request counted anywhere.
 		switch kind, ok := r.at("scheduler", "telemetry", "active_kind"); {
 		case !ok:
 			t.isUnknown("scheduler.telemetry.active_kind is missing")
@@ -86,7 +86,7 @@ var mtplx = kind{
 		}
 		return ""
 	},
-	signal: syscall.SIGTERM, // not `mtplx stop`, which goes on to SIGKILL after 10 s
+	signal: syscall.SIGTERM, // not `mtplx stop`, which sends SIGKILL after 10 s
 }
 
 // warm reads `warmup`, whose shape differs between versions: a flag, a word, or an object with one of these.

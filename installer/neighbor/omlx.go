@@ -33,7 +33,7 @@ var omlx = kind{
 		if !t.asked(r, "/api/status") {
 			return
 		}
-		// Only batched engines are counted here (not DFlash, ANE, diffusion): sockets and CPU time speak for the rest.
+		// Only batched engines are counted here (not DFlash, ANE, diffusion): sockets and CPU time show the rest.
 		t.zero(r, "active_requests")
 		t.zero(r, "waiting_requests")
 		t.zero(r, "models_loading")

@@ -40,7 +40,7 @@ func TestProcessWithTwoPortsIsOneServerAndIsStoppedOnce(t *testing.T) {
 		}
 		if conflicts := Conflicts([]Server{server}, Need{Port: port}); len(conflicts) != 1 ||
 			!strings.Contains(conflicts[0].Why, "has port "+itoa(port)) {
-			t.Errorf("in the way of %d: %+v", port, conflicts)
+			t.Errorf("conflict over %d: %+v", port, conflicts)
 		}
 	}
 	records, err := s.Stop(ctx, []Server{server}, StopOptions{})

@@ -47,7 +47,7 @@ func (s *System) RebootAgentPath() string {
 func (s *System) WriteRebootAgent() error {
 	kept, ok := s.restorer()
 	if !ok {
-		return fmt.Errorf("%s is not the program that slipway put there, so nothing is going to start it", kept)
+		return fmt.Errorf("%s is not the program that slipway put there, so it is not started", kept)
 	}
 	path := s.RebootAgentPath()
 	if err := s.ownAgent(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

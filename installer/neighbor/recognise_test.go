@@ -15,7 +15,7 @@ import (
 	doubles "slipway/test/neighbors/double"
 )
 
-// every is each double, the kind it has to be taken for, and how slipway would stop it.
+// every is each double, the kind that it must be recognised as, and how slipway would stop it.
 var every = []struct {
 	program, kind string
 	channel       record.Channel
@@ -48,7 +48,7 @@ func TestEachServerIsRecognisedAsItsKind(t *testing.T) {
 			d := newDouble(t, row.program).start()
 			server := d.found(s)
 			if server.Kind != row.kind || server.Channel != row.channel {
-				t.Errorf("taken for %q, channel %q, refusal %q", server.Kind, server.Channel, server.Refusal)
+				t.Errorf("recognised as %q, channel %q, refusal %q", server.Kind, server.Channel, server.Refusal)
 			}
 			if row.channel == "" && server.Refusal == "" {
 				t.Error("nothing says why it is not stopped")
@@ -255,7 +255,7 @@ func TestClientsAreNamedAndCountInEveryState(t *testing.T) {
 		t.Errorf("with a client: %s %v %v", idle.State, idle.Clients, idle.Reasons)
 	}
 	if again := d.found(s); again.PID != d.running()[0] {
-		t.Errorf("the owner is said to be %d", again.PID)
+		t.Errorf("the owner is %d", again.PID)
 	}
 	// The client sends a request and leaves while the server still works on it.
 	client.Close()

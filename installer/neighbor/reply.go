@@ -112,7 +112,7 @@ func (r reply) listed() []string {
 
 const maxReplyBytes = 1 << 20
 
-// look is one glance at a server: each path is asked at most once, so that all its tests see the same moment.
+// look is one look at a server: each path is asked at most once, so that all its tests see the same moment.
 type look struct {
 	ctx      context.Context
 	base     string
@@ -220,7 +220,7 @@ func (l *look) ask(method, path string, body []byte) reply {
 // plain makes foreign text fit to print: only visible characters, on one line, at most 80 of them.
 func plain(s string) string { return termtext.Name(s, 80) }
 
-// quoted is plain in quotation marks: a name must not be taken for a part of the sentence around it.
+// quoted is plain in quotation marks: a name must not read as a part of the sentence around it.
 func quoted(s string) string { return strconv.Quote(plain(s)) }
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})

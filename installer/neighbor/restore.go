@@ -7,53 +7,12 @@ import (
 	"io/fs"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"slipway/installer/neighbor/record"
 	"slipway/installer/process"
 	"slipway/termtext"
 )
-
-// Result is how a restore went.
-type Result string
-
-const (
-	Restored    Result = "restored"     // it answers, with the same model
-	KeptRunning Result = "kept_running" // it was never stopped; the record is gone
-	Held        Result = "held"         // slipway still needs its place
-	Waiting     Result = "waiting"      // it is ending, or loading
-	PortTaken   Result = "port_taken"   // another program has its port; the record stays
-	Failed      Result = "failed"       // it did not start; the record stays
-	Would       Result = "would"        // dry run: it would be started
-)
-
-// Outcome is how the restore of one stopped server went, with nothing in it that may not be shown.
-type Outcome struct {
-	ID       string   `json:"id"`
-	Kind     string   `json:"kind"`
-	Title    string   `json:"title"`
-	Port     int      `json:"port"`
-	Models   []string `json:"models"` // ids, fit to print
-	Result   Result   `json:"result"`
-	Sentence string   `json:"sentence"`
-	Log      string   `json:"log"` // its output, relative to slipway's home; empty where it goes elsewhere
-	Unloaded bool     `json:"-"`   // its models were unloaded; the server was not stopped
-}
-
-func outcome(r record.Record, result Result, format string, args ...any) Outcome {
-	return Outcome{ID: r.ID, Kind: r.Server, Title: plain(r.Title), Port: r.Port, Models: ModelIDs(r.Models),
-		Result: result, Sentence: fmt.Sprintf(format, args...), Unloaded: r.Channel == record.ChannelUnload}
-}
-
-// ModelIDs are the models' names, fit to print; never nil.
-func ModelIDs(models []record.Model) []string {
-	ids := []string{}
-	for _, m := range models {
-		ids = append(ids, plain(m.ID))
-	}
-	return ids
-}
 
 // Pending lists what waits to be restored, and what cannot be read. It changes nothing: for status and doctor.
 func (s *System) Pending() ([]Outcome, error) {
@@ -89,44 +48,6 @@ func (s *System) Pending() ([]Outcome, error) {
 	return list, nil
 }
 
-func damagedOutcome(err error) Outcome {
-	if unsafe := new(record.UnsafeError); errors.As(err, &unsafe) {
-		return Outcome{Models: []string{}, Result: Failed, Sentence: termtext.Name(unsafe.Error(), 1000) + "."}
-	}
-	return Outcome{Models: []string{}, Result: Failed, Sentence: fmt.Sprintf("%s. The file is left as it is; start "+
-		"that server yourself and delete the file.", errText(err))}
-}
-
-// unsafeFolder is the one outcome where the records' folder cannot be believed at all.
-func unsafeFolder(damaged []error) []Outcome {
-	for _, err := range damaged {
-		if unsafe := new(record.UnsafeError); errors.As(err, &unsafe) {
-			return []Outcome{damagedOutcome(err)}
-		}
-	}
-	return nil
-}
-
-// words name a stopped server and what was done to it: one that only unloaded its models was not stopped.
-type words struct{ name, is, was, stopped, start, started string }
-
-func wordsOf(r record.Record) words {
-	var models []string
-	for _, m := range r.Models {
-		models = append(models, quoted(m.ID))
-	}
-	where := fmt.Sprintf("%s on port %d", plain(r.Title), r.Port)
-	switch {
-	case r.Channel == record.ChannelUnload && len(models) > 1:
-		return words{strings.Join(models, ", ") + " of " + where, "are", "were", "unloaded", "loads them", "loaded"}
-	case r.Channel == record.ChannelUnload:
-		return words{strings.Join(models, "") + " of " + where, "is", "was", "unloaded", "loads it", "loaded"}
-	case len(models) > 0:
-		where = fmt.Sprintf("%s with %s on port %d", plain(r.Title), models[0], r.Port)
-	}
-	return words{where, "is", "was", "stopped", "starts it", "started"}
-}
-
 // Restore starts every stopped neighbour again, unless a holder still runs. It is safe to run at the same time as a
 // watcher or another Restore: each neighbour starts once. With dryRun it only says what it would do.
 func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
@@ -142,7 +63,7 @@ func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(records) > 0 { // what the next boot would run is looked at too, and put right
+	if len(records) > 0 { // also check, and repair, what the next boot would run
 		if err := s.installRestorer(); err != nil {
 			s.say("The program that restores after a reboot could not be kept: %s.", errText(err))
 		}
@@ -163,8 +84,8 @@ func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
 	return list, nil
 }
 
-// restoreOne brings one neighbour back and waits until it answers. env is its full environment where a watcher has kept
-// it in memory, else nil. Each turn decides from the current state, so that others may work on the same record.
+// restoreOne starts one neighbour again and waits until it answers. env is its full environment where a watcher has
+// kept it in memory, else nil. Each turn decides from the current state, so that others may work on the same record.
 func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcome {
 	var attempt *attempt
 	defer func() {

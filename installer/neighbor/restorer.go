@@ -10,8 +10,7 @@ import (
 // depend on the program that stopped: `go run` removes that as soon as it ends, and a person may move or replace it. It
 // is run only where its bytes are those of the program that runs now (record.Folder.HasRestorer).
 
-// ownSum is the digest of this program's own bytes, read once: what an upgrade puts under the same name later is another
-// program.
+// ownSum is the digest of this program's own bytes, read once: an upgrade may replace the file.
 func (s *System) ownSum() (record.Sum, error) {
 	s.own.Do(func() { s.ownIs, s.ownErr = record.SumOf(s.Program[0]) })
 	return s.ownIs, s.ownErr
@@ -24,7 +23,7 @@ func (s *System) restorer() (string, bool) {
 	return path, err == nil && s.folder().HasRestorer(sum)
 }
 
-// installRestorer puts the copy there. Another version's copy, or anything else under that name, is replaced.
+// installRestorer writes the copy. Another version's copy, or anything else under that name, is replaced.
 func (s *System) installRestorer() error {
 	sum, err := s.ownSum()
 	if err != nil {

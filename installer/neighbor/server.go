@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -103,6 +104,15 @@ func (s Server) Identity() process.Identity { return s.identity }
 
 // Listens reports whether the server has the port.
 func (s Server) Listens(port int) bool { return s.Port == port || slices.Contains(s.Ports, port) }
+
+// Named reports whether name is the server's kind, by id or title, or one of its ports, or its pid.
+func (s Server) Named(name string) bool {
+	if id, ok := KindNamed(name); ok || name == s.Kind {
+		return id == s.Kind || name == s.Kind
+	}
+	n, err := strconv.Atoi(name)
+	return err == nil && n > 0 && (s.PID == n || s.Listens(n))
+}
 
 // Stoppable reports whether slipway would stop it, once idle and allowed.
 func (s Server) Stoppable() bool { return s.Channel != "" && s.Refusal == "" }

@@ -69,7 +69,7 @@ func (s *System) stopService(ctx context.Context, r record.Record) error {
 	panic("stopService for channel " + r.Channel)
 }
 
-// startService brings the job back. Whether that worked is judged by the server's answer, not by an exit code.
+// startService starts the job again. Whether that worked is judged by the server's answer, not by an exit code.
 func (s *System) startService(ctx context.Context, r record.Record) error {
 	switch r.Channel {
 	case record.ChannelLaunchd, record.ChannelBrew:

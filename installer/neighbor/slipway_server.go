@@ -6,7 +6,7 @@ import (
 	"slipway/installer/neighbor/record"
 )
 
-// slipwayServer is a server of ours from another home or an older version: a neighbour like any other.
+// slipwayServer is slipway's own server from another home or an older version: a neighbour like any other.
 var slipwayServer = kind{
 	id: "slipway", title: "slipway-server", ports: []int{8008},
 	runs: func(c command) bool { return c.named("slipway-server") && c.verb("serve") },

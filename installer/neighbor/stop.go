@@ -29,8 +29,8 @@ type StopOptions struct {
 // are stopped stay on disk until each is restored. Errors: *RefusedError, *LossError, *NotIdleError, *StillRunningError,
 // *RespawnedError, *StopError; on an error those that were stopped before are restored at once.
 //
-// The order of the steps is the promise: hold, record, watcher, last check, mark, signal, exit. Killed at any of them,
-// the watcher or the next run puts the neighbour back, or finds that it never went away.
+// The order of the steps makes it safe: hold, record, watcher, last check, mark, signal, exit. Killed at any of them,
+// the watcher or the next run restores the neighbour, or finds that it never ended.
 func (s *System) Stop(ctx context.Context, servers []Server, opt StopOptions) ([]record.Record, error) {
 	for _, server := range servers {
 		if !server.Stoppable() {

@@ -202,7 +202,7 @@ func TestOneBusyNeighbourKeepsAllRunning(t *testing.T) {
 	if idle.count("end")+busy.count("end") != 0 {
 		t.Errorf("logs %q %q", idle.log(), busy.log())
 	}
-	// The second turns busy only after the first has been stopped: the first comes back at once.
+	// The second turns busy only after the first has been stopped: the first is restored immediately.
 	busy.mode("idle")
 	s.step = func(step string) {
 		if step == "exited" {

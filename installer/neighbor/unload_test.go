@@ -45,7 +45,7 @@ func TestModelsAreUnloadedAndLoadedAgainWhileTheServerStays(t *testing.T) {
 				t.Errorf("%+v", o)
 			}
 			if log := strings.Join(d.log(), "\n"); !strings.Contains(log, "with 8192 tokens") || name == "llmster" && !strings.Contains(log, "4 at once") {
-				t.Errorf("it came back with other settings: %q", log)
+				t.Errorf("it was loaded with other settings: %q", log)
 			}
 			if again := d.found(s); !sameModels(server.loaded, again.loaded) || d.count("load") != 1 || d.count("end") != 0 {
 				t.Errorf("models %+v, log %q", again.Models, d.log())
@@ -54,7 +54,7 @@ func TestModelsAreUnloadedAndLoadedAgainWhileTheServerStays(t *testing.T) {
 	}
 }
 
-// lms puts LM Studio's command, and the file with the port, into the user's home.
+// lms installs LM Studio's command, and the file with the port, in the user's home.
 func (d *double) lms(s *System) {
 	d.t.Helper()
 	home := filepath.Join(s.UserHome, ".lmstudio")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"slipway/fault"
 	"slipway/installer/apply"
@@ -19,8 +20,13 @@ type NeighborsAnswer struct {
 	Stopped   []neighbor.Outcome `json:"stopped"` // by slipway, and not back yet
 }
 
+// NeighborsInput is the input of Neighbors.
+type NeighborsInput struct {
+	Name string // only servers of this kind, or with this port or pid; empty: all
+}
+
 // Neighbors finds the other model servers on this machine and looks whether they work.
-func (o *Operator) Neighbors(ctx context.Context) (NeighborsAnswer, error) {
+func (o *Operator) Neighbors(ctx context.Context, in NeighborsInput) (NeighborsAnswer, error) {
 	system, err := o.neighborhood()
 	if err != nil {
 		return NeighborsAnswer{}, err
@@ -36,6 +42,9 @@ func (o *Operator) Neighbors(ctx context.Context) (NeighborsAnswer, error) {
 	if err != nil {
 		return NeighborsAnswer{}, err
 	}
+	if in.Name != "" {
+		servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool { return !s.Named(in.Name) })
+	}
 	stopped, err := system.Pending()
 	return NeighborsAnswer{append([]neighbor.Server{}, servers...), stopped}, err
 }
@@ -46,7 +55,7 @@ type RestoreAnswer struct {
 	DryRun    bool               `json:"-"`
 }
 
-// Class says whether every neighbour is back: what could not come back is refused.
+// Class is Refused where a neighbour could not be restored.
 func (a RestoreAnswer) Class() fault.Class { return restoreClass(a.Neighbors, a.DryRun) }
 
 func restoreClass(list []neighbor.Outcome, dryRun bool) fault.Class {
@@ -108,13 +117,13 @@ func (o *Operator) WatchRestore(ctx context.Context, id string, in io.Reader, ou
 }
 
 // restoreLeftBehind starts what an earlier slipway has stopped and did not live to start again, unless this run names
-// servers to be stopped anyway. What cannot come back is said, and is no reason to stop here.
+// servers to be stopped anyway. What cannot be restored is reported, and setup goes on.
 func (o *Operator) restoreLeftBehind(ctx context.Context, allowStop plan.Kinds) {
 	if allowStop != "" {
 		return
 	}
 	if err := o.inHome(func(*apply.Home) error { return nil }); err != nil {
-		return // no home, no records; what is wrong with it is said by what follows
+		return // no home, no records; the next step reports what is wrong with it
 	}
 	list, err := o.restore(ctx)
 	if err != nil {

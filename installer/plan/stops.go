@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// StoppedServer is a server that is not ours that a plan stops and that comes back when our server ends. It is named
-// by its identity: the action stops this process or none. What was observed of it (how long it has
+// StoppedServer is another server that a plan stops and that is started again when our server ends. It is
+// named by its identity: the action stops this process or none. What was observed of it (how long it has
 // been idle) is not part of the decision.
 type StoppedServer struct {
 	Kind    string   `json:"kind"`
@@ -19,7 +19,7 @@ type StoppedServer struct {
 	StartUS int64    `json:"start_us"` // see installer/process
 	BootID  string   `json:"boot_id"`
 	Exe     string   `json:"exe"`
-	Channel string   `json:"channel"` // how it is stopped and comes back: argv, launchd, brew, systemd, app, unload
+	Channel string   `json:"channel"` // how it is stopped and started again: argv, launchd, brew, systemd, app, unload
 	Models  []string `json:"models"`
 }
 
@@ -63,7 +63,7 @@ func stopsAction(d Decisions) Action {
 	return a
 }
 
-// quoted writes names so that none can be taken for a part of the sentence around them.
+// quoted writes names so that none reads as a part of the sentence around them.
 func quoted(names []string) string {
 	var all []string
 	for _, name := range names {

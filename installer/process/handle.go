@@ -9,13 +9,13 @@ import (
 
 // Handle is a grip on one process. On Linux it is a pidfd: a signal can only reach the process that was opened, whatever
 // happens to its number. On macOS no such thing exists for signals: the identity is read again directly before kill(2),
-// and a window of some microseconds remains in which the process could end and its number be given away.
+// and a window of some microseconds remains in which the process could end and another process get its pid.
 type Handle struct {
 	id Identity
 	fd int // pidfd, or -1 where there is none
 }
 
-// Open takes hold of the process with exactly this identity. Errors: ErrGone, *ChangedError.
+// Open opens the process with exactly this identity. Errors: ErrGone, *ChangedError.
 func Open(id Identity) (*Handle, error) {
 	if id.PID <= 0 {
 		return nil, ErrGone

@@ -36,7 +36,7 @@ type Identity struct {
 	BootID string `json:"boot_id"`
 	// Exe is the absolute path of the executable, empty where the system hides it (another user's process).
 	Exe string `json:"exe"`
-	// ExeInode tells a replaced file at the same path from the one that runs; 0 where hidden.
+	// ExeInode separates a replaced file at the same path from the one that runs; 0 where hidden.
 	ExeInode uint64 `json:"exe_ino"`
 }
 

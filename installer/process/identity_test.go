@@ -202,6 +202,6 @@ func TestFootprintIsOfTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bytes < 1<<20 || bytes > 1<<36 {
-		t.Errorf("a Go test process is said to take %d bytes", bytes)
+		t.Errorf("the footprint of a Go test process is %d bytes", bytes)
 	}
 }

@@ -28,7 +28,7 @@ type Connection struct {
 func Listeners(ctx context.Context, port int) ([]Listener, error) { return listeners(ctx, port) }
 
 // Connections returns the sockets whose local port is port, except those that listen and those that the kernel only
-// keeps for the protocol's sake (TIME_WAIT and the like, with no process behind them).
+// keeps for the protocol (TIME_WAIT and the like, with no process).
 func Connections(ctx context.Context, port int) ([]Connection, error) { return connections(ctx, port) }
 
 // OpenSockets counts the TCP sockets that the process holds in any state, except those that listen.

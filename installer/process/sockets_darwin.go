@@ -24,7 +24,7 @@ func listeners(ctx context.Context, port int) ([]Listener, error) {
 }
 
 // listened asks lsof, and where that finds nothing, which proves nothing, dials. A dial to a free port of the ephemeral
-// range can meet itself: then nobody listens.
+// range can connect to itself: then no program listens.
 func listened(ctx context.Context, port int) (bool, error) {
 	if list, err := listeners(ctx, port); err != nil || len(list) > 0 {
 		return len(list) > 0, err

@@ -223,7 +223,7 @@ func (f Folder) Lock(name string) (*os.File, error) {
 	return nil, ErrHeld
 }
 
-// Held reports whether somebody holds the lock, without creating it.
+// Held reports whether the lock is held, without creating it.
 func (f Folder) Held(name string) (bool, error) {
 	root, err := f.open(false)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -136,12 +136,12 @@ func copyWithMode(from, to string, mode os.FileMode) error {
 func TestSecretNamesAreRecognised(t *testing.T) {
 	for _, name := range []string{"HF_TOKEN", "MTPLX_API_KEY", "OLLAMA_BEARER", "OMLX_CRED", "HF_PWD", "DB_PASSWD", "MTPLX_AUTH", "X_PRIVATE", "GH_PAT", "aws_session", "SENTRY_DSN", "MTPLX_Passphrase", "cookie"} {
 		if !Secret(name) {
-			t.Errorf("%s is not taken for a secret", name)
+			t.Errorf("%s is not recognised as a secret", name)
 		}
 	}
 	for _, name := range []string{"PATH", "PWD", "OLDPWD", "HOME", "LANG", "VIRTUAL_ENV", "HF_HOME", "HF_HUB_CACHE", "OLLAMA_KEEP_ALIVE", "OLLAMA_HOST", "MTPLX_DEPTH", "OMLX_PORT"} {
 		if Secret(name) {
-			t.Errorf("%s is taken for a secret", name)
+			t.Errorf("%s is recognised as a secret", name)
 		}
 	}
 }

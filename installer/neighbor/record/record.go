@@ -21,7 +21,7 @@ import (
 // Schema is the version written and the only one read.
 const Schema = 1
 
-// Channel is the way in which a neighbour was stopped and comes back.
+// Channel is how a neighbour is stopped and started again.
 type Channel string
 
 const (

@@ -1,0 +1,88 @@
+package neighbor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"slipway/installer/neighbor/record"
+	"slipway/termtext"
+)
+
+// Result is how a restore went.
+type Result string
+
+const (
+	Restored    Result = "restored"     // it answers, with the same model
+	KeptRunning Result = "kept_running" // it was never stopped; the record is gone
+	Held        Result = "held"         // slipway still needs its place
+	Waiting     Result = "waiting"      // it is ending, or loading
+	PortTaken   Result = "port_taken"   // another program has its port; the record stays
+	Failed      Result = "failed"       // it did not start; the record stays
+	Would       Result = "would"        // dry run: it would be started
+)
+
+// Outcome is how the restore of one stopped server went, with nothing in it that may not be shown.
+type Outcome struct {
+	ID       string   `json:"id"`
+	Kind     string   `json:"kind"`
+	Title    string   `json:"title"`
+	Port     int      `json:"port"`
+	Models   []string `json:"models"` // ids, fit to print
+	Result   Result   `json:"result"`
+	Sentence string   `json:"sentence"`
+	Log      string   `json:"log"` // its output, relative to slipway's home; empty where it goes elsewhere
+	Unloaded bool     `json:"-"`   // its models were unloaded; the server was not stopped
+}
+
+func outcome(r record.Record, result Result, format string, args ...any) Outcome {
+	return Outcome{ID: r.ID, Kind: r.Server, Title: plain(r.Title), Port: r.Port, Models: ModelIDs(r.Models),
+		Result: result, Sentence: fmt.Sprintf(format, args...), Unloaded: r.Channel == record.ChannelUnload}
+}
+
+// ModelIDs are the models' names, fit to print; never nil.
+func ModelIDs(models []record.Model) []string {
+	ids := []string{}
+	for _, m := range models {
+		ids = append(ids, plain(m.ID))
+	}
+	return ids
+}
+
+// words name a stopped server and what was done to it: one that only unloaded its models was not stopped.
+type words struct{ name, is, was, stopped, start, started string }
+
+func wordsOf(r record.Record) words {
+	var models []string
+	for _, m := range r.Models {
+		models = append(models, quoted(m.ID))
+	}
+	where := fmt.Sprintf("%s on port %d", plain(r.Title), r.Port)
+	switch {
+	case r.Channel == record.ChannelUnload && len(models) > 1:
+		return words{strings.Join(models, ", ") + " of " + where, "are", "were", "unloaded", "loads them", "loaded"}
+	case r.Channel == record.ChannelUnload:
+		return words{strings.Join(models, "") + " of " + where, "is", "was", "unloaded", "loads it", "loaded"}
+	case len(models) > 0:
+		where = fmt.Sprintf("%s with %s on port %d", plain(r.Title), models[0], r.Port)
+	}
+	return words{where, "is", "was", "stopped", "starts it", "started"}
+}
+
+func damagedOutcome(err error) Outcome {
+	if unsafe := new(record.UnsafeError); errors.As(err, &unsafe) {
+		return Outcome{Models: []string{}, Result: Failed, Sentence: termtext.Name(unsafe.Error(), 1000) + "."}
+	}
+	return Outcome{Models: []string{}, Result: Failed, Sentence: fmt.Sprintf("%s. The file is left as it is; start "+
+		"that server yourself and delete the file.", errText(err))}
+}
+
+// unsafeFolder is the one outcome where the records' folder cannot be believed at all.
+func unsafeFolder(damaged []error) []Outcome {
+	for _, err := range damaged {
+		if unsafe := new(record.UnsafeError); errors.As(err, &unsafe) {
+			return []Outcome{damagedOutcome(err)}
+		}
+	}
+	return nil
+}
