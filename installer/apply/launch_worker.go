@@ -82,17 +82,19 @@ func (w launchWorker) Check(ctx context.Context, home *Home) (Condition, error) 
 			}
 		}
 	}
-	if use := launch.LookPort(ctx, w.decisions.Request.Port); use.Taken &&
-		!w.decisions.StopsHolderOf(w.decisions.Request.Port, use.PID) && !OurServerHolds(ctx, w.decisions.Home, w.userHome,
-		w.decisions.Request.Port) {
-		return Condition{}, &launch.PortError{Port: w.decisions.Request.Port, Use: use}
+	api, monitor := w.decisions.Request.Port, w.decisions.Request.MonitorPort
+	if use := launch.LookPort(ctx, api); use.Taken && !w.willBeFree(ctx, api, use) {
+		return Condition{}, &launch.PortError{Port: api, Use: use}
 	}
-	monitor := w.decisions.Request.MonitorPort
-	if use := launch.LookMonitorPort(ctx, monitor); use.Taken && !OurServerHolds(ctx, w.decisions.Home, w.userHome,
-		monitor) {
+	if use := launch.LookMonitorPort(ctx, monitor); use.Taken && !w.willBeFree(ctx, monitor, use) {
 		return Condition{}, &launch.PortError{Port: monitor, Use: use, Monitor: true}
 	}
 	return Condition{}, nil
+}
+
+// willBeFree reports whether an earlier action stops the owner of a port, or the owner is our own server.
+func (w launchWorker) willBeFree(ctx context.Context, port int, use launch.PortUse) bool {
+	return w.decisions.StopsHolderOf(port, use.PID) || OurServerHolds(ctx, w.decisions.Home, w.userHome, port)
 }
 
 // OurServerHolds looks once more whether it is a server of this home that has a port: another run may have made the
