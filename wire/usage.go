@@ -18,6 +18,9 @@ type PromptDetails struct {
 // CompletionDetails is OpenAI's.
 type CompletionDetails struct {
 	ReasoningTokens int `json:"reasoning_tokens"`
+	// Drafted tokens that the reply took and did not take. With --draft none, both are 0.
+	AcceptedPredictionTokens int `json:"accepted_prediction_tokens"`
+	RejectedPredictionTokens int `json:"rejected_prediction_tokens"`
 }
 
 // Spent says where the time of a request went. Rates are left to the reader, who knows what they mean.

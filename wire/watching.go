@@ -107,6 +107,18 @@ type WatchedProgress struct {
 type WatchedDraft struct {
 	Drafted  int `json:"drafted"`
 	Accepted int `json:"accepted"`
+
+	Positions     []DraftPosition `json:"positions,omitempty"`       // by place in a proposal
+	TokensPerPass float64         `json:"tokens_per_pass,omitempty"` // of passes that verified a proposal: one and the accepted
+	DraftMs       float64         `json:"draft_ms,omitempty"`        // in the draft
+	VerifyMs      float64         `json:"verify_ms,omitempty"`       // in those passes
+	Off           string          `json:"off,omitempty"`             // why no more is drafted of it
+}
+
+// DraftPosition is one place of proposals.
+type DraftPosition struct {
+	Drafted  int `json:"drafted"`
+	Accepted int `json:"accepted"`
 }
 
 // Ended reports whether the request will not change any more.

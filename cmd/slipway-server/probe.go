@@ -43,7 +43,7 @@ func probeMachine() wire.Probe {
 			p.Device = "metal"
 		}
 	}
-	p.Capabilities = wire.Capabilities{KVFormatsOf: map[string][]string{}, Operands: operands, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: p.Devices}
+	p.Capabilities = wire.Capabilities{KVFormatsOf: map[string][]string{}, Operands: operands, PrefillPolicies: []string{"exact"}, Drafts: host.Drafts(), Devices: p.Devices}
 	formats := host.KVFormats(accelerator)
 	for _, device := range p.Devices {
 		p.Capabilities.KVFormats = append(p.Capabilities.KVFormats, formats[device]...)

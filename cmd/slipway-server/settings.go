@@ -57,6 +57,8 @@ func serveFlags() []cli.Flag {
 		&cli.StringFlag{Name: "device", Value: "auto", Usage: "auto, cpu or metal; auto is metal on a Mac of Apple silicon that passes the self-test, else cpu"},
 		&cli.StringFlag{Name: "kv", DefaultText: "f16 on metal, f32 on cpu", Usage: "format of keys and values: q8 takes about half of the memory of f16, on metal, and is less exact"},
 		&cli.StringFlag{Name: "operands", Value: "auto", Usage: "what prompts are multiplied in on metal: f16, bf16 (less exact, for activations beyond 65504), or auto: f16 where a trial at the start fits into it"},
+		&cli.StringFlag{Name: "draft", Value: "none", Usage: "what proposes tokens that the model then verifies: mtp, the checkpoint's own head, or none; it changes the speed of replies, never what they may be"},
+		&cli.IntFlag{Name: "draft-tokens", DefaultText: strconv.Itoa(host.DefaultDraftTokens), Usage: "tokens that mtp proposes at a time"},
 		&cli.StringFlag{Name: "host", Value: "127.0.0.1", Usage: "address to listen on; beyond loopback needs --api-key-file"},
 		&cli.IntFlag{Name: "port", Value: 8008, Usage: "port; 0 takes a free one, which is printed"},
 		&cli.IntFlag{Name: "monitor-port", Value: -1, DefaultText: "no page", Usage: "port of the monitor page, on 127.0.0.1 whatever --host says; 0 takes a free one, which is printed"},
@@ -86,7 +88,10 @@ func readSettings(c *cli.Context) (settings, error) {
 	m := &s.model
 	*m = host.Settings{
 		Version: version, Revision: c.String("revision"), Profile: c.String("profile-name"), WindowDefault: !c.IsSet("window"),
-		Device: c.String("device"), KV: c.String("kv"), Operands: c.String("operands"), Accelerator: accelerator, Memory: machineMemory,
+		Device: c.String("device"), KV: c.String("kv"), Operands: c.String("operands"), Draft: c.String("draft"), DraftTokens: c.Int("draft-tokens"), Accelerator: accelerator, Memory: machineMemory,
+	}
+	if c.IsSet("draft-tokens") && m.DraftTokens == 0 {
+		return s, usage("--draft-tokens 0: it must be in [1, %d]; --draft none drafts nothing", host.MostDraftTokens)
 	}
 	var err error
 	if m.ModelDir, m.ModelID, err = modelOf(c.String("model"), c.String("model-id")); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -26,12 +27,13 @@ type Metrics struct {
 	memory  func() wire.Memory // nil: unknown
 	gpu     func() wire.GPU    // nil: there is none
 
-	mu       sync.Mutex
-	outcomes map[serve.FinishReason]int
-	refused  map[string]int
-	usage    serve.Usage
-	seconds  map[string]float64
-	again    map[memory.Cause]int // tokens
+	mu        sync.Mutex
+	outcomes  map[serve.FinishReason]int
+	refused   map[string]int
+	usage     serve.Usage
+	draftsOff int // requests whose drafting was switched off
+	seconds   map[string]float64
+	again     map[memory.Cause]int // tokens
 }
 
 // NewMetrics makes counters. status is read at each scrape; info labels the build.
@@ -59,6 +61,10 @@ func (m *Metrics) OnEnd(s serve.Summary) {
 	m.usage.CachedTokens += s.Usage.CachedTokens
 	m.usage.ComputedTokens += s.Usage.ComputedTokens
 	m.usage.CompletionTokens += s.Usage.CompletionTokens
+	m.usage.Drafts.Add(s.Usage.Drafts)
+	if s.Usage.Drafts.Off != "" {
+		m.draftsOff++
+	}
 	m.seconds["tokenize"] += s.Times.Tokenize.Seconds()
 	m.seconds["queue"] += s.Times.Queue.Seconds()
 	m.seconds["prefill"] += s.Times.Prefill.Seconds()
@@ -113,6 +119,11 @@ var (
 	cachedDesc       = desc(wire.MetricCachedTokens, "Prompt tokens restored instead of computed.")
 	computedDesc     = desc(wire.MetricComputedTokens, "Prompt tokens that went through the network.")
 	completionDesc   = desc(wire.MetricCompletionTokens, "Tokens of replies, end tokens included.")
+	draftedDesc      = desc("slipway_drafted_tokens_total", "Tokens that a draft proposed, by place in the proposal.", "position")
+	acceptedDesc     = desc("slipway_accepted_tokens_total", "Proposed tokens that replies took, by place in the proposal.", "position")
+	verifiedDesc     = desc("slipway_verified_passes_total", "Shares of passes that verified a proposal; each gave its reply one token beside the accepted ones.")
+	draftTimeDesc    = desc("slipway_draft_seconds_total", "Time in the draft and in passes that verify, by step.", "step")
+	draftOffDesc     = desc("slipway_draft_off_total", "Requests for which drafting was switched off because it made them slower.")
 	phaseDesc        = desc("slipway_phase_seconds_total", "Wall clock of requests, by phase.", "phase")
 	gpuSecondsDesc   = desc("slipway_gpu_seconds_total", "Time that the GPU worked on passes, by its own clock, by phase.", "phase")
 	gpuPassesDesc    = desc("slipway_gpu_passes_total", "Passes that the GPU ran, by phase.", "phase")
@@ -139,7 +150,8 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc, completionDesc, phaseDesc, gpuSecondsDesc, gpuPassesDesc, againDesc, readyDesc, heldDesc, loadedDesc, activeDesc, queuedDesc,
+	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc, completionDesc,
+		draftedDesc, acceptedDesc, verifiedDesc, draftTimeDesc, draftOffDesc, phaseDesc, gpuSecondsDesc, gpuPassesDesc, againDesc, readyDesc, heldDesc, loadedDesc, activeDesc, queuedDesc,
 		cacheHitsDesc, cachePointsDesc, cacheBytesDesc, cacheSavedDesc, cacheEvictedDesc, cacheRefusedDesc, cacheDamagedDesc, cacheWrittenDesc} {
 		to <- d
 	}
@@ -162,6 +174,17 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	counter(cachedDesc, float64(m.usage.CachedTokens))
 	counter(computedDesc, float64(m.usage.ComputedTokens))
 	counter(completionDesc, float64(m.usage.CompletionTokens))
+	d := &m.usage.Drafts
+	for i, p := range d.At {
+		if p.Drafted > 0 {
+			counter(draftedDesc, float64(p.Drafted), strconv.Itoa(i+1))
+			counter(acceptedDesc, float64(p.Accepted), strconv.Itoa(i+1))
+		}
+	}
+	counter(verifiedDesc, float64(d.Passes))
+	counter(draftTimeDesc, d.Propose.Seconds(), "draft")
+	counter(draftTimeDesc, d.Verify.Seconds(), "verify")
+	counter(draftOffDesc, float64(m.draftsOff))
 	for phase, seconds := range m.seconds {
 		counter(phaseDesc, seconds, phase)
 	}

@@ -19,6 +19,7 @@ func watchedOf(r serve.Record, texts bool) *wire.WatchedRequest {
 		TokenizeMs: millis(r.Times.Tokenize), QueueMs: millis(r.Times.Queue), PrefillMs: millis(r.Times.Prefill), DecodeMs: millis(r.Times.Decode),
 		Recomputed: recomputedOf(r.Report, texts),
 	}
+	w.Draft = draftOf(&r.Usage.Drafts)
 	if r.Reason != "" {
 		w.FinishReason = (*string)(&r.Reason)
 	}
@@ -37,6 +38,21 @@ func watchedOf(r serve.Record, texts bool) *wire.WatchedRequest {
 	if later := r.Usage.CompletionTokens - r.Forced - 1; later >= leastRateTokens && r.Times.Decode > 0 {
 		rate := float64(later) / r.Times.Decode.Seconds()
 		w.DecodeTokensPerS = &rate
+	}
+	return w
+}
+
+// draftOf is nil where nothing was drafted.
+func draftOf(d *serve.Drafts) *wire.WatchedDraft {
+	if d.Passes == 0 {
+		return nil
+	}
+	w := &wire.WatchedDraft{Drafted: d.Drafted(), Accepted: d.Accepted(), DraftMs: millis(d.Propose), VerifyMs: millis(d.Verify), Off: d.Off}
+	w.TokensPerPass = float64(d.Passes+w.Accepted) / float64(d.Passes)
+	for _, p := range d.At {
+		if p.Drafted > 0 {
+			w.Positions = append(w.Positions, wire.DraftPosition(p))
+		}
 	}
 	return w
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"reflect"
 	"slices"
@@ -12,8 +14,10 @@ import (
 	"sync"
 	"testing"
 
+	"slipway/engine/model"
 	"slipway/engine/sample"
 	"slipway/engine/serve"
+	"slipway/wire"
 )
 
 // draftedHost is Pocket with some draft, answering.
@@ -191,5 +195,56 @@ func TestGreedyRepliesAreTheSameWithAndWithoutADraft(t *testing.T) {
 			}
 			t.Logf("%d of %d drafted tokens were accepted; %d tokens were restored", accepted, drafted, restored)
 		})
+	}
+}
+
+func TestAcceptedAndRejectedDraftsAreReported(t *testing.T) {
+	k := startKept(t, func(s *Settings) { s.Draft, s.DraftTokens = "mtp", 2 })
+	ask := `{"model": "pocket", "messages": [{"role": "user", "content": "Tell me about boats."}], "max_tokens": 60, "temperature": 0, "logit_bias": {"4088": -100}}`
+	post, err := http.Post(k.URL+"/v1/chat/completions", "application/json", strings.NewReader(ask))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer post.Body.Close()
+	var reply struct{ Usage wire.Usage }
+	if err := json.NewDecoder(post.Body).Decode(&reply); err != nil {
+		t.Fatal(err)
+	}
+	accepted, rejected := reply.Usage.CompletionDetails.AcceptedPredictionTokens, reply.Usage.CompletionDetails.RejectedPredictionTokens
+	if accepted < 1 || rejected < 1 || reply.Usage.CompletionTokens != 60 || accepted >= 60 {
+		t.Errorf("of %d tokens %d were drafted, and %d more were rejected", reply.Usage.CompletionTokens, accepted, rejected)
+	}
+	records, _ := k.engine.Ledger().Records(0)
+	d := records[len(records)-1].Usage.Drafts
+	if d.Accepted() != accepted || d.Drafted() != accepted+rejected || d.At[2].Drafted != 0 || d.Passes != d.At[0].Drafted || d.Propose <= 0 || d.Verify <= 0 {
+		t.Errorf("the ledger has %+v, the reply %d accepted and %d rejected", d, accepted, rejected)
+	}
+	scrape, err := http.Get(k.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer scrape.Body.Close()
+	text, _ := io.ReadAll(scrape.Body)
+	for _, line := range []string{fmt.Sprintf("slipway_accepted_tokens_total{position=\"1\"} %d\n", d.At[0].Accepted),
+		fmt.Sprintf("slipway_verified_passes_total %d\n", d.Passes)} {
+		if !strings.Contains(string(text), line) {
+			t.Errorf("/metrics does not say %q", line)
+		}
+	}
+}
+
+// The head is added to the loaded model: its own weights and keys and values, and some rows of work.
+func TestMemoryOfADraftIsItsHeads(t *testing.T) {
+	held := func(draft string) model.Memory {
+		return startDrafted(t, draft, 0, 0).network.MemoryBytes()
+	}
+	without, empty, with := held("none"), held(""), held("mtp")
+	if without != empty {
+		t.Errorf("without a draft: %+v and %+v", without, empty)
+	}
+	head := with.Weights - without.Weights + with.KVPages - without.KVPages
+	total := func(m model.Memory) int64 { return m.Weights + m.KVPages + m.States + m.Work }
+	if more := total(with) - total(without); head <= 0 || float64(more) > float64(head)+0.1*float64(total(without)) {
+		t.Errorf("a draft takes %d bytes more, its head and their keys and values are %d of %d", more, head, total(without))
 	}
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"slices"
+	"time"
 
 	"slipway/engine/draft"
 	"slipway/engine/draft/accept"
@@ -18,6 +19,7 @@ type draftDecoder struct {
 	asks     []draft.Ask
 	steps    []step
 	kept     []int // tokens of each segment that its sequence keeps
+	guard    guard
 }
 
 func (d *draftDecoder) decode(ctx context.Context, jobs []*job) ([]step, error) {
@@ -61,7 +63,24 @@ func (d *draftDecoder) decode(ctx context.Context, jobs []*job) ([]step, error) 
 			return nil, err
 		}
 	}
+	if len(jobs) == 1 && d.steps[0].err == nil {
+		d.watch(jobs[0], len(d.steps[0].tokens), d.e.opt.Now().Sub(begun))
+	}
 	return d.steps, nil
+}
+
+// watch shows the guard a step of one request alone.
+func (d *draftDecoder) watch(j *job, tokens int, took time.Duration) {
+	if len(j.drafted) == 0 {
+		if j.guarded.singles++; j.guarded.singles > 1 { // the first one warms caches
+			d.guard.learn(took)
+		}
+		return
+	}
+	if off := j.guarded.judge(&d.guard, tokens, took); off != "" {
+		j.draft, j.usage.Drafts.Off = nil, off
+		d.e.opt.Log.Info("drafting is off for a request", "request", j.ID, "why", off)
+	}
 }
 
 // propose fills in what each job drafts: no more than its reply may still hold beside the token that verification gives.
@@ -70,7 +89,7 @@ func (d *draftDecoder) propose(ctx context.Context, jobs []*job) error {
 	for _, j := range jobs {
 		j.drafted = j.drafted[:0]
 		most := min(d.e.opt.Draft.Most(), j.limit-len(j.out)-1)
-		if j.draft == nil || most < 1 {
+		if j.draft == nil || most < 1 || len(jobs) == 1 && d.guard.single == 0 && j.guarded.singles < learnedSteps {
 			continue
 		}
 		reply := j.replyForMask()

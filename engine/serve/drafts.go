@@ -34,6 +34,16 @@ func (d *Drafts) Accepted() (n int) {
 	return n
 }
 
+// Add adds what was drafted of another reply; Off stays.
+func (d *Drafts) Add(other Drafts) {
+	d.Passes += other.Passes
+	for i, p := range other.At {
+		d.At[i].Drafted += p.Drafted
+		d.At[i].Accepted += p.Accepted
+	}
+	d.Propose, d.Verify = d.Propose+other.Propose, d.Verify+other.Verify
+}
+
 // count adds a verified proposal.
 func (d *Drafts) count(drafted, accepted int, propose, verify time.Duration) {
 	d.Passes++

@@ -27,7 +27,8 @@ type job struct {
 	visit  *keep.Visit  // nil: nothing is kept of it
 	report *keep.Report // of the prompt; nil: nothing is kept
 
-	draft   draft.Context    // nil: its tokens are not drafted
+	draft   draft.Context // nil: its tokens are not drafted
+	guarded guarded
 	drafted []accept.Drafted // proposed in the running decode step
 	rows    []int32          // tokens of its segment in it: the last of the reply, then those
 

@@ -246,6 +246,9 @@ func arguments(s Settings, homePath, launchID string) []string {
 		args = append(args, "--monitor-port", strconv.Itoa(s.MonitorPort), "--launch-file",
 			filepath.Join(homePath, filepath.FromSlash(wire.LaunchPath)))
 	}
+	if s.Draft != "" && s.Draft != "none" {
+		args = append(args, "--draft", s.Draft)
+	}
 	if s.CacheDisk != "" {
 		args = append(args, "--cache-disk", filepath.Join(homePath, filepath.FromSlash(s.CacheDisk)),
 			"--cache-disk-bytes", strconv.FormatInt(s.CacheDiskBytes, 10), "--cache-disk-daily-bytes",

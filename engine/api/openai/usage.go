@@ -14,6 +14,8 @@ func usageOf(end *turn.End, notice string) *wire.Usage {
 	u.TotalTokens = u.PromptTokens + u.CompletionTokens
 	u.PromptDetails.CachedTokens = end.Usage.CachedTokens
 	u.CompletionDetails.ReasoningTokens = end.ReasoningTokens
+	u.CompletionDetails.AcceptedPredictionTokens = end.Usage.Drafts.Accepted()
+	u.CompletionDetails.RejectedPredictionTokens = end.Usage.Drafts.Drafted() - end.Usage.Drafts.Accepted()
 	u.Slipway.ComputedTokens = end.Usage.ComputedTokens
 	u.Slipway.Notice, u.Slipway.Approximations = notice, end.Approximations
 	u.Slipway.TokenizeMs = millis(end.Times.Tokenize)
