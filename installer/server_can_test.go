@@ -92,11 +92,11 @@ func TestPlanOnAMacNames8BitKV(t *testing.T) {
 	}
 	c := sized["balanced"].sized
 	if c.KVFormat != "q8" || c.Draft != "none" || !strings.Contains(c.Sentence,
-		"no draft because this server has no mtp") {
+		"no draft (this server has no mtp") {
 		t.Errorf("%+v", c)
 	}
 	if reasons := strings.Join(sized["balanced"].proposal.Reasons, " "); !strings.Contains(reasons,
-		"Profile balanced approximates: keys and values at 8 bit") {
+		"Profile \"balanced\" approximates: keys and values at 8 bit") {
 		t.Errorf("the price is not said: %s", reasons)
 	}
 	p := plan.Make(plan.Decisions{Profile: c, Request: plan.Request{Launch: true}})

@@ -4,7 +4,7 @@ import "fmt"
 
 // Machine is what sizing needs to know of a machine. RAMBytes is physical memory, or less where a container is held to
 // less. CapBytes is Metal's recommended working set, 0 where there is no Metal; CapEstimated says that it was worked
-// out by share and not told by the device. Mac only chooses words.
+// estimated by share because the device was not asked. Mac only chooses words.
 type Machine struct {
 	RAMBytes     int64
 	CapBytes     int64
@@ -67,11 +67,11 @@ func (m Machine) phrase(limit Limit, bytes int64) string {
 	switch limit {
 	case LimitMetal:
 		if m.CapEstimated {
-			return fmt.Sprintf("Metal may probably use %s of %s's %s (estimated by share, not told by the device)", both(bytes), this, gibi(m.RAMBytes))
+			return fmt.Sprintf("Metal may probably use %s of %s's %s (an estimate; the device was not asked)", both(bytes), this, gibi(m.RAMBytes))
 		}
 		return fmt.Sprintf("Metal may use %s of %s's %s", both(bytes), this, gibi(m.RAMBytes))
 	case LimitRAM:
-		return fmt.Sprintf("%s of %s's %s are left when %s stay with the system", both(bytes), this, gibi(m.RAMBytes), gibi(OSReserveBytes(m.RAMBytes)))
+		return fmt.Sprintf("%s of %s's %s are free when %s are reserved for the system", both(bytes), this, gibi(m.RAMBytes), gibi(OSReserveBytes(m.RAMBytes)))
 	case LimitUserBudget:
 		return fmt.Sprintf("the budget that was asked for is %s", both(bytes))
 	case LimitProfileBudget:

@@ -48,8 +48,8 @@ func TestGoldenTables(t *testing.T) {
 					}
 					fmt.Fprintf(&out, "  %s: %s\n    %d tokens, KV %s, %d restore points, draft %s, %.1f of %.1f GiB, bound by %s\n", p.ID, r.Sentence,
 						r.WindowTokens, r.KVFormat, r.RestorePoints, r.Draft.Kind, float64(r.UsedBytes)/float64(gib), float64(r.BudgetBytes)/float64(gib), r.Binding)
-					for _, s := range r.GaveUp {
-						fmt.Fprintf(&out, "    given up: %s\n", s)
+					for _, s := range r.Reductions {
+						fmt.Fprintf(&out, "    reduced: %s\n", s)
 					}
 					for _, s := range r.Notes {
 						fmt.Fprintf(&out, "    note: %s\n", s)

@@ -12,8 +12,8 @@ func TestPriceOfAFormatThatIsNotKept(t *testing.T) {
 		kv           KVFormat
 		says, silent string
 	}{
-		{"exact", F16, "Profile exact approximates nothing.", "here"},
-		{"balanced", F32, "approximates nothing here: keys and values are kept in f32", "8 bit"},
+		{"exact", F16, `Profile "exact": full quality.`, "here"},
+		{"balanced", F32, "full quality here (keys and values are stored as f32)", "8 bit"},
 		{"balanced", Q8, "approximates: keys and values at 8 bit: small", "4 bit"},
 		{"balanced", Q4, "approximates: keys and values at 4 bit: small", "8 bit"},
 		{"long", F16, "approximates: prefill sees the first 8,192", "8 bit"},

@@ -24,7 +24,7 @@ func TestProfilesOfferedAreThoseTheServerCanHonour(t *testing.T) {
 	undrafted, err := profiles.Size(profiles.Input{Model: model(t, bareSpeed), Profile: profile(t, "balanced"), Machine: machines[3].m,
 		Capabilities: &profiles.Capabilities{KVFormats: []string{"f16", "q8"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"metal"}}})
 	if err != nil || undrafted.Draft.Kind != profiles.NoDraft || undrafted.Costs.MTPBytes != 0 || undrafted.Costs.MTPKVBytesPerToken != 0 ||
-		!slices.Contains(undrafted.GaveUp, "no draft because this server has no mtp (which costs speed alone)") {
+		!slices.Contains(undrafted.Reductions, "no draft (this server has no mtp; only speed is lost)") {
 		t.Errorf("balanced without drafts: %+v, %v", undrafted, err)
 	}
 	r, err := profiles.Size(profiles.Input{Model: model(t, "pocket"), Profile: profile(t, "exact"), Machine: profiles.Machine{RAMBytes: 8 * gib}, Capabilities: &cpu})

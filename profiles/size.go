@@ -20,8 +20,8 @@ type Input struct {
 
 // Result is the settings that fit. WindowTokens is a multiple of WindowStepTokens, and what each of the Sequences may
 // hold. UsedBytes is the projection with all windows full, never above BudgetBytes. Sentence names
-// the limit that binds and everything that was given up; GaveUp is the same as clauses, in the order in which things
-// were given up; Notes are sentences about what was asked for and cannot be had.
+// the limit that binds and every reduction; Reductions are the same as clauses, in the order in which they were made; Notes
+// are sentences about what was asked for and is not available.
 type Result struct {
 	ModelID       string      `json:"model"`
 	ProfileID     string      `json:"profile"`
@@ -34,7 +34,7 @@ type Result struct {
 	UsedBytes     int64       `json:"used_bytes"`
 	Binding       Limit       `json:"binding"`
 	Sentence      string      `json:"sentence"`
-	GaveUp        []string    `json:"gave_up"`
+	Reductions    []string    `json:"gave_up"`
 	Notes         []string    `json:"notes"`
 	Costs         Costs       `json:"costs"`
 }
@@ -42,7 +42,7 @@ type Result struct {
 // NoFitError says that not even the smallest window fits. Change is the smallest change that would, as a clause.
 type NoFitError struct {
 	ModelID     string
-	NeedBytes   int64 // for the smallest window with everything given up that the profile allows
+	NeedBytes   int64 // for the smallest window, with every reduction that the profile allows
 	BudgetBytes int64
 	Limit       Limit
 	Change      string
@@ -51,8 +51,8 @@ type NoFitError struct {
 
 func (e *NoFitError) Error() string { return e.sentence }
 
-// Size fits a model and a profile into a machine. Giving up goes in this order: the window down to the profile's floor,
-// then restore points one by one, then the KV format where the profile allows it, then the window below the floor.
+// Size fits a model and a profile into a machine. It reduces in this order: the window down to the profile's floor, then
+// restore points one by one, then the KV format where the profile allows it, then the window below the floor.
 // With more memory the triple (KV format, restore points, window) never gets worse, and the projection never exceeds
 // the budget. Errors: *NoFitError, or what is wrong with the input.
 func Size(in Input) (Result, error) {
@@ -80,7 +80,7 @@ func Size(in Input) (Result, error) {
 		}
 	}
 	if !found {
-		chosen = last // everything is given up: what is left may still be a window below the floor
+		chosen = last // every reduction is made: a window below the floor may still fit
 	}
 	if chosen.window < WindowStepTokens {
 		return Result{}, in.noFit(money, draft, chosen.costs, sequences)
@@ -89,42 +89,42 @@ func Size(in Input) (Result, error) {
 	r := Result{
 		ModelID: in.Model.ID, ProfileID: in.Profile.ID, WindowTokens: chosen.window, KVFormat: chosen.format,
 		RestorePoints: chosen.points, Draft: draft, Sequences: sequences, BudgetBytes: money.Bytes,
-		Binding: money.Limit, Costs: chosen.costs, GaveUp: []string{}, Notes: append([]string{}, money.notes...),
+		Binding: money.Limit, Costs: chosen.costs, Reductions: []string{}, Notes: append([]string{}, money.notes...),
 	}
 	r.UsedBytes = r.Costs.ProjectedBytes(Load{Sequences: sequences, RestorePoints: chosen.points, Tokens: int64(chosen.window) * int64(sequences)})
 	if chosen.window == wanted {
 		r.Binding = wantedLimit
 	}
-	lead := fmt.Sprintf("Window %s tokens, all that the profile wants", grouped(wanted))
+	lead := fmt.Sprintf("Context: %s tokens (the profile's choice)", grouped(wanted))
 	switch {
 	case chosen.window < wanted:
-		lead = fmt.Sprintf("Window cut from %s to %s tokens", grouped(wanted), grouped(chosen.window))
+		lead = fmt.Sprintf("Context reduced to %s of %s tokens", grouped(chosen.window), grouped(wanted))
 	case wantedLimit == LimitModelWindow:
-		lead = fmt.Sprintf("Window %s tokens, all that the model was made for", grouped(wanted))
+		lead = fmt.Sprintf("Context: %s tokens (the model's maximum)", grouped(wanted))
 	}
 	clauses := []string{lead}
 	if chosen.window < wanted {
-		r.GaveUp = append(r.GaveUp, fmt.Sprintf("window %s tokens instead of %s", grouped(chosen.window), grouped(wanted)))
+		r.Reductions = append(r.Reductions, fmt.Sprintf("context %s instead of %s tokens", grouped(chosen.window), grouped(wanted)))
 	}
 	if chosen.points < in.Profile.Memory.RestorePoints {
-		r.GaveUp = append(r.GaveUp, fmt.Sprintf("%s instead of %d", points(chosen.points), in.Profile.Memory.RestorePoints))
+		r.Reductions = append(r.Reductions, fmt.Sprintf("%s instead of %d", points(chosen.points), in.Profile.Memory.RestorePoints))
 	}
 	if chosen.format != formats[0] {
-		r.GaveUp = append(r.GaveUp, fmt.Sprintf("keys and values in %s instead of %s", chosen.format, formats[0]))
+		r.Reductions = append(r.Reductions, fmt.Sprintf("keys and values in %s instead of %s", chosen.format, formats[0]))
 	}
 	if draftGone != "" {
-		r.GaveUp = append(r.GaveUp, draftGone)
+		r.Reductions = append(r.Reductions, draftGone)
 	}
-	for _, given := range r.GaveUp {
-		if !strings.HasPrefix(given, "window ") { // the lead says that
-			clauses = append(clauses, given)
+	for _, reduction := range r.Reductions {
+		if !strings.HasPrefix(reduction, "context ") { // the lead says that
+			clauses = append(clauses, reduction)
 		}
 	}
-	takes := "a full window takes"
+	takes := "with a full context the model takes"
 	if sequences > 1 {
-		takes = fmt.Sprintf("%d replies at once, each with a full window, take", sequences)
+		takes = fmt.Sprintf("with %d replies at once, each with a full context, the model takes", sequences)
 	}
-	r.Sentence = fmt.Sprintf("%s: %s, and %s %s.", strings.Join(clauses, ", "), in.Machine.phrase(money.Limit, money.Bytes), takes, both(r.UsedBytes))
+	r.Sentence = fmt.Sprintf("%s. %s; %s %s.", strings.Join(clauses, ", "), capital(in.Machine.phrase(money.Limit, money.Bytes)), takes, both(r.UsedBytes))
 	if widened != "" {
 		r.Notes = append(r.Notes, widened)
 	}
@@ -145,18 +145,18 @@ func SizeUpTo(in Input) (Result, error) {
 		r, err := Size(in)
 		if err == nil && r.WindowTokens == alone.WindowTokens && r.RestorePoints == alone.RestorePoints && r.KVFormat == alone.KVFormat {
 			if n < most {
-				r.Notes = append(r.Notes, fmt.Sprintf("%d replies at once and not %d: another whole window does not fit", n, most))
+				r.Notes = append(r.Notes, fmt.Sprintf("%d replies at once and not %d: another full context does not fit", n, most))
 			}
 			return r, nil
 		}
 	}
 	if most > 1 {
-		alone.Notes = append(alone.Notes, "one reply at a time: a second whole window does not fit beside the first")
+		alone.Notes = append(alone.Notes, "one reply at a time: a second full context does not fit")
 	}
 	return alone, nil
 }
 
-// option is one step of giving up. room is what the memory would hold, before the model's own window.
+// option is one step of the reductions. room is how many tokens fit, before the bound of the model's own window.
 type option struct {
 	format KVFormat
 	points int
@@ -196,11 +196,11 @@ func (in Input) draft() (DraftChoice, string) {
 	want := in.Profile.Draft
 	switch {
 	case want.Kind == MTP && in.Model.Geometry.MTPLayers == 0:
-		return DraftChoice{Kind: NoDraft}, "no draft because these weights carry no MTP head"
+		return DraftChoice{Kind: NoDraft}, "no draft (these weights have no MTP head)"
 	case want.Kind == DFlash2 && in.Model.DFlash2 == nil:
-		return DraftChoice{Kind: NoDraft}, "no draft because no DFlash2 draft goes with this model"
+		return DraftChoice{Kind: NoDraft}, "no draft (this model has no DFlash2 draft)"
 	case want.Kind != NoDraft && in.Capabilities != nil && !slices.Contains(in.Capabilities.Drafts, string(want.Kind)):
-		return DraftChoice{Kind: NoDraft}, fmt.Sprintf("no draft because this server has no %s (which costs speed alone)", want.Kind)
+		return DraftChoice{Kind: NoDraft}, fmt.Sprintf("no draft (this server has no %s; only speed is lost)", want.Kind)
 	}
 	return want, ""
 }
@@ -214,14 +214,14 @@ func (in Input) formats() (formats []KVFormat, widened string) {
 			continue
 		}
 		if i == 0 && have != f {
-			widened = fmt.Sprintf("keys and values are kept in %s: this server has no %s, and wider loses nothing", have, f)
+			widened = fmt.Sprintf("keys and values are stored as %s: this server has no %s, and the wider format loses nothing", have, f)
 		}
 		formats = append(formats, have)
 	}
 	return formats, widened
 }
 
-// wantedWindow is the profile's wish cut to the model's own window, in whole steps.
+// wantedWindow is the profile's window, at most the model's own, in full steps.
 func (in Input) wantedWindow() (int, Limit) {
 	model := floorTokens(int64(in.Model.Geometry.MaxPositions))
 	profile := floorTokens(int64(in.Profile.Window.WantTokens))

@@ -116,7 +116,7 @@ func TestReferenceBudgetAboveMetalIsCutAndSaid(t *testing.T) {
 	if r.WindowTokens != 212992 || r.Binding != profiles.LimitMetal || r.BudgetBytes != 27*gib || r.RestorePoints != 4 || r.KVFormat != profiles.Q8 {
 		t.Errorf("%+v", r)
 	}
-	for _, want := range []string{"from 262,144 to 212,992", "27.0 GiB", "36.0 GiB"} {
+	for _, want := range []string{"to 212,992 of 262,144 tokens", "27.0 GiB", "36.0 GiB"} {
 		if !strings.Contains(r.Sentence, want) {
 			t.Errorf("%q lacks %q", r.Sentence, want)
 		}

@@ -3,6 +3,7 @@ package profiles
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -25,6 +26,9 @@ func both(bytes int64) string {
 	}
 	return fmt.Sprintf("%s (%.1f GB)", gibi(bytes), float64(bytes)/1e9)
 }
+
+// capital begins a sentence with a capital letter.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // grouped writes 262144 as 262,144.
 func grouped[T int | int64](n T) string {

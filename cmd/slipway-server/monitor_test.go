@@ -267,7 +267,7 @@ func TestMonitorNeedsAFreePortOfItsOwn(t *testing.T) {
 	}
 }
 
-// A damaged file of the installer's is no reason to show nothing, nor to say it twice.
+// A damaged launch file is logged once, and everything else is still shown.
 func TestDamagedLaunchFileIsLoggedOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "launch.json")
 	p := serving(t, "--launch-file", file)
@@ -279,7 +279,7 @@ func TestDamagedLaunchFileIsLoggedOnce(t *testing.T) {
 			t.Errorf("%.20q is taken as %v", content, s.Launch)
 		}
 	}
-	if n := strings.Count(p.said(), "what the installer says of this launch cannot be read"); n != 1 {
+	if n := strings.Count(p.said(), "the launch file of the installer cannot be read"); n != 1 {
 		t.Errorf("it is logged %d times", n)
 	}
 	if err := os.WriteFile(file, []byte(launchFile), 0o600); err != nil {

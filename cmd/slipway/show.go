@@ -40,8 +40,8 @@ func printProposal(w io.Writer, p installer.Prepared) {
 	for _, other := range p.Alternatives {
 		fmt.Fprintf(w, "  %s\n", other.Sentence)
 	}
-	for _, given := range p.Proposal.Result.GaveUp {
-		fmt.Fprintf(w, "  Given up: %s\n", given)
+	for _, reduction := range p.Proposal.Result.Reductions {
+		fmt.Fprintf(w, "  Reduced: %s\n", reduction)
 	}
 	for _, note := range p.Proposal.Result.Notes {
 		fmt.Fprintf(w, "  %s\n", sentence(note))
