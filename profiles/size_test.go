@@ -126,7 +126,7 @@ func TestReferenceBudgetAboveMetalIsCutAndSaid(t *testing.T) {
 	}
 }
 
-// A person who asks for the experimental profile gets it, with its price said; nobody else does.
+// Only a person who asks for the experimental profile gets it, and its price is said.
 func TestExperimentalProfileOnlyWhenAsked(t *testing.T) {
 	m := machines[3].m
 	models := []profiles.Candidate{model(t, "pocket"), model(t, bareSpeed)}

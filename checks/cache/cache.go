@@ -1,5 +1,5 @@
 // Package cache checks that a server's prefix cache changes how long an answer takes and never what it says. Each scene
-// puts a document to the server, changes or extends it, and asks for a value: an answer with the value that stood there
+// sends a document to the server, changes or extends it, and asks for a value: an answer with the value that was there
 // before is the one thing that must never be.
 package cache
 

@@ -22,7 +22,7 @@ var (
 	rulerLengths  = []int{4096, 8192, 16384, 32768, 65536, 131072, 258000}
 )
 
-// heatRows are the depths that are told apart where codes lie anywhere; mostHeatRows in place on a grid.
+// heatRows is how many depths are shown separately when codes are anywhere; mostHeatRows when they are on a grid.
 const (
 	heatRows     = 10
 	mostHeatRows = 20
@@ -32,7 +32,7 @@ const (
 type NeedleInput struct {
 	Input
 	Codes int // in each text, asked for together; 1 to 32
-	Grid  int // depths at which one code lies; 0: anywhere; at most 64
+	Grid  int // depths at which one code is placed; 0: anywhere; at most 64
 }
 
 // Check refuses values that no needle check can have.
@@ -93,7 +93,7 @@ func lengthNotes(answers []record.Answer) []string {
 	var groups []string
 	for _, a := range answers {
 		if a.Usage == nil {
-			return []string{"The server gives no usage, so nobody counted how long the prompts really were."}
+			return []string{"The server gives no usage, so the real length of the prompts is unknown."}
 		}
 		if _, seen := least[a.Group]; !seen {
 			groups = append(groups, a.Group)

@@ -19,7 +19,7 @@ import (
 type flood struct {
 	mu                 sync.Mutex
 	accepted           int                                                // answered with 200
-	whole, cut, killed int                                                // of them: read to the end; left by the client; cancelled by whoever runs the server
+	whole, cut, killed int                                                // of them: read to the end; left by the client; cancelled on the server
 	full               int                                                // refused because the queue was full
 	usage              struct{ prompt, cached, computed, completion int } // of whole replies
 	problems           []string

@@ -116,7 +116,7 @@ func TestMonitorShowsWhatTheServerDoes(t *testing.T) {
 	b.colours("busy, light", 20)
 
 	b.do(chromedp.Click(chromedp.CSS(`#active > li[data-phase="decode"] button`)))
-	if rest, _ := io.ReadAll(endless.Body); !strings.Contains(string(rest), "cancelled before it was complete, by whoever runs this server") {
+	if rest, _ := io.ReadAll(endless.Body); !strings.Contains(string(rest), "cancelled on the server before it was complete") {
 		t.Errorf("the cancelled stream ends with %.300q", rest[max(0, len(rest)-300):])
 	}
 	b.until("the cancelled request among the recent ones", `document.querySelector('#recent tr[data-phase="cancelled"]') !== null`)

@@ -389,7 +389,7 @@ func TestClientThatLeavesCancelsItsReply(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			if tries > 5000 {
-				t.Fatal("the reply goes on for nobody")
+				t.Fatal("the reply continues although its client is gone")
 			}
 		}
 		// The server hears of the closed connection after the client's side; a few passes may fit in between, the 700 of

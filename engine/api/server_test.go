@@ -239,7 +239,7 @@ func TestMetricsAgreeWithUsage(t *testing.T) {
 	}
 }
 
-// panicking stands for a bug of our own in a handler.
+// panicking is a handler with a bug of ours.
 type panicking struct {
 	api.Engine
 	armed *atomic.Bool

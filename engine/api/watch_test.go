@@ -117,7 +117,7 @@ func TestWatchedRequestShowsEveryPhaseAndToken(t *testing.T) {
 		t.Errorf("at the end: %+v", r)
 	}
 	if a := s.get(t, requestsPath); strings.Contains(string(a.body), "long enough") || strings.Contains(string(a.body), "Hi") {
-		t.Errorf("a text is told: %s", a.body)
+		t.Errorf("a text is shown: %s", a.body)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestMonitorCancelsRequests(t *testing.T) {
 		let <- struct{}{}
 	}
 	for range 3 {
-		if a := <-answers; a.status != 499 || !strings.Contains(a.body, "by whoever runs this server") {
-			t.Errorf("the client is told %d %s", a.status, a.body)
+		if a := <-answers; a.status != 499 || !strings.Contains(a.body, "was cancelled on the server") {
+			t.Errorf("the client receives %d %s", a.status, a.body)
 		}
 	}
 	for _, r := range s.until(t, "rest", func(w watched) bool { return w.Server.Active == 0 }).Requests {

@@ -34,7 +34,7 @@ func fakeGPU(opt *metal.Options, byDefault bool) gpu.Accelerator {
 	return gpu.Accelerator{Options: func() (metal.Options, error) { return *opt, nil }, Default: byDefault}
 }
 
-// auto gives a small model to the CPU where Metal is refused; a large one is told what that would mean.
+// auto runs a small model on the CPU when Metal is refused; for a large one the error says what that would mean.
 func TestRefusedMetalFallsBackToTheCPUOrSaysWhatItWouldMean(t *testing.T) {
 	opt := with(t, "delta_input", "kernel void", "kernel int")
 	onGPU := fakeGPU(&opt, true)

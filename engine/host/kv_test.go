@@ -161,7 +161,7 @@ func sameChoice(t *testing.T, n *model.Network, row []float32, k int) {
 	}
 }
 
-// A restore point of 8 bit leaves one network and enters another, as by the disk: the same bytes, and the same logits behind it.
+// An 8-bit restore point is exported from one network and imported by another, as the disk tier does: the same bytes and the same logits.
 func TestPointIn8BitSurvivesExportAndImport(t *testing.T) {
 	opt := model.Options{WindowTokens: 512, MaxSequences: 1, ExtraPages: 2, KVFormat: device.KVQ8}
 	networks := pocketOnMetal(t, opt, opt)

@@ -54,13 +54,13 @@ func TestMonitorSaysWhyAPromptMissedWithItsTextOnlyOnLoopback(t *testing.T) {
 			t.Errorf("the watcher sees %+v, the client %+v", r, last)
 		}
 		if w := r.Recomputed; !w.Volatile || !strings.Contains(w.Advice, "normalize") {
-			t.Errorf("told %+v", w)
+			t.Errorf("shown %+v", w)
 		}
 		switch s := r.Recomputed.Snippet; {
 		case address == "0.0.0.0:0" && s != nil:
-			t.Errorf("beyond loopback the prompt's text is told: %+v", s)
+			t.Errorf("beyond loopback the prompt's text is shown: %+v", s)
 		case address == "127.0.0.1:0" && (s == nil || !strings.Contains(s.Before, "Request id") || s.Old == s.New):
-			t.Errorf("the differing text is not told: %+v", s)
+			t.Errorf("the differing text is not shown: %+v", s)
 		}
 		k.stop()
 	}

@@ -62,10 +62,10 @@ func TestOneOffEvictsNothingOfTheConversationResumedLast(t *testing.T) {
 		t.Fatal("a one-off took all that was kept")
 	}
 	if gone, ok := x.Room(InMemory, Cost{Bytes: 100}, ClaimNew); !ok || len(gone) != 1 || gone[0].Point != older {
-		t.Fatal("a one-off finds no room beside the conversation come back to last")
+		t.Fatal("a one-off finds no room beside the most recently resumed conversation")
 	}
 	if gone, ok := x.Room(InMemory, Cost{Bytes: 200}, ClaimResumed); !ok || len(gone) != 1 || gone[0].Point != latest {
-		t.Fatal("a conversation that was come back to finds no room")
+		t.Fatal("a resumed conversation finds no room")
 	}
 }
 

@@ -108,7 +108,7 @@ func TestIndexAgreesWithASearchOfEverything(t *testing.T) {
 				}
 				p := x.Add(key, ids, tail, []Kind{KindSystem, KindTurn, KindReply, KindPeriodic}[r.IntN(4)], x.Open(from), tier, cost)
 				if !slices.Equal(p.Prefix(), ids) {
-					t.Fatalf("a point behind %v says it stands behind %v", ids, p.Prefix())
+					t.Fatalf("a point after %v says it is after %v", ids, p.Prefix())
 				}
 				list = append(list, naivePoint{key, ids, tail, p})
 			case 2:

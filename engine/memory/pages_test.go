@@ -40,7 +40,7 @@ func TestOnlyASequenceAtTheHighWaterMarkAppendsInPlace(t *testing.T) {
 	p.Wrote(page, 100)
 	p.Share([]int32{page}) // a restore point at 100
 	if !p.MayWrite(page, 100) {
-		t.Fatal("the writer must go on in place: nobody has more than 100")
+		t.Fatal("the writer must continue in place: no sequence has more than 100")
 	}
 	p.Wrote(page, 150)
 	if p.MayWrite(page, 100) {

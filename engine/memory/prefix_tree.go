@@ -89,7 +89,7 @@ func (n *node) split(inside int) *node {
 	return upper
 }
 
-// prune takes away n and what above it has neither points nor children. It returns how many ids went.
+// prune removes n and those above it that have neither points nor children. It returns how many ids were removed.
 func (n *node) prune() (removed int) {
 	for n.parent != nil && len(n.children) == 0 && len(n.points) == 0 {
 		removed += len(n.label)

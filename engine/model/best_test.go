@@ -8,7 +8,7 @@ import (
 	"slipway/engine/pass"
 )
 
-// What the device chooses is what stands in the rows, whoever of a pass asked for how much.
+// The device chooses the largest of each row, however many each segment asked for.
 func TestBestIsOfTheRowThatItIsAskedFor(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 3})
 	prompt := longPrompt(t, 60)
@@ -25,7 +25,7 @@ func TestBestIsOfTheRowThatItIsAskedFor(t *testing.T) {
 			logits, ids := n.Best(i, g.Rows()-1)
 			if g.Logits == pass.LogitsNone || round == 1 {
 				if len(logits) != 0 {
-					t.Errorf("round %d, segment %d: %d chosen that nobody wanted", round, i, len(logits))
+					t.Errorf("round %d, segment %d: %d chosen that were not asked for", round, i, len(logits))
 				}
 				continue
 			}

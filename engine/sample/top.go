@@ -3,7 +3,7 @@ package sample
 import "math"
 
 // Top is the largest logits of a row and their ids, largest first and of equal ones the smallest id first: what a device has chosen, so
-// that nobody has to look at the whole row.
+// that the host need not read the row.
 type Top struct {
 	IDs    []int32
 	Logits []float32

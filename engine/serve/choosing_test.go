@@ -25,7 +25,7 @@ func TestReplyDoesNotDependOnWhereTheTokenIsChosen(t *testing.T) {
 		{"more than is chosen", func(r *serve.Request) { r.Sampling.TopK = sample.MostTop + 1 }, false},
 		{"a penalty", func(r *serve.Request) { r.Sampling.TopK, r.Sampling.PresencePenalty = 20, 1.5 }, false},
 		{"a bias", func(r *serve.Request) { r.Sampling.TopK, r.Sampling.LogitBias = 20, map[int32]float64{4: 5} }, false},
-		{"probabilities told", func(r *serve.Request) { r.Sampling.TopK, r.TopLogprobs = 20, 2 }, false},
+		{"probabilities asked for", func(r *serve.Request) { r.Sampling.TopK, r.TopLogprobs = 20, 2 }, false},
 		{"a mask", func(r *serve.Request) {
 			r.Sampling.TopK = 20
 			r.Mask = func([]int32) sample.Mask {
@@ -66,7 +66,7 @@ func TestReplyDoesNotDependOnWhereTheTokenIsChosen(t *testing.T) {
 	}
 }
 
-// One logit far from the likeliest is no number: the reply ends with the same error whoever chooses.
+// One logit far from the largest is NaN: the reply ends with the same error whether host or device chooses.
 func TestNaNAmongLogitsIsAnErrorWhereverTheTokenIsChosen(t *testing.T) {
 	for _, choose := range []bool{false, true} {
 		for _, topK := range []int{1, 20} {

@@ -124,7 +124,7 @@ func testEngine(t *testing.T, accepts func() int) *Engine {
 			t.Error(err)
 		}
 		if e.opt.Keeper == nil {
-			t.Error("the cache was given up after a panic")
+			t.Error("the cache was dropped after a panic")
 		}
 		if open := net.Open(); open != 0 {
 			t.Errorf("%d sequences are left open", open)

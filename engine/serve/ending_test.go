@@ -95,7 +95,7 @@ func TestCancelDuringAnothersTokenCostsNoChunk(t *testing.T) {
 	}
 	read(t, streaming)
 	if chunks.Load() != 3 || late.Load() != 0 {
-		t.Errorf("%d chunks, %d of them for nobody", chunks.Load(), late.Load())
+		t.Errorf("%d chunks, %d of them after their client had gone", chunks.Load(), late.Load())
 	}
 }
 

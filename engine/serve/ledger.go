@@ -11,7 +11,7 @@ import (
 )
 
 // ErrCancelled is the cause of a reply that was cancelled through [Ledger.Cancel].
-var ErrCancelled = errors.New("the request was cancelled by whoever runs the server")
+var ErrCancelled = errors.New("the request was cancelled on the server")
 
 // Phase is how far a request is.
 type Phase string

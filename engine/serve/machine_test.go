@@ -73,7 +73,7 @@ func TestMachineIsKeptAwakeOnlyDuringRequests(t *testing.T) {
 	}
 }
 
-// A prefill that nobody waits for any more is ended within its chunk, where the network can do so.
+// A prefill whose client has gone is stopped within its chunk, where the network can do so.
 func TestCancelledPrefillIsStoppedWithinItsChunk(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -122,7 +122,7 @@ func TestNoRoomForASequenceWaitsForOne(t *testing.T) {
 			t.Errorf("%q, %+v", text, end)
 		}
 	}
-	// Where nothing runs that could make room, the request is told.
+	// If nothing runs that could make room, the request gets the error.
 	net.Sequences = 1
 	extra, err := net.NewSequence()
 	if err != nil {

@@ -103,7 +103,7 @@ func TestReloadThatFailsIsTriedAgainWithTheNextRequest(t *testing.T) {
 	e, s, _ := startSleeper(t, &servetest.Network{})
 	s.broken = errors.New("the files are gone")
 	if err := e.Reload(t.Context(), false); !errors.Is(err, s.broken) {
-		t.Fatalf("told %v", err)
+		t.Fatalf("got %v", err)
 	}
 	s.broken = nil
 	r, err := e.Submit(t.Context(), request("", 4, 3))
@@ -132,10 +132,10 @@ func TestShutdownWinsOverAPendingReload(t *testing.T) {
 	select {
 	case err := <-done:
 		if !errors.Is(err, serve.ErrStopped) {
-			t.Errorf("told %v", err)
+			t.Errorf("got %v", err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody is told")
+		t.Fatal("no reload got an answer")
 	}
 }
 

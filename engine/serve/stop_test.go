@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// However a text is cut into pushes, what comes out is what stands before the earliest stop text.
+// However a text is split into pushes, the output is the text before the earliest stop text.
 func TestStopFinderDoesNotDependOnHowTextIsSplit(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -25,7 +25,7 @@ const (
 type encoder struct {
 	t     *Tokenizer
 	cache map[string][]int32 // word -> its ids
-	ids   []int32            // symbols of the word at hand
+	ids   []int32            // symbols of the current word
 	chain chain
 
 	most    int // ids after which encoding stops

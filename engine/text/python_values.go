@@ -138,7 +138,7 @@ func pythonQuote(s string) string {
 	return out.String() + quote
 }
 
-// pythonSpace reports what str.strip takes away: Unicode's white space, and the four separators of ASCII.
+// pythonSpace reports what str.strip removes: Unicode's white space, and the four separators of ASCII.
 func pythonSpace(r rune) bool {
 	return r >= 0x1C && r <= 0x1F || strings.TrimSpace(string(r)) == ""
 }

@@ -143,7 +143,7 @@ func isNameByte(c byte) bool {
 // with the words of the language, filters and keywords among them.
 func namesIn(source string) map[string]bool {
 	names := map[string]bool{}
-	closer := "" // of the tag at hand; empty outside of tags
+	closer := "" // of the current tag; empty outside of tags
 	for i := 0; i < len(source); {
 		rest := source[i:]
 		switch c := rest[0]; {

@@ -188,7 +188,7 @@ func TestThinkingSwitch(t *testing.T) {
 	}
 	p, err := pocketModel(t).Template.Render(Conversation{Messages: []Message{say("user", "Hi")}})
 	if err != nil || strings.Contains(p.Text, "assistant") {
-		t.Errorf("a generation prompt that nobody asked for: %v, %q", err, p.Text)
+		t.Errorf("a generation prompt that was not asked for: %v, %q", err, p.Text)
 	}
 }
 

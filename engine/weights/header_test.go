@@ -92,7 +92,7 @@ func TestHeaderTakesWhatTheFormatAllows(t *testing.T) {
 	}
 }
 
-// FuzzHeader: whatever the bytes, no panic, and what is accepted lies inside the file and does not overlap.
+// FuzzHeader: no bytes cause a panic, and accepted tensors are inside the file and do not overlap.
 func FuzzHeader(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(headerFile("{}", 0))
@@ -111,7 +111,7 @@ func FuzzHeader(f *testing.F) {
 		end := int64(0)
 		for _, e := range entries {
 			if e.Begin < 8 || e.End > int64(len(file)) || e.Begin > e.End {
-				t.Fatalf("%s lies at [%d,%d) of %d", e.Name, e.Begin, e.End, len(file))
+				t.Fatalf("%s is at [%d,%d) of %d", e.Name, e.Begin, e.End, len(file))
 			}
 			if e.Begin == e.End {
 				continue

@@ -32,7 +32,7 @@ func (c *Checkpoint) Mappings() (runs [][]byte) {
 // span is [from, to) of a file, in bytes.
 type span struct{ from, to int }
 
-// spans are where the tensors of a file lie, joined where little lies between them, in order.
+// spans are the ranges of a file with tensors, in order, joined where the gap between them is small.
 func (c *Checkpoint) spans(f *file) (joined []span) {
 	var all []span
 	for _, t := range c.tensors {

@@ -12,7 +12,7 @@ import (
 	"slipway/engine/weights/fixture"
 )
 
-// A tower of 20 MiB between the tensors is left out; every tensor of the model lies in a run that begins on a page.
+// A vision tower of 20 MiB between the tensors is left out; each tensor of the model is in a run that begins on a page.
 func TestMappingsThatLeaveATensorOutOrTakeTheVisionTowerIn(t *testing.T) {
 	f := minimal()
 	f["model.layers.0.odd"] = fixture.F32(make([]float32, 3), 3)
@@ -40,7 +40,7 @@ func TestMappingsThatLeaveATensorOutOrTakeTheVisionTowerIn(t *testing.T) {
 			inside = inside || at >= from && at+uintptr(len(tensor.Data)) <= from+uintptr(len(run))
 		}
 		if !inside {
-			t.Errorf("%s lies in no run", name)
+			t.Errorf("%s is in no run", name)
 		}
 	}
 	if last := c.tensors["model.zlast"]; !bytes.Equal(last.Data, runs[1][len(runs[1])-12:]) {

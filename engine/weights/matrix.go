@@ -2,7 +2,7 @@ package weights
 
 import "fmt"
 
-// Matrix is a linear layer or an embedding table, [Out, In], row-major, as it lies in the file.
+// Matrix is a linear layer or an embedding table, [Out, In], row-major, as it is in the file.
 //
 // Quantised (Bits > 0): value[o][i] = scale·q + bias with one scale and bias per Group inputs. Data holds a little-endian bit
 // stream per row, element i in bits [i·Bits, (i+1)·Bits), In·Bits/8 bytes a row; Scales and Biases are [Out, In/Group] of

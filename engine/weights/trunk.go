@@ -5,7 +5,7 @@ import "fmt"
 // Raw tells whether the trunk is in Hugging Face form (norms zero-centred in the file). Norm has already corrected for it.
 func (c *Checkpoint) Raw() bool { return c.raw }
 
-// Prefix is what stands in front of embed_tokens.weight in this checkpoint.
+// Prefix is the text before embed_tokens.weight in this checkpoint.
 func (c *Checkpoint) Prefix() string { return c.prefix }
 
 // Matrix returns a linear layer of the trunk, e.g. "layers.3.mlp.down_proj", or "embed_tokens".

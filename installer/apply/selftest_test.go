@@ -46,7 +46,7 @@ func TestReceiptNamesABrokenKernel(t *testing.T) {
 	notes, err := provenMetal(t.Context(), home, settings)
 	if err != nil || !strings.HasPrefix(notes[selfTestNote], "passed: ") ||
 		!strings.Contains(notes[degradedNote], "linear_gemm cannot be used here") ||
-		!strings.Contains(notes[degradedNote], "linear_plain stands in for it") {
+		!strings.Contains(notes[degradedNote], "linear_plain replaces it") {
 		t.Fatalf("%v, %q", err, notes)
 	}
 	if err := home.writeReceipt(Receipt{Digest: "sha256:" + strings.Repeat("1", 64),

@@ -107,7 +107,7 @@ func check(dir string, operations []selftest.Operation, rounds int) error {
 		}
 		for _, text := range d.Degraded() {
 			wrong++
-			fmt.Println("GIVEN UP ", text)
+			fmt.Println("REFUSED  ", text)
 		}
 		for file, share := range worst {
 			fmt.Printf("plain %-5v  %-18s largest difference %.1e of its row's largest value\n", plain, file, share)

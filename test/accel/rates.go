@@ -14,7 +14,7 @@ import (
 // logitCols is the 27B's vocabulary, with the rows that pad it.
 const logitCols = 248320
 
-// rotated is the least that a measurement reads before it comes back to the same bytes: caches hold less.
+// rotated is the least that a measurement reads before it reads the same bytes again: caches hold less.
 const rotated = 500 << 20
 
 // rate is one measurement: what was read, against what memory can give in the same run.

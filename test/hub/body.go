@@ -152,7 +152,7 @@ func (s *Server) breakOff(w http.ResponseWriter, r *http.Request, kind Kind) {
 	conn.Close()
 }
 
-// parseRange reads "bytes=a-b" and "bytes=a-". ok is false when the range lies outside.
+// parseRange reads "bytes=a-b" and "bytes=a-". ok is false when the range is outside the file.
 func parseRange(value string, size int64) (from, to int64, ranged, ok bool) {
 	spec, found := strings.CutPrefix(value, "bytes=")
 	if !found || strings.Contains(spec, ",") || size == 0 { // an empty file has no parts; the hub's own client asks for one

@@ -25,7 +25,7 @@ const (
 	Reset       Kind = "reset"         // After bytes, then the connection is reset
 	Stall       Kind = "stall"         // After bytes, then nothing until the client leaves
 	Whole       Kind = "whole"         // Range is ignored: 200
-	Gzip        Kind = "gzip"          // the body comes compressed though nobody asked
+	Gzip        Kind = "gzip"          // the body is compressed although the client did not ask for it
 	HTML        Kind = "html"          // 200 with a web page
 	WrongBytes  Kind = "wrong bytes"   // the byte at After is another one
 	WrongRange  Kind = "wrong range"   // Content-Range tells of other bytes

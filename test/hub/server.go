@@ -90,7 +90,7 @@ func (s *Server) Forget() {
 	s.log, s.total = nil, 0
 }
 
-// OnServed is told how many file bytes were sent in all, after each write.
+// OnServed receives how many file bytes were sent in total, after each write.
 func (s *Server) OnServed(f func(total int64)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

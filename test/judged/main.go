@@ -4,7 +4,7 @@
 //
 //	judged --mode MODE [--port N]
 //
-// prints "ready at ADDRESS" and serves until it is told to stop. Modes: see modes.go.
+// prints "ready at ADDRESS" and serves until it is stopped. Modes: see modes.go.
 package main
 
 import (

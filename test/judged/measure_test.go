@@ -60,7 +60,7 @@ func TestMeasureNamesTheFaultOfTheServer(t *testing.T) {
 			t.Fatal(o)
 		}
 	})
-	t.Run("nobody there", func(t *testing.T) {
+	t.Run("no server", func(t *testing.T) {
 		o := slipway(t, nil, "measure", "--url", "http://127.0.0.1:9/v1")
 		if o.code != 7 || !strings.Contains(o.errOut, "does not answer") {
 			t.Fatal(o)
@@ -127,7 +127,7 @@ func TestMeasureGivesNoDecodeRateWhereItMeansNothing(t *testing.T) {
 	if sum := sha256.Sum256([]byte(text)); enough.Text.SHA256 != hex.EncodeToString(sum[:]) {
 		t.Errorf("the file's hash is %s", enough.Text.SHA256)
 	}
-	// Long prompts are told beforehand.
+	// Long prompts are announced in advance.
 	f := enough.Result.Forecast
 	if f == nil || f.PromptTokens < 8000 || f.PromptTokens > 10000 || f.TokensPerSec <= 0 {
 		t.Errorf("forecast: %+v", f)
@@ -181,12 +181,12 @@ func TestMeasureOfTheRealServerAddsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var told watched
-	if err := json.NewDecoder(response.Body).Decode(&told); err != nil || len(told.Requests) != 2 {
-		t.Fatalf("%v, %+v", err, told)
+	var shown watched
+	if err := json.NewDecoder(response.Body).Decode(&shown); err != nil || len(shown.Requests) != 2 {
+		t.Fatalf("%v, %+v", err, shown)
 	}
 	for i, r := range m.Result.Runs {
-		if same := told.Requests[1-i]; *r.Prompt != same.Prompt || *r.Cached != same.Cached || *r.Computed != same.Computed || *r.Completion != same.Completion {
+		if same := shown.Requests[1-i]; *r.Prompt != same.Prompt || *r.Cached != same.Cached || *r.Computed != same.Computed || *r.Completion != same.Completion {
 			t.Errorf("measure says %d = %d + %d and %d, the monitor %+v", *r.Prompt, *r.Cached, *r.Computed, *r.Completion, same)
 		}
 		if r.Prompt == nil || *r.Prompt != *r.Cached+*r.Computed || *r.Computed < 500 || r.Prefill == nil || r.Whose["prefill_seconds"] != "server" || r.DecodeRate == nil || len(r.Doubts) > 0 {

@@ -74,12 +74,12 @@ func TestNeedleSeesAModelThatForgets(t *testing.T) {
 		t.Errorf("tokens counted %s", r.Setup.Tokens)
 	}
 	r, _ = document[record.Report](t, "check needle", "--url", double(t, "no-usage"), "--out", out, "--lengths", "600", "--samples", "1")
-	if !strings.Contains(r.Setup.Tokens, "rough") || !strings.Contains(strings.Join(r.Notes, " "), "nobody counted") {
+	if !strings.Contains(r.Setup.Tokens, "rough") || !strings.Contains(strings.Join(r.Notes, " "), "is unknown") {
 		t.Errorf("tokens counted %s, %v", r.Setup.Tokens, r.Notes)
 	}
 }
 
-// A run that is killed stands under no official name, goes on with its own setup, and with no other.
+// A killed run leaves no file under its final name. It continues with its own setup and with no other.
 func TestKilledRunGoesOnAndIsNotOfficial(t *testing.T) {
 	t.Parallel()
 	at, out := double(t, "honest"), t.TempDir()
@@ -109,7 +109,7 @@ func TestKilledRunGoesOnAndIsNotOfficial(t *testing.T) {
 		t.Fatal(o)
 	}
 	o := slipway(t, nil, args...)
-	if o.code != 0 || !strings.Contains(o.errOut, "Going on with needle") {
+	if o.code != 0 || !strings.Contains(o.errOut, "Continuing needle") {
 		t.Fatal(o)
 	}
 	final, _ := filepath.Glob(filepath.Join(out, "needle-*.jsonl"))

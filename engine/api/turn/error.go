@@ -104,7 +104,7 @@ func failureOf(end *serve.End) *Error {
 		e.Sentence = "the reply was cancelled before it was complete, because the client closed the connection " +
 			"or its sending side; keep both open until the reply has ended"
 		if errors.Is(end.Err, serve.ErrCancelled) {
-			e.Sentence = "the reply was cancelled before it was complete, by whoever runs this server; ask again"
+			e.Sentence = "the reply was cancelled on the server before it was complete; ask again"
 		}
 		return e
 	}

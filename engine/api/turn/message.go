@@ -44,7 +44,7 @@ func (c *Collector) Add(e Event) {
 	}
 }
 
-// Message gives what was said so far, less a call that is not complete: only the last one can be.
+// Message gives the reply so far without an incomplete call. Only the last call can be incomplete.
 func (c *Collector) Message() Message {
 	return Message{c.reasoning.String(), c.content.String(), c.calls[:c.complete], c.tokens}
 }

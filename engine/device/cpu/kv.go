@@ -56,7 +56,7 @@ func (k *kv) Read(keys, values []float32, layer int, page int32, offset int) {
 	}
 }
 
-// Write is the inverse of Read: it stores keys and values, [heads·headDim], as they are, for whoever compares another device with this one
+// Write is the inverse of Read: it stores keys and values, [heads·headDim], as they are, for tests that compare another device with this one
 // over the same memory.
 func (k *kv) Write(keys, values []float32, layer int, page int32, offset int) {
 	d := k.g.HeadDim

@@ -5,7 +5,7 @@ import (
 	"slipway/engine/pass"
 )
 
-// A draft's own state lies in a point's file in sections with keys of their own. Where one is missing, or was written under
+// A draft's own state is in sections of a point's file, each with a key of its own. Where one is missing, or was written under
 // another key, the point serves as it is and the draft begins with what it has.
 const (
 	hiddenSection = "hidden"

@@ -75,7 +75,7 @@ func (s *Store) Save(key memory.Key, kind memory.Kind, resumed bool, ids []int32
 	s.jobs <- func() { done(s.save(key, kind, resumed, ids, pages, whole, state)) }
 }
 
-// save writes the pages that are missing, then the point: whoever finds the point finds its pages.
+// save writes the missing pages first, then the point, so that the pages of every point on disk are there.
 func (s *Store) save(key memory.Key, kind memory.Kind, resumed bool, ids []int32, pages []name, file name, state pass.State) error {
 	size := s.pointBytes(key, kind, ids)
 	for _, page := range pages {

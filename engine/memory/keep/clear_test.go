@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Who asks for a reload is told that the cache is dropped: then it must be.
+// A reload answers that the cache was dropped: then it must be dropped.
 func TestClearReturnsOnlyOnceTheFilesAreGone(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	w := newWorld(t, 20, 400, 8<<20)

@@ -236,7 +236,7 @@ func TestNewConversationIsKeptOnceItIsResumed(t *testing.T) {
 		t.Fatalf("%d cached, explained by %q", o.cached, o.visit.Report.Explanation.Cause)
 	}
 	if o := turn(next, 10); o.cached < 110 {
-		t.Fatalf("%d of a conversation that was come back to were restored", o.cached)
+		t.Fatalf("%d tokens of a resumed conversation were restored", o.cached)
 	}
 }
 

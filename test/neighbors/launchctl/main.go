@@ -1,4 +1,4 @@
-// Command launchctl is a double of macOS's launchctl and of launchd behind it: a real program on a real port, for tests only.
+// Command launchctl is a double of macOS's launchctl and launchd: a real program on a real port, for tests only.
 package main
 
 import "slipway/test/neighbors/double"

@@ -39,7 +39,7 @@ func attend(t *testing.T, rows, first, headDim, cut int) []float32 {
 	return acc
 }
 
-// Rows must not show how they were grouped, which instructions ran, or what lies where no token is.
+// A row's result does not depend on the grouping, the instruction set, or the contents of unwritten places.
 func TestAttentionIsScheduleInvariant(t *testing.T) {
 	for _, headDim := range []int{8, 24, 64, 128, 256} {
 		for _, shape := range [][2]int{{1, 0}, {1, 300}, {7, 252}, {60, 0}, {100, 230}} {

@@ -32,7 +32,7 @@ func TestFMARoundsOnce(t *testing.T) {
 		a, b := randomFloat(r, 20), randomFloat(r, 20)
 		check(a, b, randomFloat(r, 40))
 		check(a, b, -a*b)
-		// The true sum lies just off the middle of two float32.
+		// The true sum is just off the middle of two float32.
 		mid := randomFloat(r, 6)
 		ulp := math.Nextafter32(mid, float32(math.Inf(1))) - mid
 		check(ulp/2+randomFloat(r, 4)*ulp*0x1p-40, 1, mid)
