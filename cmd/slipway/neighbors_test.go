@@ -43,7 +43,7 @@ func TestNeighborScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	caches := goEnv(t, "GOCACHE", "GOMODCACHE", "GOPROXY")
-	testscript.Run(t, testscript.Params{
+	testscript.RunT(oneByOne{t}, testscript.Params{
 		Dir: "testdata/neighbors",
 		Setup: func(env *testscript.Env) error {
 			for name, value := range map[string]string{"GOCACHE": caches[0], "GOMODCACHE": caches[1], "GOPROXY": caches[2],
@@ -61,6 +61,16 @@ func TestNeighborScripts(t *testing.T) {
 			"started": startedTimes, "killserver": killServer, "killwatchers": killWatchers,
 		},
 	})
+}
+
+// oneByOne runs scripts one after another: each looks at all servers of the machine, and a server that is asked by
+// another script's slipway has a client, so that it counts as busy.
+type oneByOne struct{ *testing.T }
+
+func (oneByOne) Parallel()     {}
+func (oneByOne) Verbose() bool { return testing.Verbose() }
+func (t oneByOne) Run(name string, f func(testscript.T)) {
+	t.T.Run(name, func(t *testing.T) { f(oneByOne{t}) })
 }
 
 // double NAME MODE [VARIABLE=VALUE ...] [--FLAG=VALUE ...]: starts a double on $PORT2 as an orphan, as a server is whose terminal was
