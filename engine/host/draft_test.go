@@ -22,13 +22,18 @@ import (
 
 // draftedHost is Pocket with some draft, answering.
 type draftedHost struct {
-	t *testing.T
+	t testing.TB
 	*Host
 }
 
 func startDrafted(t *testing.T, draft string, tokens int, cache int64) *draftedHost {
 	t.Helper()
-	h, err := Open(Settings{ModelDir: pocketDir, ModelID: "pocket", Device: "cpu", Operands: "auto", WindowTokens: 2048, Parallel: 3, Queue: 1000,
+	return startDraftedIn(t, draft, tokens, cache, 2048)
+}
+
+func startDraftedIn(t testing.TB, draft string, tokens int, cache int64, window int) *draftedHost {
+	t.Helper()
+	h, err := Open(Settings{ModelDir: pocketDir, ModelID: "pocket", Device: "cpu", Operands: "auto", WindowTokens: window, Parallel: 3, Queue: 1000,
 		CacheMemoryBytes: cache, Draft: draft, DraftTokens: tokens, Log: quiet()})
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +58,7 @@ type answered struct {
 	Reason serve.FinishReason
 	Tops   [][]sample.Logprob
 	usage  serve.Usage
+	times  serve.Times
 }
 
 // ask answers a request. After leaveAt tokens (0: never) its client leaves.
@@ -70,7 +76,7 @@ func (h *draftedHost) ask(r serve.Request, leaveAt int) (a answered) {
 				a.IDs, a.Tops = append(a.IDs, e.Token.ID), append(a.Tops, e.Token.Top)
 			}
 			if e.End != nil {
-				a.Reason, a.usage = e.End.Reason, e.End.Usage
+				a.Reason, a.usage, a.times = e.End.Reason, e.End.Usage, e.End.Times
 				if e.End.Err != nil && leaveAt == 0 {
 					h.t.Error(e.End.Err)
 				}
@@ -170,7 +176,7 @@ func TestGreedyRepliesAreTheSameWithAndWithoutADraft(t *testing.T) {
 				mu.Lock()
 				drafted, accepted, restored = drafted+got.usage.Drafts.Drafted(), accepted+got.usage.Drafts.Accepted(), restored+got.usage.CachedTokens
 				mu.Unlock()
-				got.usage, want.usage = serve.Usage{}, serve.Usage{}
+				got.usage, want.usage, got.times, want.times = serve.Usage{}, serve.Usage{}, serve.Times{}, serve.Times{}
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("%s: with a draft %v %q (%s), without %v %q (%s)", q.ID, got.IDs, got.Text, got.Reason, want.IDs, want.Text, want.Reason)
 				}

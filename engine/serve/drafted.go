@@ -72,9 +72,8 @@ func (d *draftDecoder) decode(ctx context.Context, jobs []*job) ([]step, error) 
 // watch shows the guard a step of one request alone.
 func (d *draftDecoder) watch(j *job, tokens int, took time.Duration) {
 	if len(j.drafted) == 0 {
-		if j.guarded.singles++; j.guarded.singles > 1 { // the first one warms caches
-			d.guard.learn(took)
-		}
+		j.guarded.due = false
+		d.guard.learn(took)
 		return
 	}
 	if off := j.guarded.judge(&d.guard, tokens, took); off != "" {
@@ -89,7 +88,7 @@ func (d *draftDecoder) propose(ctx context.Context, jobs []*job) error {
 	for _, j := range jobs {
 		j.drafted = j.drafted[:0]
 		most := min(d.e.opt.Draft.Most(), j.limit-len(j.out)-1)
-		if j.draft == nil || most < 1 || len(jobs) == 1 && d.guard.single == 0 && j.guarded.singles < learnedSteps {
+		if j.draft == nil || most < 1 || len(jobs) == 1 && (j.guarded.due || !d.guard.knows()) {
 			continue
 		}
 		reply := j.replyForMask()

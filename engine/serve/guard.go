@@ -2,11 +2,13 @@ package serve
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
 // The guard switches drafting off for a request whose acceptance makes it slower than single steps are. Costs are measured in
-// this run, as they differ between devices and models; passes of several requests are left out, as they share their time.
+// this run, as they differ between devices and models. Medians leave out what else the machine did. Steps of several requests
+// are left out, as they share their time.
 
 // Decode steps of a request after which the guard judges it: soon where it clearly loses, later where it is close.
 const (
@@ -15,42 +17,49 @@ const (
 	clearLoss  = 0.85 // of the undrafted rate
 )
 
-// guard knows what a decode step costs alone.
-type guard struct {
-	single time.Duration // running mean of a step without a proposal; 0: unknown
-}
+// learnedSteps without a proposal are taken before the first one of a run, to learn their cost, and one more for each
+// guardEvery steps, as the cost grows with the context.
+const learnedSteps = 5
 
-// single steps that are taken to learn their cost before the first proposal.
-const learnedSteps = 4
+// guard knows what a decode step without a proposal costs: the latest ones.
+type guard struct{ singles []time.Duration }
 
-// learn adds a step without a proposal. Steps grow with the context, so that recent ones count more.
 func (g *guard) learn(took time.Duration) {
-	if g.single == 0 {
-		g.single = took
+	if g.singles = append(g.singles, took); len(g.singles) > learnedSteps {
+		g.singles = slices.Delete(g.singles, 0, 1)
 	}
-	g.single += (took - g.single) / 4
 }
 
-// guarded is the guard's view of one request.
+// knows reports whether enough steps were seen.
+func (g *guard) knows() bool { return len(g.singles) == learnedSteps }
+
+// guarded is the guard's view of one request: its drafted steps since the last judgement.
 type guarded struct {
-	singles       int // steps without a proposal
-	steps, tokens int // drafted steps since the last judgement, and the tokens that they gave
-	took          time.Duration
-	judged        bool // once
+	tokens int
+	took   []time.Duration
+	judged bool // once
+	due    bool // a step without a proposal is next
 }
 
 // judge adds a drafted step that gave tokens, and says why drafting should end; empty: it should not.
 func (r *guarded) judge(g *guard, tokens int, took time.Duration) (off string) {
-	r.steps, r.tokens, r.took = r.steps+1, r.tokens+tokens, r.took+took
-	if g.single == 0 || r.steps < guardSoon || r.judged && r.steps < guardEvery {
+	r.tokens, r.took = r.tokens+tokens, append(r.took, took)
+	steps := len(r.took)
+	if !g.knows() || steps < guardSoon || r.judged && steps < guardEvery {
 		return ""
 	}
-	rate := float64(g.single) * float64(r.tokens) / float64(max(1, r.took)) // over that of single steps
-	if rate < clearLoss || rate < 1 && r.steps >= guardEvery {
-		return fmt.Sprintf("drafting is off for this request: %d passes gave %d tokens, at %.2f times the rate without a draft", r.steps, r.tokens, rate)
+	perStep := float64(r.tokens) / float64(steps)
+	rate := perStep * float64(median(g.singles)) / float64(max(1, median(r.took))) // over that of single steps
+	if rate < clearLoss || rate < 1 && steps >= guardEvery {
+		return fmt.Sprintf("drafting is off for this request: a pass gave %.2f tokens, at %.2f times the rate without a draft", perStep, rate)
 	}
-	if r.steps >= guardEvery {
-		*r = guarded{singles: r.singles, judged: true}
+	if steps >= guardEvery {
+		*r = guarded{took: r.took[:0], judged: true, due: true}
 	}
 	return ""
+}
+
+func median(of []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
 }

@@ -22,7 +22,7 @@ func TestGuardSwitchesDraftingOffOnlyWhereItLoses(t *testing.T) {
 	} {
 		g, r, at := guard{}, guarded{}, 0
 		if c.single > 0 {
-			for range 5 {
+			for range learnedSteps {
 				g.learn(c.single)
 			}
 		}
@@ -43,7 +43,9 @@ func TestGuardSwitchesDraftingOffOnlyWhereItLoses(t *testing.T) {
 
 func TestGuardLooksAtRecentSteps(t *testing.T) {
 	g, r := guard{}, guarded{}
-	g.learn(10 * time.Millisecond)
+	for range learnedSteps {
+		g.learn(10 * time.Millisecond)
+	}
 	for i := range 20 * guardEvery { // a list of codes, then prose
 		tokens := 2
 		if i >= 10*guardEvery {

@@ -1,0 +1,59 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"slipway/engine/sample"
+	"slipway/engine/serve"
+)
+
+// BenchmarkDraftedDecode answers a request for many codes as JSON, 160 tokens, with and without a draft in turn, and reports
+// the rate of decode over the undrafted one's. The median of the pairs leaves out what else the machine does.
+func BenchmarkDraftedDecode(b *testing.B) {
+	raw, err := os.ReadFile("../model/testdata/oracle/oracle-q4.json")
+	var oracle map[string]struct {
+		IDs []int32 `json:"ids"`
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &oracle)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, text := range []struct{ name, prompt string }{{"JSON list of codes", "needle_long"}, {"chat", "chat"}, {"babble", "raw"}} {
+		for depth := 1; depth <= MostDraftTokens; depth++ {
+			b.Run(fmt.Sprintf("%s/mtp depth %d", text.name, depth), func(b *testing.B) {
+				plain, drafted := startBench(b, "none", 0), startBench(b, "mtp", depth)
+				p := sample.Neutral()
+				p.Temperature, p.LogitBias = 0, map[int32]float64{4088: -100}
+				q := serve.Request{Prompt: oracle[text.prompt].IDs, MaxTokens: 160, Sampling: p, TopLogprobs: -1}
+				if text.prompt == "needle_long" {
+					q.Sampling.LogitBias = nil
+				}
+				var gains []float64
+				var last answered
+				for b.Loop() {
+					want := plain.ask(q, 0)
+					last = drafted.ask(q, 0)
+					if !slices.Equal(last.IDs, want.IDs) {
+						b.Fatal("the draft changed the reply")
+					}
+					gains = append(gains, want.times.Decode.Seconds()/last.times.Decode.Seconds())
+				}
+				slices.Sort(gains)
+				d := last.usage.Drafts
+				b.ReportMetric(gains[len(gains)/2], "x-undrafted")
+				b.ReportMetric(float64(d.Passes+d.Accepted())/float64(max(1, d.Passes)), "tokens/pass")
+				b.ReportMetric(float64(len(last.IDs)), "tokens")
+			})
+		}
+	}
+}
+
+func startBench(b *testing.B, draft string, tokens int) *draftedHost {
+	return startDraftedIn(b, draft, tokens, 64<<20, 4096)
+}
