@@ -2,11 +2,11 @@ package hub
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"hash"
 	"time"
 
+	"slipway/installer/store"
 	"slipway/manifests"
 )
 
@@ -55,7 +55,7 @@ func (t *transfer) hashOnce(ctx context.Context, buffer []byte) (found manifests
 	at, h := t.hashedTo, restoreHash(t.hashState)
 	t.mu.Unlock()
 	if h == nil {
-		at, h = 0, sha256.New()
+		at, h = 0, store.NewWeightHash()
 	}
 	border := (at/t.segment + 1) * t.segment
 	for {
@@ -70,7 +70,7 @@ func (t *transfer) hashOnce(ctx context.Context, buffer []byte) (found manifests
 		}
 		t.mu.Unlock()
 		if now != generation {
-			generation, at, h, border = now, 0, sha256.New(), t.segment
+			generation, at, h, border = now, 0, store.NewWeightHash(), t.segment
 			continue
 		}
 		if at >= border && durable >= border {

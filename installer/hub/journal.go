@@ -1,11 +1,11 @@
 package hub
 
 import (
-	"crypto/sha256"
 	"encoding"
 	"encoding/json"
 	"hash"
 
+	"slipway/installer/store"
 	"slipway/manifests"
 )
 
@@ -51,14 +51,14 @@ func readJournal(file manifests.File, inode uint64, partialBytes int64, candidat
 func saveHash(h hash.Hash) []byte {
 	state, err := h.(encoding.BinaryMarshaler).MarshalBinary()
 	if err != nil {
-		panic("hub: crypto/sha256 does not give its state: " + err.Error())
+		panic("hub: the hash does not give its state: " + err.Error())
 	}
 	return state
 }
 
-// restoreHash is nil when the state is not one of crypto/sha256.
+// restoreHash is nil when the state is not one of a SHA-256.
 func restoreHash(state []byte) hash.Hash {
-	h := sha256.New()
+	h := store.NewWeightHash()
 	if len(state) == 0 || h.(encoding.BinaryUnmarshaler).UnmarshalBinary(state) != nil {
 		return nil
 	}

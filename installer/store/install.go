@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
@@ -79,7 +78,7 @@ const hashBufferBytes = 256 << 10
 
 // HashOf is the SHA-256 of all of src. hashed, if not nil, gets every chunk. It stops when ctx ends.
 func HashOf(ctx context.Context, src io.Reader, hashed func(n int)) (manifests.Digest, error) {
-	h := sha256.New()
+	h := NewWeightHash()
 	buffer := make([]byte, hashBufferBytes)
 	for {
 		if err := ctx.Err(); err != nil {
