@@ -46,6 +46,7 @@ func ReadSettings(home *Home) (Settings, error) {
 		return Settings{}, err
 	}
 	var s Settings
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a person may have saved them in an editor that writes it
 	if err := json.Unmarshal(data, &s); err != nil {
 		return Settings{}, &SettingsError{"is damaged: " + err.Error()}
 	}

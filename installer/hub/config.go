@@ -129,7 +129,7 @@ func tokenIn(file string) string {
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(data))
+	return strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff")) // editors write a mark of order
 }
 
 func (c Config) withDefaults() Config {
