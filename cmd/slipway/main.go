@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -84,10 +85,19 @@ func environment() installer.Environment {
 // invocation is how a person starts this program again: the name that was typed, or go run, whose program is gone when
 // it ends.
 func invocation(argv0 string) []string {
-	if strings.Contains(argv0, "/go-build") {
+	if fromGoRun(argv0) {
 		return []string{"go", "run", "./cmd/slipway"}
 	}
 	return []string{argv0}
+}
+
+// inGoCache matches a program that go run keeps: a hash in a folder of two digits, in whatever folder GOCACHE names.
+var inGoCache = regexp.MustCompile(`/[0-9a-f]{2}/[0-9a-f]{64}-d/[^/]+$`)
+
+// fromGoRun reports whether a program was started by go run, which builds it in a folder of its own below GOTMPDIR or
+// keeps it in its cache.
+func fromGoRun(argv0 string) bool {
+	return inGoCache.MatchString(argv0) || regexp.MustCompile(`/go-build[0-9]*/`).MatchString(argv0)
 }
 
 // wantsJSON looks at the raw arguments, because a usage error has to be a document too.
