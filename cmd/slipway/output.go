@@ -76,6 +76,9 @@ const schemaVersion = 1
 
 // answer prints an answer with the exit code of its class, unless there is an error.
 func (s *session) answer(data any, err error, human func(w io.Writer)) error {
+	if err == nil && s.ctx.Err() != nil { // what was looked at until the signal is no whole answer
+		err = context.Cause(s.ctx)
+	}
 	if err != nil {
 		return err
 	}
