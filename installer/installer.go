@@ -72,6 +72,8 @@ type Environment struct {
 	PrebuiltDigest manifests.Digest // of the server that this program trusts; empty: none
 	Sources        machine.Sources
 	Manifests      []manifests.Manifest // the models that there are; nil: those in this program
+	Port           int                  // of a request without one; 0: DefaultPort
+	MonitorPort    int                  // of a request without one; 0: DefaultMonitorPort
 	Getenv         func(string) string  // for the hub's settings and token
 }
 
@@ -132,6 +134,8 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	if in.AllowStop, err = allowedKinds(in.AllowStop); err != nil {
 		return Prepared{}, err
 	}
+	in.Port = cmp.Or(in.Port, at.Port, DefaultPort)
+	in.MonitorPort = cmp.Or(in.MonitorPort, at.MonitorPort, DefaultMonitorPort)
 	known := lookHome(home, at)
 	defer known.close()
 
@@ -199,7 +203,6 @@ func decide(ctx context.Context, in Input, at Environment, home string, k known,
 // resolve replaces "choose for me" by what was chosen, and leaves out what has no effect.
 func (c *choice) resolve(r plan.Request) plan.Request {
 	r.Model, r.Profile = c.manifest.ID, c.profile.ID
-	r.Port, r.MonitorPort = cmp.Or(r.Port, DefaultPort), cmp.Or(r.MonitorPort, DefaultMonitorPort)
 	r.DiskCacheBytes = c.diskCache(r)
 	if r.AllowStop == "" {
 		r.AcceptLoss, r.IdleForS = false, 0

@@ -1,7 +1,6 @@
 package installer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -72,7 +71,7 @@ func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k
 	}
 	system.Timing = system.Timing.IdleFor(time.Duration(in.IdleForS) * time.Second)
 	n.system = system
-	port := cmp.Or(in.Port, DefaultPort)
+	port := in.Port
 	system.ExtraPorts = []int{port}
 	quick := system.Quick()
 	var own []process.Identity
@@ -92,7 +91,7 @@ func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k
 		return n, err
 	}
 	if slices.ContainsFunc(servers, func(s neighbor.Server) bool { return s.Listens(port) }) {
-		n.otherPort = n.freePort(ctx, port, cmp.Or(in.MonitorPort, DefaultMonitorPort))
+		n.otherPort = n.freePort(ctx, port, in.MonitorPort)
 	}
 	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool {
 		return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) ||

@@ -31,6 +31,7 @@ type rig struct {
 	port    int
 	monitor int
 	digest  string
+	ports   string // of a request without ports
 }
 
 func newRig(t *testing.T, buildFlags ...string) *rig {
@@ -40,6 +41,7 @@ func newRig(t *testing.T, buildFlags ...string) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, dir: dir, port: freePort(t), monitor: freePort(t)}
+	r.ports = fmt.Sprint(freePort(t), " ", freePort(t))
 	r.home = filepath.Join(r.dir, "home")
 	found, err := exec.LookPath("slipway")
 	if err != nil {
@@ -82,7 +84,7 @@ func (r *rig) command(env []string, args ...string) *exec.Cmd {
 	cmd.Dir = r.dir
 	cmd.Env = append([]string{"HOME=" + filepath.Join(r.dir, "user"), "PATH=" + filepath.Dir(r.slip),
 		"SLIPWAY_HOME=" + r.home, "TERM=xterm",
-		"TEST_BARE_MACHINE=1", "TEST_PREBUILT_DIGEST=" + r.digest}, env...)
+		"TEST_PORTS=" + r.ports, "TEST_BARE_MACHINE=1", "TEST_PREBUILT_DIGEST=" + r.digest}, env...)
 	return cmd
 }
 

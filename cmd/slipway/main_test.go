@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 			for _, name := range []string{"PORT", "PORT2"} {
 				env.Setenv(name, strconv.Itoa(freePort(t)))
 			}
+			env.Setenv("TEST_PORTS", fmt.Sprint(freePort(t), " ", freePort(t)))
 			env.Defer(func() { killServers(env.WorkDir) })
 			return os.Mkdir(filepath.Join(env.WorkDir, "user"), 0o755)
 		},

@@ -20,7 +20,10 @@ import (
 
 // anotherMachine makes this program see a recorded machine (TEST_MACHINE, a recording) and models of a test hub
 // (TEST_REVISIONS, "id=revision" each, and TEST_DOWNLOAD_BYTES) instead of its own.
+//
+// TEST_PORTS are the ports of a request without ports: no test holds one that a server of the person may have.
 func anotherMachine(at *installer.Environment) {
+	fmt.Sscan(os.Getenv("TEST_PORTS"), &at.Port, &at.MonitorPort)
 	if file := os.Getenv("TEST_MACHINE"); file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"strconv"
@@ -39,7 +40,7 @@ func (o *Operator) Connect(client string) (ConnectAnswer, error) {
 		return ConnectAnswer{}, &installer.ChoiceError{Why: fmt.Sprintf("connect needs one client of: %s",
 			strings.Join(Clients(), ", "))}
 	}
-	port, model, window := installer.DefaultPort, "pocket", defaultWindowTokens
+	port, model, window := cmp.Or(o.Environment.Port, installer.DefaultPort), "pocket", defaultWindowTokens
 	if set, err := o.Settings(); err == nil {
 		d := set.Decisions
 		port, model, window = d.Request.Port, d.Model.ID, d.Profile.WindowTokens
