@@ -33,9 +33,6 @@ func (s *Sequence) Len() int { return s.len }
 // MTPLen is the number of slots that the MTP head has processed: slot S pairs the hidden row of position S with token S+1.
 func (s *Sequence) MTPLen() int { return s.mtpLen }
 
-// MTPFrom is the first slot that the head knows.
-func (s *Sequence) MTPFrom() int { return s.mtpFrom }
-
 // Last is the final hidden row of the last position, [Hidden]; empty where it is not known. The next pass overwrites it.
 func (s *Sequence) Last() []float32 { return s.last }
 
