@@ -81,18 +81,22 @@ func TestPlanOnAMacNames8BitKV(t *testing.T) {
 		}
 		sized[id] = c
 	}
-	// 27 GiB less weights, live state, four points and scratch, over 65,536 and 34,816 bytes a token, in steps of 4,096.
-	rest := int64(27)<<30 - sized["exact"].result.Costs.ProjectedBytes(profiles.Load{Sequences: 1, RestorePoints: 4})
+	// 27 GiB less weights, the MTP head that balanced drafts with, live state, four points and scratch, over the bytes of a
+	// token (65,536 and 34,816, and 4,096 for the head), in steps of 4,096.
 	for id, bytes := range map[string]int64{"exact": 65536, "balanced": 34816} {
 		c := sized[id]
-		if want := int(rest / bytes / 4096 * 4096); c.sized.WindowTokens != want || c.result.Costs.KVBytesPerToken != bytes {
-			t.Errorf("%s: a window of %d at %d bytes a token, wanted %d", id, c.sized.WindowTokens,
-				c.result.Costs.KVBytesPerToken, want)
+		costs := c.result.Costs
+		rest := int64(27)<<30 - costs.ProjectedBytes(profiles.Load{Sequences: 1, RestorePoints: 4})
+		want := int(rest / (bytes + costs.MTPKVBytesPerToken) / 4096 * 4096)
+		if c.sized.WindowTokens != want || costs.KVBytesPerToken != bytes {
+			t.Errorf("%s: a window of %d at %d bytes a token, wanted %d", id, c.sized.WindowTokens, costs.KVBytesPerToken, want)
 		}
 	}
+	if head := sized["balanced"].result.Costs.MTPKVBytesPerToken; head != 4096 {
+		t.Errorf("the MTP head takes %d bytes a token, wanted 4096", head)
+	}
 	c := sized["balanced"].sized
-	if c.KVFormat != "q8" || c.Draft != "none" || !strings.Contains(c.Sentence,
-		"no draft (this server has no mtp") {
+	if c.KVFormat != "q8" || c.Draft != "mtp" {
 		t.Errorf("%+v", c)
 	}
 	if reasons := strings.Join(sized["balanced"].proposal.Reasons, " "); !strings.Contains(reasons,

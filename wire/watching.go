@@ -103,7 +103,7 @@ type WatchedProgress struct {
 	OfTokens   int `json:"of_tokens"` // the whole prompt; 0 until it is tokenised
 }
 
-// WatchedDraft counts proposed tokens. No server runs a draft yet.
+// WatchedDraft counts proposed tokens. It is absent without a draft.
 type WatchedDraft struct {
 	Drafted  int `json:"drafted"`
 	Accepted int `json:"accepted"`

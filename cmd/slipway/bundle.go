@@ -27,7 +27,7 @@ func bundleVerb(s *session) *cli.Command {
 			{
 				Name: "import", Usage: "install a model from a bundle; no network is used",
 				Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "in", Usage: "the bundle"},
-					&cli.BoolFlag{Name: "accept-told", Usage: "take the bundle's word for the hashes when no lock of this model is known"}},
+					&cli.BoolFlag{Name: "accept-told", Usage: "trust the bundle's hashes without a proof from the revision when no lock of this model is known"}},
 				Action: func(c *cli.Context) error {
 					if c.String("in") == "" {
 						return usage("bundle import needs --in FILE")

@@ -1,4 +1,4 @@
-// Package draft proposes tokens that the network then verifies. What is accepted of them is package accept's affair.
+// Package draft proposes tokens that the network then verifies. Package accept decides which are accepted.
 package draft
 
 import (
@@ -31,7 +31,7 @@ type Context interface {
 	Kept(ctx context.Context, tokens []int32) error
 }
 
-// Ask is one sequence's wish for a proposal.
+// Ask requests draft tokens for one sequence.
 type Ask struct {
 	Context Context
 	Last    int32 // the reply's last token, which the sequence has not processed

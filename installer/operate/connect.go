@@ -30,7 +30,7 @@ type ConnectAnswer struct {
 	Text   string `json:"text"`
 }
 
-// defaultWindowTokens is the window of a set-up without wishes: the embedded model's.
+// defaultWindowTokens is the window of the default set-up: the embedded model's.
 const defaultWindowTokens = 32768
 
 // Connect gives the settings for a client, for what is set up or for a set-up without wishes.

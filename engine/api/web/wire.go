@@ -20,8 +20,8 @@ type Wire interface {
 type Route struct {
 	Method string // GET also answers HEAD
 	Path   string // "/" at the end matches all paths below it, [PathID] one segment
-	// Handle answers. An error is sent in the wire's form, as the response or, where one has begun, not at all: a
-	// handler that has begun a response sends its errors itself.
+	// Handle answers. A returned error becomes the response, in the wire's form. A handler that has begun its response
+	// sends later errors itself.
 	Handle func(*Record, *http.Request) *turn.Error
 }
 

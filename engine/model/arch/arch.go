@@ -16,7 +16,7 @@ type FeedForward int
 
 const (
 	Dense   FeedForward = iota
-	Mixture             // a mixture of experts
+	Mixture             // a mixture of experts; package model refuses it, no family builds one yet
 )
 
 // Layer is the kinds of one layer's two parts.

@@ -14,7 +14,7 @@ type Family struct {
 	SplitPattern string
 	WordEnd      func(s string, i int) int
 
-	// Turn markers, as their added tokens are written. AssistantOpens is all that comes before a reply.
+	// Turn markers, as their added tokens are written. AssistantOpens is the text that starts an assistant turn.
 	AssistantOpens, UserOpens, TurnEnds string
 
 	// ParserTags are the special tokens whose text the reply parser reads: they are no control tokens.
