@@ -1,5 +1,5 @@
-// Package family is what differs in text between families of models, as one value each. A family is a package
-// beside this one (qwen35) and a line in the list of package text.
+// Package family is what differs in text between families of models, as one value each. The families themselves are in
+// package families.
 package family
 
 import "encoding/json"
