@@ -15,6 +15,9 @@ const (
 	AddYes          Step = "agree; nothing was deleted"
 	Continue        Step = "the same command continues"
 	Start           Step = "start the server"
+	StartOrReadLog  Step = "start the server, or look at its log"
+	ReadOurLog      Step = "look at the log of the server"
+	AskLess         Step = "ask something that the server takes"
 	StopServer      Step = "stop the server first"
 	StartJob        Step = "start a job"
 	WaitAgain       Step = "wait again" // Args: the job

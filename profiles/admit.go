@@ -1,6 +1,10 @@
 package profiles
 
-import "fmt"
+import (
+	"fmt"
+
+	"slipway/units"
+)
 
 // RefusedError says that a request would not fit beside what runs. AllowedTokens is what would fit now. The sentence
 // is for the client, before any prefill.
@@ -13,7 +17,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the request needs %s tokens of context (prompt and answer), which takes memory to %s; the budget of %s allows %s tokens now",
-		grouped(e.RequestTokens), both(e.NeedBytes), both(e.BudgetBytes), grouped(e.AllowedTokens))
+		grouped(e.RequestTokens), units.GiBAndGB(e.NeedBytes), units.GiBAndGB(e.BudgetBytes), grouped(e.AllowedTokens))
 }
 
 // Admit decides, by the rule that sized the window, whether a request of so many tokens (prompt + largest answer) fits

@@ -1,6 +1,10 @@
 package profiles
 
-import "fmt"
+import (
+	"fmt"
+
+	"slipway/units"
+)
 
 // Machine is what sizing needs to know of a machine. RAMBytes is physical memory, or less where a container is held to
 // less. CapBytes is Metal's recommended working set, 0 where there is no Metal; CapEstimated says that it was worked
@@ -48,7 +52,7 @@ func (m Machine) budget(profileBytes, userBytes int64) budget {
 		switch {
 		case bytes <= 0:
 		case bytes > machineBytes:
-			b.notes = append(b.notes, fmt.Sprintf("%s of %s is more than there is: %s.", whose, both(bytes), m.phrase(machineLimit, machineBytes)))
+			b.notes = append(b.notes, fmt.Sprintf("%s of %s is more than there is: %s.", whose, units.GiBAndGB(bytes), m.phrase(machineLimit, machineBytes)))
 		case bytes < b.Bytes:
 			b.Bytes, b.Limit = bytes, limit
 		}
@@ -67,15 +71,15 @@ func (m Machine) phrase(limit Limit, bytes int64) string {
 	switch limit {
 	case LimitMetal:
 		if m.CapEstimated {
-			return fmt.Sprintf("Metal may probably use %s of %s's %s (an estimate; the device was not asked)", both(bytes), this, gibi(m.RAMBytes))
+			return fmt.Sprintf("Metal may probably use %s of %s's %s (an estimate; the device was not asked)", units.GiBAndGB(bytes), this, units.GiB(m.RAMBytes))
 		}
-		return fmt.Sprintf("Metal may use %s of %s's %s", both(bytes), this, gibi(m.RAMBytes))
+		return fmt.Sprintf("Metal may use %s of %s's %s", units.GiBAndGB(bytes), this, units.GiB(m.RAMBytes))
 	case LimitRAM:
-		return fmt.Sprintf("%s of %s's %s are free when %s are reserved for the system", both(bytes), this, gibi(m.RAMBytes), gibi(OSReserveBytes(m.RAMBytes)))
+		return fmt.Sprintf("%s of %s's %s are free when %s are reserved for the system", units.GiBAndGB(bytes), this, units.GiB(m.RAMBytes), units.GiB(OSReserveBytes(m.RAMBytes)))
 	case LimitUserBudget:
-		return fmt.Sprintf("the budget that was asked for is %s", both(bytes))
+		return fmt.Sprintf("the budget that was asked for is %s", units.GiBAndGB(bytes))
 	case LimitProfileBudget:
-		return fmt.Sprintf("the profile's budget is %s", both(bytes))
+		return fmt.Sprintf("the profile's budget is %s", units.GiBAndGB(bytes))
 	}
 	panic("profiles: " + string(limit) + " is no limit on memory")
 }

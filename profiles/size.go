@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"slipway/units"
 )
 
 // Input is everything that sizing depends on. UserBudgetBytes 0: none was asked for. Sequences is how many are
@@ -124,7 +126,7 @@ func Size(in Input) (Result, error) {
 	if sequences > 1 {
 		takes = fmt.Sprintf("with %d replies at once, each with a full context, the model takes", sequences)
 	}
-	r.Sentence = fmt.Sprintf("%s. %s; %s %s.", strings.Join(clauses, ", "), capital(in.Machine.phrase(money.Limit, money.Bytes)), takes, both(r.UsedBytes))
+	r.Sentence = fmt.Sprintf("%s. %s; %s %s.", strings.Join(clauses, ", "), capital(in.Machine.phrase(money.Limit, money.Bytes)), takes, units.GiBAndGB(r.UsedBytes))
 	if widened != "" {
 		r.Notes = append(r.Notes, widened)
 	}
@@ -247,7 +249,7 @@ func (in Input) noFit(money budget, draft DraftChoice, costs Costs, sequences in
 	none := DraftChoice{Kind: NoDraft}
 	switch {
 	case money.Bytes < machine.Bytes && need <= machine.Bytes:
-		e.Change = fmt.Sprintf("a budget of at least %s", both(roundUp(need, 64*mib)))
+		e.Change = fmt.Sprintf("a budget of at least %s", units.GiBAndGB(roundUp(need, 64*mib)))
 	case draft.Kind != NoDraft && priced(format, none) <= money.Bytes:
 		e.Change = "no draft"
 	case narrower != format && priced(narrower, draft) <= money.Bytes:
@@ -259,11 +261,11 @@ func (in Input) noFit(money budget, draft DraftChoice, costs Costs, sequences in
 		if room <= 0 {
 			e.Change = "a much smaller model"
 		} else {
-			e.Change = fmt.Sprintf("a smaller model, with at most about %s of weights", both(room))
+			e.Change = fmt.Sprintf("a smaller model, with at most about %s of weights", units.GiBAndGB(room))
 		}
 	}
 	e.sentence = fmt.Sprintf("%s does not fit: %s tokens of context need %s, and %s. The smallest change that would fit: %s.",
-		in.Model.Title, grouped(WindowStepTokens), both(need), in.Machine.phrase(money.Limit, money.Bytes), e.Change)
+		in.Model.Title, grouped(WindowStepTokens), units.GiBAndGB(need), in.Machine.phrase(money.Limit, money.Bytes), e.Change)
 	return e
 }
 

@@ -1,4 +1,4 @@
-// Package units writes and reads sizes and counts, in one way everywhere.
+// Package units writes and reads sizes and counts: files in decimal units, memory in binary ones.
 package units
 
 import (
@@ -31,6 +31,22 @@ func Binary(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	return fmt.Sprintf("%.1f %s", value, names[i])
+}
+
+// GiB writes a size of memory in GiB with one decimal, in MiB below 1 GiB: "26.9 GiB", "135 MiB".
+func GiB(n int64) string {
+	if n < 1<<30 {
+		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
+
+// GiBAndGB is GiB with the decimal unit after it: "26.9 GiB (28.9 GB)".
+func GiBAndGB(n int64) string {
+	if n < 1<<30 {
+		return fmt.Sprintf("%s (%.0f MB)", GiB(n), float64(n)/1e6)
+	}
+	return fmt.Sprintf("%s (%.1f GB)", GiB(n), float64(n)/1e9)
 }
 
 // Count writes a number with its thousands separated: 262,144.

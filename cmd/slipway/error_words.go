@@ -46,9 +46,6 @@ func explainFacts(err error) *failure {
 		f.then = strings.TrimSpace(f.then + " What was answered is kept in " + e.File + "; the same command continues.")
 		return &f
 	}
-	if e, ok := errors.AsType[serverError](err); ok {
-		return &failure{code: e.code(), what: sentence(e.Error()), then: e.then()}
-	}
 	return nil
 }
 

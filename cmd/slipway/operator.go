@@ -19,9 +19,6 @@ func (s *session) operator(c *cli.Context) *operate.Operator {
 			ShowPlan: s.showProposal,
 			Agree:    func(ctx context.Context, q operate.Question) (operate.Reply, error) { return s.agree(ctx, c, q) },
 			Command:  func(words ...string) []string { return s.argv(s.again(words)...) },
-			FirstAnswer: func(ctx context.Context, port int, model, question string, maxTokens int) (string, error) {
-				return askServer(ctx, port, model, question, maxTokens, nil)
-			},
 		}}
 	return s.op
 }

@@ -23,7 +23,7 @@ var answers = map[string]any{
 	"plan":  operate.PlanAnswer{},
 	"apply": operate.SetupAnswer{}, "apply --detach": operate.JobAnswer{}, "wait": operate.JobAnswer{},
 	"up":   operate.SetupAnswer{},
-	"down": operate.DownAnswer{}, "status": operate.StatusAnswer{}, "logs": operate.LogsAnswer{}, "ask": askAnswer{},
+	"down": operate.DownAnswer{}, "status": operate.StatusAnswer{}, "logs": operate.LogsAnswer{}, "ask": operate.AskAnswer{},
 	"verify": operate.VerifyAnswer{}, "upgrade": operate.SetupAnswer{}, "uninstall": operate.UninstallAnswer{},
 	"connect": operate.ConnectAnswer{}, "models list": operate.ModelsAnswer{}, "models lock": operate.LockAnswer{},
 	"gc": operate.GCAnswer{}, "cache show": operate.CacheAnswer{}, "cache clear": operate.CacheAnswer{},

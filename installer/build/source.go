@@ -20,7 +20,7 @@ import (
 const serverPackage = "./cmd/slipway-server"
 
 // sourceRoots is everything of this module that the server program is made of. A test holds it against `go list`.
-var sourceRoots = []string{"go.mod", "go.sum", "cmd/slipway-server", "engine", "metal", "profiles", "termtext", "wire"}
+var sourceRoots = []string{"go.mod", "go.sum", "cmd/slipway-server", "engine", "metal", "profiles", "termtext", "units", "wire"}
 
 // ErrNoSource says that no source of slipway-server is available.
 var ErrNoSource = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo},

@@ -3,6 +3,8 @@ package machine
 import (
 	"fmt"
 	"strings"
+
+	"slipway/units"
 )
 
 // Line is one fact for people. Sure is false where the value is an estimate or not known.
@@ -31,18 +33,18 @@ func (f Facts) Describe() []Line {
 			return strings.Join(parts, " + ")
 		}),
 		line("GPU cores", f.GPUCores, plain[int]),
-		line("memory", f.RAM, size),
-		line("memory limit", f.MemoryLimit, size),
-		line("memory available", f.MemoryAvailable, size),
+		line("memory", f.RAM, units.GiBAndGB),
+		line("memory limit", f.MemoryLimit, units.GiBAndGB),
+		line("memory available", f.MemoryAvailable, units.GiBAndGB),
 		line("memory pressure", f.Pressure, plain[string]),
 		line("Metal device", f.MetalDevice, plain[string]),
-		line("Metal may use", f.WorkingSet, size),
-		line("largest Metal buffer", f.MaxBuffer, size),
+		line("Metal may use", f.WorkingSet, units.GiBAndGB),
+		line("largest Metal buffer", f.MaxBuffer, units.GiBAndGB),
 		line("wired limit", f.WiredLimit, func(n int64) string {
 			if n == 0 {
 				return "not set"
 			}
-			return size(n)
+			return units.GiBAndGB(n)
 		}),
 		line("power", f.Power, plain[string]),
 		line("battery", f.Battery, func(n int) string { return fmt.Sprintf("%d %%", n) }),
@@ -54,8 +56,8 @@ func (f Facts) Describe() []Line {
 			return fmt.Sprintf("after %d min", n)
 		}),
 		line("file system", f.FileSystem, plain[string]),
-		line("disk free", f.DiskFree, size),
-		line("disk purgeable", f.Purgeable, size),
+		line("disk free", f.DiskFree, units.GiBAndGB),
+		line("disk purgeable", f.Purgeable, units.GiBAndGB),
 		line("developer tools", f.DevTools, orNone),
 		line("quarantined", f.Quarantined, yesNo),
 		line("boot", f.Boot, plain[string]),
@@ -112,12 +114,4 @@ func orNone(s string) string {
 		return "none"
 	}
 	return s
-}
-
-// size is bytes in GiB and GB, or in MiB and MB when that is clearer.
-func size(bytes int64) string {
-	if bytes < 1<<30 {
-		return fmt.Sprintf("%.0f MiB (%.0f MB)", float64(bytes)/(1<<20), float64(bytes)/1e6)
-	}
-	return fmt.Sprintf("%.1f GiB (%.1f GB)", float64(bytes)/(1<<30), float64(bytes)/1e9)
 }

@@ -42,9 +42,6 @@ func operator(t *testing.T, c *caller, home string) *Operator {
 				return c.reply, nil
 			},
 			Command: func(words ...string) []string { return append([]string{"slipway"}, words...) },
-			FirstAnswer: func(context.Context, int, string, string, int) (string, error) {
-				return "", errors.New("no server was started")
-			},
 		}}
 }
 

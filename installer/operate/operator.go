@@ -40,8 +40,6 @@ type Coat struct {
 	Agree func(ctx context.Context, q Question) (Reply, error)
 	// Command is one of our commands, as an argv that a person can start; words are without the program's name.
 	Command func(words ...string) []string
-	// FirstAnswer puts one question to a server of ours on a loopback port and returns the whole answer.
-	FirstAnswer func(ctx context.Context, port int, model, question string, maxTokens int) (string, error)
 }
 
 // Question is what a person is asked to agree to. Exactly one of the pointers is set.

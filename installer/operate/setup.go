@@ -233,7 +233,8 @@ func (o *Operator) finish(ctx context.Context, p installer.Prepared, done apply.
 	ctx, cancel := context.WithTimeout(ctx, firstAnswerLimit)
 	defer cancel()
 	var err error
-	answer.Answer, err = o.Coat.FirstAnswer(ctx, d.Request.Port, d.Model.ID, firstQuestion, firstAnswerTokens)
+	first := AskInput{Question: firstQuestion, MaxTokens: firstAnswerTokens}
+	answer.Answer, err = askOnce(ctx, d.Request.Port, d.Model.ID, first)
 	return answer, err
 }
 

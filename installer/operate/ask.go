@@ -1,0 +1,94 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"slipway/checks/client"
+	"slipway/fault"
+	"slipway/installer/launch"
+)
+
+// AskInput is one question to the running server.
+type AskInput struct {
+	Question  string       // not empty
+	MaxTokens int          // longest answer, at least 1
+	OnPiece   func(string) // gets the answer's pieces as they come; nil: nothing does
+}
+
+// AskAnswer is the server's answer.
+type AskAnswer struct {
+	Model    string `json:"model"`
+	Question string `json:"question"`
+	Answer   string `json:"answer"`
+}
+
+// Ask asks the running server once, greedily. Errors: ErrNotSetUp and those of Running, or *ServerError.
+func (o *Operator) Ask(ctx context.Context, in AskInput) (AskAnswer, error) {
+	set, err := o.Running(ctx)
+	if err != nil {
+		return AskAnswer{}, err
+	}
+	text, err := askOnce(ctx, set.Port, set.ModelID, in)
+	if err != nil {
+		return AskAnswer{}, err
+	}
+	return AskAnswer{set.ModelID, in.Question, text}, nil
+}
+
+// askOnce puts one question to a server of ours on a loopback port and returns the complete answer.
+func askOnce(ctx context.Context, port int, model string, in AskInput) (string, error) {
+	server, err := client.New(launch.URL(port), model, "")
+	if err != nil {
+		return "", err
+	}
+	reply, err := server.Chat(ctx, client.Request{
+		Messages:  []client.Message{client.Say("system", "You are a helpful assistant."), client.Say("user", in.Question)},
+		MaxTokens: in.MaxTokens,
+		OnPiece: func(piece string, reasoning bool) {
+			if in.OnPiece != nil && !reasoning {
+				in.OnPiece(piece)
+			}
+		},
+	})
+	if failed, ok := errors.AsType[*client.Fault](err); ok {
+		return "", &ServerError{failed}
+	}
+	if err != nil {
+		return "", err
+	}
+	return reply.Text, nil
+}
+
+// ServerError is why our server gave no complete answer.
+type ServerError struct{ Reason *client.Fault }
+
+func (e *ServerError) Error() string { return e.Reason.Error() }
+func (e *ServerError) Unwrap() error { return e.Reason }
+
+// Fault: see package fault.
+func (e *ServerError) Fault() fault.Fault {
+	switch status := e.status(); {
+	case status == 0:
+		return fault.Fault{Class: fault.NotReady, Step: fault.StartOrReadLog}
+	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
+		return fault.Fault{Class: fault.NotReady, Step: fault.ReadOurLog}
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return fault.Fault{Class: fault.Auth, Step: fault.ReadOurLog}
+	case status < http.StatusInternalServerError:
+		return fault.Fault{Class: fault.Usage, Step: fault.AskLess} // the question is wrong for this server
+	}
+	return fault.Fault{Class: fault.Internal, Step: fault.ReadOurLog}
+}
+
+// status is HTTP's; 0 where the server gave none.
+func (e *ServerError) status() int {
+	switch e.Reason.Kind {
+	case client.Refused:
+		return e.Reason.Status
+	case client.BrokeOff:
+		return http.StatusInternalServerError
+	}
+	return 0
+}
