@@ -172,7 +172,8 @@ func TestPagesLinkToFilesThatExist(t *testing.T) {
 	}
 }
 
-// CONTRIBUTING.md tells of every folder with code, one folder deep where a room has several, and of none that is not there.
+// CONTRIBUTING.md tells of every folder with code, one folder deep where a room has several, and of none that is not
+// there.
 func TestContributingListsEveryFolder(t *testing.T) {
 	raw, err := os.ReadFile("CONTRIBUTING.md")
 	if err != nil {

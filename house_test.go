@@ -175,7 +175,8 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
-// The server's main is flags, signals and exit codes: of the engine it imports what opens a model, the queue and the API.
+// The server's main is flags, signals and exit codes: of the engine it imports what opens a model, the queue and the
+// API.
 func TestServersMainImportsOnlyHostServeAndAPI(t *testing.T) {
 	allowed := []string{"engine/host", "engine/serve", "engine/api"}
 	for _, target := range [][]string{{"GOOS=linux", "GOARCH=amd64"}, {"GOOS=darwin", "GOARCH=arm64"}} {
@@ -191,8 +192,8 @@ func TestServersMainImportsOnlyHostServeAndAPI(t *testing.T) {
 	}
 }
 
-// go-m1cpu before 0.2.1, which gopsutil's cpu package brings, crashes before main on newer Macs. Nothing of ours may link
-// it, in whatever version.
+// go-m1cpu before 0.2.1, which gopsutil's cpu package brings, crashes before main on newer Macs. Nothing of ours may
+// link it, in whatever version.
 func TestModuleThatCrashesBeforeMainIsNotLinked(t *testing.T) {
 	for _, target := range [][]string{{"GOOS=linux", "GOARCH=amd64"}, {"GOOS=darwin", "GOARCH=arm64"}} {
 		cmd := exec.Command("go", "list", "-deps", "./cmd/...")

@@ -30,8 +30,8 @@ type choice struct {
 	problem  string // why the model cannot be brought
 }
 
-// choose picks model and profile, what was asked for or what sizing proposes among all pinned models, and sizes them for
-// what the server can.
+// choose picks model and profile, what was asked for or what sizing proposes among all pinned models, and sizes them
+// for what the server can.
 func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabilities) (choice, error) {
 	var c choice
 	host := facts.Sizing()

@@ -102,7 +102,8 @@ type Prepared struct {
 	Stopped []string
 }
 
-// DownloadBytes is the most that the plan downloads of the model: what is missing of a known file list, else the ceiling.
+// DownloadBytes is the most that the plan downloads of the model: what is missing of a known file list, else the
+// ceiling.
 func (p Prepared) DownloadBytes() int64 {
 	m := p.Plan.Decisions.Model
 	switch {

@@ -81,8 +81,8 @@ func TestPlanOnAMacNames8BitKV(t *testing.T) {
 		}
 		sized[id] = c
 	}
-	// 27 GiB less weights, the MTP head that balanced drafts with, live state, four points and scratch, over the bytes of a
-	// token (65,536 and 34,816, and 4,096 for the head), in steps of 4,096.
+	// 27 GiB less weights, the MTP head that balanced drafts with, live state, four points and scratch, over the bytes
+	// of a token (65,536 and 34,816, and 4,096 for the head), in steps of 4,096.
 	for id, bytes := range map[string]int64{"exact": 65536, "balanced": 34816} {
 		c := sized[id]
 		costs := c.result.Costs

@@ -12,8 +12,8 @@ import (
 // decodeRows is the largest segment that uses attention_decode, which splits the keys. Longer segments go in tiles.
 const decodeRows = 8
 
-// A split is at least minSplitTokens, one page. There are at most maxSplits, because merging more takes longer. With the four key heads of
-// the 27B they make 512 threadgroups, several for every core of the largest chip.
+// A split is at least minSplitTokens, one page. There are at most maxSplits, because merging more takes longer. With
+// the four key heads of the 27B they make 512 threadgroups, several for every core of the largest chip.
 const (
 	minSplitTokens = device.PageTokens
 	maxSplits      = 128
@@ -44,8 +44,8 @@ func partialFloats(q *kernels.AttentionDecodeParams) int {
 	return int(q.Rows) * int(q.Heads) * int(q.Splits) * (int(q.Dim) + 2)
 }
 
-// decodeVariant is the kernel for split keys of the pages of k, where group query heads share a key head, and how many of these heads a
-// threadgroup takes.
+// decodeVariant is the kernel for split keys of the pages of k, where group query heads share a key head, and how many
+// of these heads a threadgroup takes.
 func (d *Device) decodeVariant(k *kv, group int) (v variant, heads int) {
 	v = variant{library: "attention_decode", name: decodeNames[k.g.HeadDim], constants: [6]uint32{k.q8(), u32(divisor(group, 6))}, count: 2, threads: 128}
 	if k.g.Format == device.KVQ8 {
@@ -131,8 +131,8 @@ func attentionBytes(o *device.Attention, g *device.Segment) float64 {
 // tileRows is the rows of a tile of attention_flash.
 const tileRows = 16
 
-// encodeTiles runs a segment by attention_flash, or plain, in pieces of rows that each fit into a command buffer: 512 rows over
-// 131,072 positions of the 27B are 1.6 TFLOP, which takes a small GPU half a second.
+// encodeTiles runs a segment by attention_flash, or plain, in pieces of rows that each fit into a command buffer: 512
+// rows over 131,072 positions of the 27B are 1.6 TFLOP, which takes a small GPU half a second.
 func (p *pass) encodeTiles(e *encoder, o *device.Attention, segment int) error {
 	g := p.Segments[segment]
 	rowFlops := attentionBytes(o, &g)

@@ -105,8 +105,9 @@ func layer(t *testing.T, w *selftest.World, format device.KVFormat, lengths ...i
 	return selftest.States(append(append(selftest.Rows(x), selftest.Rows(logits)...), selftest.Rows(values)...), segments, 0)
 }
 
-// Each barrier that the host writes is ignored alone. Some order of dispatches must then give a wrong result. A token or a verification, a prefill beside a
-// token, and attention over 8-bit pages use different kernels, and so different barriers.
+// Each barrier that the host writes is ignored alone. Some order of dispatches must then give a wrong result. A token
+// or a verification, a prefill beside a token, and attention over 8-bit pages use different kernels, and so different
+// barriers.
 func TestEveryHostBarrierIsNeeded(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -150,7 +151,8 @@ func TestEveryHostBarrierIsNeeded(t *testing.T) {
 	}
 }
 
-// Two operations share one buffer: that alone decides whether there is a barrier. Without one the fake runs them in either order.
+// Two operations share one buffer: that alone decides whether there is a barrier. Without one the fake runs them in
+// either order.
 func TestOperationsOnOneBufferKeepTheirOrder(t *testing.T) {
 	d := metals(t, fake.Configuration{})["fast"]
 	gather := func(p device.Pass, dst, src device.Buffer) { p.Gather(dst, src, []int32{2, 0, 1}) }

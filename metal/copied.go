@@ -32,8 +32,9 @@ func (d *Device) regionOf(bytes []byte) []byte {
 	return nil
 }
 
-// copy makes a buffer of bytes. Mapped bytes are read in chunks, by enough readers to keep a disk busy, and the file's pages are
-// dropped afterwards, so that weights are not held twice. Errors: no memory; a disk that fails under the mapping.
+// copy makes a buffer of bytes. Mapped bytes are read in chunks, by enough readers to keep a disk busy, and the file's
+// pages are dropped afterwards, so that weights are not held twice. Errors: no memory; a disk that fails under the
+// mapping.
 func (d *Device) copy(what string, bytes []byte) (*mtl.Buffer, error) {
 	b, err := d.allocate(what, (len(bytes)+3)/4*4)
 	if err != nil {
@@ -68,7 +69,8 @@ func (d *Device) copy(what string, bytes []byte) (*mtl.Buffer, error) {
 	return b, nil
 }
 
-// copyChunk copies mapped memory. A disk that fails, or a file that was truncated, is an error and does not end the process.
+// copyChunk copies mapped memory. A disk that fails, or a file that was truncated, is an error and does not end the
+// process.
 func copyChunk(to, from []byte) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer faulted(&err)
@@ -91,8 +93,9 @@ func pagesOf(bytes []byte) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&bytes[0]), -int(before))), (before+uintptr(len(bytes))+page-1)/page*page)
 }
 
-// letGo drops the pages of a part of a file's mapping from our memory; the next read gets them from the file. Linux unmaps
-// them; macOS makes them the first to be taken when memory is short (MADV_FREE would be for memory without a file).
+// letGo drops the pages of a part of a file's mapping from our memory; the next read gets them from the file. Linux
+// unmaps them; macOS makes them the first to be taken when memory is short (MADV_FREE would be for memory without a
+// file).
 func letGo(part []byte) { unix.Madvise(pagesOf(part), unix.MADV_DONTNEED) }
 
 // uncopied is a region without the parts that were copied, from the page on which the rest begins.

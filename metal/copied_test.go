@@ -20,7 +20,8 @@ import (
 	"slipway/metal/fake"
 )
 
-// misaligned is a matrix of f16 [out, 1024] in a mapped file, 2 bytes after a third of a page. All other bytes of the file are zero.
+// misaligned is a matrix of f16 [out, 1024] in a mapped file, 2 bytes after a third of a page. All other bytes of the
+// file are zero.
 func misaligned(t testing.TB, out int) (region []byte, m device.MatrixData, file string) {
 	t.Helper()
 	n, from := out*2048, 10
@@ -119,8 +120,8 @@ func TestFileTruncatedDuringTheCopyIsAnError(t *testing.T) {
 	}
 }
 
-// BenchmarkCopiedWeights: the same bytes read page by page, as Prefault does, copied at once, and copied in chunks, all from the system's
-// cache. A copy's time is mostly the new buffer's, which the fake fills.
+// BenchmarkCopiedWeights: the same bytes read page by page, as Prefault does, copied at once, and copied in chunks, all
+// from the system's cache. A copy's time is mostly the new buffer's, which the fake fills.
 func BenchmarkCopiedWeights(b *testing.B) {
 	region, m, _ := misaligned(b, 128<<10) // 256 MiB
 	in := open(b, fake.Configuration{}, metal.Options{Mapped: [][]byte{region}})

@@ -18,12 +18,14 @@ import (
 type Options struct {
 	// Libraries are where Metal is; empty means the system's.
 	Libraries mtl.Libraries
-	// Mapped is memory that matrices may be read from in place: whole mappings of weight files that nobody writes, each beginning on a
-	// page. They must outlive the device. A matrix elsewhere, or not aligned to 16 bytes, is copied, and its pages of the file are dropped.
+	// Mapped is memory that matrices may be read from in place: whole mappings of weight files that nobody writes, each
+	// beginning on a page. They must outlive the device. A matrix elsewhere, or not aligned to 16 bytes, is copied, and
+	// its pages of the file are dropped.
 	Mapped [][]byte
 	// Copied, unless nil, receives how many more mapped bytes were copied, from one goroutine at a time.
 	Copied func(bytes int64)
-	// BF16 multiplies prefill's operands in bf16 instead of f16: less exact, and for models whose activations leave f16's range.
+	// BF16 multiplies prefill's operands in bf16 instead of f16: less exact, and for models whose activations leave
+	// f16's range.
 	BF16 bool
 	// Plain uses no fast kernel.
 	Plain bool
@@ -77,8 +79,8 @@ type KernelError struct {
 func (e *KernelError) Error() string { return "kernel " + e.Kernel + ": " + e.Err.Error() }
 func (e *KernelError) Unwrap() error { return e.Err }
 
-// New opens the default GPU and compiles each kernel file. A file whose kernels have a plain variant elsewhere may fail to
-// compile, and so may a plain one whose fast ones do not (see Degraded); any other failure is a *KernelError.
+// New opens the default GPU and compiles each kernel file. A file whose kernels have a plain variant elsewhere may fail
+// to compile, and so may a plain one whose fast ones do not (see Degraded); any other failure is a *KernelError.
 func New(opt Options) (d *Device, err error) {
 	r, gpu, err := openGPU(opt.Libraries)
 	if err != nil {
@@ -110,7 +112,8 @@ func New(opt Options) (d *Device, err error) {
 
 func (d *Device) Name() string { return "metal" }
 
-// Numerics changes whenever a result may change by a bit: with the operands' type, and with every kernel file whose plain variant is used.
+// Numerics changes whenever a result may change by a bit: with the operands' type, and with every kernel file whose
+// plain variant is used.
 func (d *Device) Numerics() string {
 	name := "metal-f16-3"
 	if d.opt.BF16 {
@@ -168,7 +171,8 @@ func openGPU(l mtl.Libraries) (r *mtl.Runtime, gpu *mtl.Device, err error) {
 	return r, gpu, err
 }
 
-// Ask opens the default GPU only for its facts. Empty libraries mean the system's. Errors: as of New, except those of kernels.
+// Ask opens the default GPU only for its facts. Empty libraries mean the system's. Errors: as of New, except those of
+// kernels.
 func Ask(l mtl.Libraries) (mtl.Facts, error) {
 	_, gpu, err := openGPU(l)
 	if err != nil {
@@ -182,7 +186,8 @@ func Ask(l mtl.Libraries) (mtl.Facts, error) {
 	return facts, nil
 }
 
-// Close releases everything that was made with the device. Handles that the caller still has must not be used, but may be released.
+// Close releases everything that was made with the device. Handles that the caller still has must not be used, but may
+// be released.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"slipway/metal/selftest"
 )
 
-// edge is the sizes that a kernel is tested with: one, block-1, block, block+1, and one that fits no block. Where the host
-// never gives a kernel such a size: the smallest that it gives, and the next.
+// edge is the sizes that a kernel is tested with: one, block-1, block, block+1, and one that fits no block. Where the
+// host never gives a kernel such a size: the smallest that it gives, and the next.
 type edge struct {
 	size string
 	at   []int
@@ -88,8 +88,8 @@ func functionOf(instance string, names []string) (longest string) {
 	return longest
 }
 
-// Each kernel of the folder is run at the edges of its blocks, at one row, at the sizes of the largest model, with values far from one and beside a
-// NaN, by the operations of the other tests.
+// Each kernel of the folder is run at the edges of its blocks, at one row, at the sizes of the largest model, with
+// values far from one and beside a NaN, by the operations of the other tests.
 func TestEveryKernelRunsAtItsEdges(t *testing.T) {
 	names, instances := functions()
 	// run notes which kernels a recording runs, on each kind of device; the kernels themselves do nothing.

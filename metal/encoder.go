@@ -10,8 +10,8 @@ import (
 	"slipway/metal/mtl"
 )
 
-// CommandSeconds is the longest time that a command buffer should use the GPU, by estimate: the desktop shares the GPU, and the system ends
-// work that takes seconds.
+// CommandSeconds is the longest time that a command buffer should use the GPU, by estimate: the desktop shares the GPU,
+// and the system ends work that takes seconds.
 const CommandSeconds = 0.2
 
 // inFlight is how many command buffers may be committed and not done: one runs, one waits, the third is being encoded.
@@ -20,7 +20,8 @@ const inFlight = 2
 // startPace is seconds a byte before anything was measured: half of the memory bandwidth of the slowest M-series chip.
 const startPace = 1 / 30e9
 
-// flopsPerByte turns arithmetic into the bytes that take the same time: about 2.6 TFLOP/s to 68 GB/s on an M1, and similar on later chips.
+// flopsPerByte turns arithmetic into the bytes that take the same time: about 2.6 TFLOP/s to 68 GB/s on an M1, and
+// similar on later chips.
 const flopsPerByte = 40
 
 // encoder writes dispatches into command buffers and puts barriers between those that need each other.
@@ -38,7 +39,8 @@ type encoder struct {
 	pipeline *mtl.Pipeline // of the last dispatch of the open command buffer
 
 	reads, writes []*mtl.Buffer // since the last barrier
-	// Dispatches of one phase may run together, on different parts of a buffer: only dispatches before the phase can conflict.
+	// Dispatches of one phase may run together, on different parts of a buffer: only dispatches before the phase can
+	// conflict.
 	readsBefore, writesBefore int
 }
 
@@ -77,7 +79,8 @@ func (e *encoder) forget() {
 	e.phase()
 }
 
-// run encodes one dispatch of v: its parameters at index 0, and every buffer in one message. bytes and flops are what it moves and computes.
+// run encodes one dispatch of v: its parameters at index 0, and every buffer in one message. bytes and flops are what
+// it moves and computes.
 func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, group [3]int, bytes, flops float64, uses ...use) error {
 	p, err := e.dev.pipeline(v)
 	if err != nil {
@@ -130,7 +133,8 @@ func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, gr
 // budget is the cost that a command buffer may have.
 func (e *encoder) budget() float64 { return CommandSeconds / e.dev.pace }
 
-// conflicts reports whether a dispatch reads what an earlier phase since the last barrier writes, or writes what one reads or writes.
+// conflicts reports whether a dispatch reads what an earlier phase since the last barrier writes, or writes what one
+// reads or writes.
 func (e *encoder) conflicts(uses []use) bool {
 	for _, u := range uses {
 		if u.access == constant {

@@ -12,16 +12,18 @@ import (
 const (
 	// gemvRows is the most rows that read the weights once in linear_gemv.
 	gemvRows = 8
-	// splitColumns is the number of columns from which the two simdgroups of a threadgroup share the outputs, half of the columns each.
+	// splitColumns is the number of columns from which the two simdgroups of a threadgroup share the outputs, half of
+	// the columns each.
 	splitColumns = 1024
 	// gemvProducts is the most products of one dispatch of it.
 	gemvProducts = 4
-	// gemmTile is the rows, and the outputs, of a tile of linear_gemm. Pieces of a product are whole tiles, so that its bits are the same.
+	// gemmTile is the rows, and the outputs, of a tile of linear_gemm. Pieces of a product are whole tiles, so that its
+	// bits are the same.
 	gemmTile = 32
 )
 
-// encodeLinear runs the products side by side: they share x and write to different buffers. Products of one form that linear_gemv takes
-// share a dispatch. Work that is longer than a command buffer may be is split.
+// encodeLinear runs the products side by side: they share x and write to different buffers. Products of one form that
+// linear_gemv takes share a dispatch. Work that is longer than a command buffer may be is split.
 func (p *pass) encodeLinear(e *encoder, o *device.Linear) error {
 	var done [64]bool
 	if len(o.Products) > len(done) {
@@ -62,8 +64,8 @@ func (p *pass) encodeLinear(e *encoder, o *device.Linear) error {
 	return nil
 }
 
-// encodeProduct runs one product with linear_gemm or linear_plain, split by rows so that each piece fits into a command buffer, and where a tile
-// of rows does not fit, by outputs too.
+// encodeProduct runs one product with linear_gemm or linear_plain, split by rows so that each piece fits into a command
+// buffer, and where a tile of rows does not fit, by outputs too.
 func (p *pass) encodeProduct(e *encoder, o *device.Linear, q *device.Product, v variant) error {
 	m, rows := q.W.(*matrix), o.Rows
 	for rows > gemmTile && m.cost(rows, m.out) > e.budget() {
@@ -102,8 +104,9 @@ func (p *pass) encodePiece(e *encoder, o *device.Linear, q *device.Product, v va
 	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, whole.cost(rows, outs), 0, uses[:n]...)
 }
 
-// encodeRow runs a product of one row with linear_gemv, outs outputs at a time. With more rows it would have to read the weights once a row,
-// or know a stride. A matrix of 1 GB is too long only where memory is read at 5 GB/s, a tenth of the slowest M-series chip.
+// encodeRow runs a product of one row with linear_gemv, outs outputs at a time. With more rows it would have to read
+// the weights once a row, or know a stride. A matrix of 1 GB is too long only where memory is read at 5 GB/s, a tenth
+// of the slowest M-series chip.
 func (p *pass) encodeRow(e *encoder, o *device.Linear, v variant, q *device.Product, outs int) error {
 	m := q.W.(*matrix)
 	for from := 0; from < m.out; from += outs {
@@ -152,8 +155,8 @@ func (m *matrix) rows(from, n int) *matrix {
 	return &part
 }
 
-// encodeTogether runs up to four products with linear_gemv, one after another along the grid; or gate and up, where v is gated. The outputs
-// begin at a column.
+// encodeTogether runs up to four products with linear_gemv, one after another along the grid; or gate and up, where v
+// is gated. The outputs begin at a column.
 func (p *pass) encodeTogether(e *encoder, o *device.Linear, v variant, column int, products []*device.Product) error {
 	const never = 1 << 31 // a tile beyond every grid
 	params := kernels.LinearGemvParams{In: u32(own(o.X).cols), Tile1: never, Tile2: never, Tile3: never}
@@ -226,7 +229,8 @@ func (p *pass) encodeGated(e *encoder, o *device.Linear, v variant) error {
 	return p.encodeTogether(e, o, v, 0, products[:])
 }
 
-// linearVariant chooses by the number of rows and by what the fast kernels read: 4 and 8 bits, or dense rows of whole vectors or tiles.
+// linearVariant chooses by the number of rows and by what the fast kernels read: 4 and 8 bits, or dense rows of whole
+// vectors or tiles.
 func (p *pass) linearVariant(m *matrix, rows int) (v variant) {
 	kind := "dense"
 	few, many := m.in%4 == 0, m.in%32 == 0

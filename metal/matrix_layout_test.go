@@ -12,7 +12,8 @@ import (
 	"slipway/metal/kernels"
 )
 
-// attention_decode_q8 assumes that the two elements of a lane are neighbours in a row. Here they are one below the other.
+// attention_decode_q8 assumes that the two elements of a lane are neighbours in a row. Here they are one below the
+// other.
 func TestMatrixOfAnotherLayoutGivesNaN(t *testing.T) {
 	const file, numbered = "attention_decode_q8", "float(thread_index);"
 	text := kernels.Source(file)

@@ -200,7 +200,8 @@ func checkMatrix(m device.MatrixData) error {
 	return nil
 }
 
-// place finds bytes in a view or makes a view for them. Bytes that are not mapped, or not aligned for the fast kernels, are copied.
+// place finds bytes in a view or makes a view for them. Bytes that are not mapped, or not aligned for the fast kernels,
+// are copied.
 func (d *Device) place(what string, bytes []byte) (piece, error) {
 	at := uintptr(unsafe.Pointer(&bytes[0]))
 	if at%16 == 0 {
@@ -247,8 +248,9 @@ func (d *Device) inView(what string, at, n uintptr) (piece, bool, error) {
 	return piece{}, false, nil
 }
 
-// viewAt is the view for n bytes at offset at of a region [from, to): the whole region where a buffer may be that long, else runs of the longest
-// buffer, beginning at every half of it, so that whatever is at most half as long is inside one of them; else a run of its own.
+// viewAt is the view for n bytes at offset at of a region [from, to): the whole region where a buffer may be that long,
+// else runs of the longest buffer, beginning at every half of it, so that whatever is at most half as long is inside
+// one of them; else a run of its own.
 func viewAt(from, to, at, n, longest, page uintptr) view {
 	from, to = from/page*page, (to+page-1)/page*page
 	if step := longest / 2 / page * page; to-from > longest && step > 0 {

@@ -148,7 +148,8 @@ func pagesOf(w *selftest.World, dim int, format device.KVFormat) device.KV {
 	return kv
 }
 
-// A NaN in one row of the input may reach that row and, where rows see earlier ones, later rows of its segment, and nothing else.
+// A NaN in one row of the input may reach that row and, where rows see earlier ones, later rows of its segment, and
+// nothing else.
 func TestNaNStaysInItsRows(t *testing.T) {
 	for _, c := range spoiling {
 		for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
@@ -167,8 +168,8 @@ func TestNaNStaysInItsRows(t *testing.T) {
 	}
 }
 
-// spoiltAttention runs a prompt of two sequences of 20 tokens, the first with a NaN among the values of its tenth token, and then three tokens
-// of each.
+// spoiltAttention runs a prompt of two sequences of 20 tokens, the first with a NaN among the values of its tenth
+// token, and then three tokens of each.
 func spoiltAttention(w *selftest.World, format device.KVFormat, spoil bool) [][]float32 {
 	const n, spoilt, dim = 20, 9, 64
 	kv := pagesOf(w, dim, format)
@@ -219,7 +220,8 @@ func TestNaNKeyReachesNoEarlierRow(t *testing.T) {
 	}
 }
 
-// spoiltDelta advances two sequences, of n tokens and of 20 (4 beside fewer than 17), by two value heads of 16 over one key head of 32.
+// spoiltDelta advances two sequences, of n tokens and of 20 (4 beside fewer than 17), by two value heads of 16 over one
+// key head of 32.
 func spoiltDelta(w *selftest.World, n, spoilt, column int, spoil bool) [][]float32 {
 	g, other := selftest.StateOf(1, 2, 32, 16), 20
 	if n <= device.TapeSegment {
@@ -237,7 +239,8 @@ func spoiltDelta(w *selftest.World, n, spoilt, column int, spoil bool) [][]float
 	return selftest.States(selftest.Rows(dst), segments, 1)
 }
 
-// A NaN in one token of a prompt reaches the outputs of that token and of later ones, in each head that reads it, and nothing else.
+// A NaN in one token of a prompt reaches the outputs of that token and of later ones, in each head that reads it, and
+// nothing else.
 func TestNaNTokenReachesNoEarlierToken(t *testing.T) {
 	const n, spoilt = 45, 21 // the second chunk of 16
 	for kind, d := range metals(t, fake.Configuration{Seed: 3}) {

@@ -15,8 +15,9 @@ import (
 // maxHeadDim bounds the private memory of attention_plain.
 const maxHeadDim = 256
 
-// kv is a pool of pages, a buffer of keys and one of values a layer, zero until written. Native: f16 [pages, heads, 256, headDim]. KVQ8: a
-// page is its codes u8 [heads, 256, headDim], then words u32 [heads, 256, headDim/64] of scale and bias. It implements device.KV.
+// kv is a pool of pages, a buffer of keys and one of values a layer, zero until written. Native: f16 [pages, heads,
+// 256, headDim]. KVQ8: a page is its codes u8 [heads, 256, headDim], then words u32 [heads, 256, headDim/64] of scale
+// and bias. It implements device.KV.
 type kv struct {
 	dev          *Device
 	g            device.KVGeometry

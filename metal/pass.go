@@ -111,7 +111,8 @@ func (p *pass) beginStates() error {
 // GPUSeconds is how long the GPU worked on the last Run.
 func (p *pass) GPUSeconds() float64 { return p.seconds }
 
-// meta is the integers that the kernels of a pass read: a status word, positions and cache slots of the rows, page tables, token ids.
+// meta is the integers that the kernels of a pass read: a status word, positions and cache slots of the rows, page
+// tables, token ids.
 type meta struct {
 	host             []int32
 	b                *mtl.Buffer
@@ -182,8 +183,8 @@ func (p *pass) layMeta() error {
 	return nil
 }
 
-// growPartial makes room for n words between an operation's two dispatches. A smaller buffer may still be in use by the operations encoded
-// before: it is released when the pass has run.
+// growPartial makes room for n words between an operation's two dispatches. A smaller buffer may still be in use by the
+// operations encoded before: it is released when the pass has run.
 func (p *pass) growPartial(what string, n int) error {
 	if n == 0 || p.meta.partial != nil && p.meta.partial.Length >= 4*n {
 		return nil

@@ -15,8 +15,8 @@ var (
 	chunkKeyDims = map[int]string{32: "delta_chunk_dk32", 64: "delta_chunk_dk64", 128: "delta_chunk_dk128"}
 )
 
-// encodeDeltaInput runs a convolution, the gates of a delta rule, or both, and writes to the tapes what a replay needs. One of the two
-// may be nil.
+// encodeDeltaInput runs a convolution, the gates of a delta rule, or both, and writes to the tapes what a replay needs.
+// One of the two may be nil.
 func (p *pass) encodeDeltaInput(e *encoder, conv *device.Conv, delta *device.DeltaRule) error {
 	for i := range p.Segments {
 		g := &p.Segments[i]
@@ -86,7 +86,8 @@ func (p *pass) encodeDelta(e *encoder, o *device.DeltaRule, conv *device.Conv) e
 	return nil
 }
 
-// advance advances a layer by n rows of a pass. A prefill, which no tape keeps, runs by chunks; anything else runs as its replay does.
+// advance advances a layer by n rows of a pass. A prefill, which no tape keeps, runs by chunks; anything else runs as
+// its replay does.
 func (s *state) advance(e *encoder, layer, n int, dst, qkv, alpha, beta use) error {
 	name := chunkKeyDims[s.g.KeyDim]
 	if n <= device.TapeSegment || name == "" || s.g.ValueDim%8 != 0 {

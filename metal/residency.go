@@ -34,8 +34,8 @@ const (
 )
 
 // Prefault reads the mapped memory that matrices use, so that no command buffer waits for the disk; what was
-// copied is not read again. Call it once the weights are loaded. progress, which may be nil, receives bytes, from one goroutine at a time.
-// Errors: the context's; a disk that fails under the mapping.
+// copied is not read again. Call it once the weights are loaded. progress, which may be nil, receives bytes, from one
+// goroutine at a time. Errors: the context's; a disk that fails under the mapping.
 func (d *Device) Prefault(ctx context.Context, progress func(done, total int64)) error {
 	chunks, total := d.chunks()
 	done := int64(0)
@@ -46,8 +46,8 @@ func (d *Device) Prefault(ctx context.Context, progress func(done, total int64))
 	})
 }
 
-// inParallel does n pieces of work with several readers, up to the first error or the end of the context. did receives which are done, from one
-// goroutine at a time.
+// inParallel does n pieces of work with several readers, up to the first error or the end of the context. did receives
+// which are done, from one goroutine at a time.
 func inParallel(ctx context.Context, n int, work func(i int) error, did func(i int)) error {
 	var (
 		wait  sync.WaitGroup
@@ -109,7 +109,8 @@ func (d *Device) chunks() (chunks [][]byte, total int64) {
 // touched keeps touch's reads from being compiled away.
 var touched atomic.Uint32
 
-// touch reads a byte of each page. A disk that fails, or a file that was truncated, is an error and does not end the process.
+// touch reads a byte of each page. A disk that fails, or a file that was truncated, is an error and does not end the
+// process.
 func touch(chunk []byte) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer faulted(&err)
@@ -122,7 +123,8 @@ func touch(chunk []byte) (err error) {
 	return nil
 }
 
-// MakeResident asks macOS to keep the weights, in place and copied, resident for the GPU. Call it once they are loaded. False where macOS cannot.
+// MakeResident asks macOS to keep the weights, in place and copied, resident for the GPU. Call it once they are loaded.
+// False where macOS cannot.
 func (d *Device) MakeResident() (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 	"slipway/metal/mtl"
 )
 
-// ReturnPages returns the memory of pages to the system: each buffer is released, so that the GPU holds none of it, fresh
-// zero pages are mapped in the place of the pages, and the whole is wrapped again. Only whole pages of the system are returned.
+// ReturnPages returns the memory of pages to the system: each buffer is released, so that the GPU holds none of it,
+// fresh zero pages are mapped in the place of the pages, and the whole is wrapped again. Only whole pages of the system
+// are returned.
 func (k *kv) ReturnPages(pages []int32) error {
 	runs := k.byteRuns(pages)
 	if len(runs) == 0 {
@@ -28,7 +29,8 @@ func (k *kv) ReturnPages(pages []int32) error {
 	return k.lost
 }
 
-// byteRuns are the byte ranges [from, to) of pages in a layer's buffer, neighbours joined, shrunk to whole pages of the system.
+// byteRuns are the byte ranges [from, to) of pages in a layer's buffer, neighbours joined, shrunk to whole pages of the
+// system.
 func (k *kv) byteRuns(pages []int32) (runs [][2]int) {
 	pages = slices.Sorted(slices.Values(pages))
 	n, system := k.pageBytes(), os.Getpagesize()

@@ -12,7 +12,8 @@ import (
 	"slipway/metal/selftest"
 )
 
-// Attention is compared over the contents of the device's pages. So these contents are compared on their own, number by number, code by code.
+// Attention is compared over the contents of the device's pages. So these contents are compared on their own, number by
+// number, code by code.
 func TestWrongStoredValueIsReported(t *testing.T) {
 	f16, q8 := about("attention_flash")[0], about("attention_decode_q8")[0]
 	const lastKeep = "  if (query) return;\n"

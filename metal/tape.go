@@ -9,8 +9,8 @@ import (
 	"slipway/metal/mtl"
 )
 
-// tape holds rows, one a token, in one buffer: per layer the convolution's outputs [slots, channels], its inputs [slots, channels],
-// α [slots, Hv] and β [slots, Hv]. It implements device.Tape.
+// tape holds rows, one a token, in one buffer: per layer the convolution's outputs [slots, channels], its inputs
+// [slots, channels], α [slots, Hv] and β [slots, Hv]. It implements device.Tape.
 type tape struct {
 	dev         *Device
 	g           device.StateGeometry
@@ -70,7 +70,8 @@ type recording struct {
 	at   int  // first row of the pass under way; -1 where it is not recorded
 }
 
-// slack is how many tokens are recorded before the base moves: moving it reads and writes the whole state once, as one token does.
+// slack is how many tokens are recorded before the base moves: moving it reads and writes the whole state once, as one
+// token does.
 const slack = 32
 
 func (s *state) Record(tokens int) error {

@@ -55,7 +55,8 @@ func TestLargestValuesAreInStableOrder(t *testing.T) {
 	}
 }
 
-// One NaN, in the first place, the last, in another slice than the largest, or of either sign: its row has no largest value, the other rows have.
+// One NaN, in the first place, the last, in another slice than the largest, or of either sign: its row has no largest
+// value, the other rows have.
 func TestRowWithANaNHasNoLargest(t *testing.T) {
 	all := metals(t, fake.Configuration{Seed: 4})
 	for kind, d := range map[string]device.Device{"fast": all["fast"], "plain": all["plain"], "reference": reference()} {

@@ -18,7 +18,8 @@ func (k *kv) WritePage(page int32, src []byte, tokens int) {
 	k.pageRuns(page, tokens, func(run []byte) { src = src[copy(run, src):] })
 }
 
-// pageRuns visits the first tokens positions of a page: layer by layer, head by head, keys then values, each followed by its words.
+// pageRuns visits the first tokens positions of a page: layer by layer, head by head, keys then values, each followed
+// by its words.
 func (k *kv) pageRuns(page int32, tokens int, visit func([]byte)) {
 	for l := range k.g.Layers {
 		for h := range k.g.Heads {

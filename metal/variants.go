@@ -50,8 +50,8 @@ func (d *Device) replacement(file string) string {
 	return file
 }
 
-// uncovered is why the device cannot be used: the first kernel file that cannot be used and has no usable replacement. A plain file is
-// not needed as long as each fast file that it replaces can be used.
+// uncovered is why the device cannot be used: the first kernel file that cannot be used and has no usable replacement.
+// A plain file is not needed as long as each fast file that it replaces can be used.
 func (d *Device) uncovered() error {
 	for _, file := range slices.Sorted(maps.Keys(d.refused)) {
 		switch {
@@ -82,8 +82,8 @@ func (d *Device) fast(library string) bool {
 	return !d.opt.Plain && d.refused[library] == nil
 }
 
-// Refuse replaces a fast kernel file by its plain variant, for the reason that a self-test found. False when there is no other
-// variant, or the file was not in use.
+// Refuse replaces a fast kernel file by its plain variant, for the reason that a self-test found. False when there is
+// no other variant, or the file was not in use.
 func (d *Device) Refuse(file string, reason error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,7 +128,8 @@ func (d *Device) Degraded() (sentences []string) {
 	return sentences
 }
 
-// pipeline returns the pipeline of v, made at its first use. An error also refuses the library, if another can do its work.
+// pipeline returns the pipeline of v, made at its first use. An error also refuses the library, if another can do its
+// work.
 func (d *Device) pipeline(v variant) (*mtl.Pipeline, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,8 +8,8 @@ const LeastDiskCacheBytes = 256 << 20
 // MostChosenDiskCacheBytes is the largest folder that is chosen unasked.
 const MostChosenDiskCacheBytes = 64 << 30
 
-// CacheBudget bounds what a server keeps of conversations, so that a follow-up computes only what is new. Zero: nothing is
-// kept there.
+// CacheBudget bounds what a server keeps of conversations, so that a follow-up computes only what is new. Zero: nothing
+// is kept there.
 type CacheBudget struct {
 	MemoryBytes    int64
 	DiskBytes      int64
@@ -26,11 +26,12 @@ const (
 	dailyTimes      = 8       // a turn is written about once and a long day fills the folder a few times
 )
 
-// Cache sizes what is kept for conversations to go on, beside what r uses: its restore points, and what no window takes, up
-// to sixteen points and as many bytes of pages (the server halves the memory between both), so that the projection stays
-// within the budget. On disk: askedDiskBytes; where that is 0, 128 points' own bytes or 8 GiB, at most an eighth of freeBytes
-// (0: not known), in powers of two, so that the same machine gives the same number again; where it is negative, nothing.
-// Without room for one point in memory nothing is kept on disk either: it is restored through memory.
+// Cache sizes what is kept for conversations to go on, beside what r uses: its restore points, and what no window
+// takes, up to sixteen points and as many bytes of pages (the server halves the memory between both), so that the
+// projection stays within the budget. On disk: askedDiskBytes; where that is 0, 128 points' own bytes or 8 GiB, at most
+// an eighth of freeBytes (0: not known), in powers of two, so that the same machine gives the same number again; where
+// it is negative, nothing. Without room for one point in memory nothing is kept on disk either: it is restored through
+// memory.
 func (r Result) Cache(freeBytes, askedDiskBytes int64) CacheBudget {
 	point := r.Costs.RestorePointBytes
 	counted := int64(r.RestorePoints) * point

@@ -58,8 +58,8 @@ func (g Geometry) KVBytesPerToken(f KVFormat) int64 {
 	return int64(g.FullAttentionLayers) * 2 * int64(g.KVHeads) * f.rowBytes(g.HeadDim)
 }
 
-// MTPKVBytesPerToken is the MTP head's own attention cache, kept in the device's own format whatever the trunk's: f32 where
-// the trunk has f32, which is the CPU's, else f16.
+// MTPKVBytesPerToken is the MTP head's own attention cache, kept in the device's own format whatever the trunk's: f32
+// where the trunk has f32, which is the CPU's, else f16.
 func (g Geometry) MTPKVBytesPerToken(trunk KVFormat) int64 {
 	own := F16
 	if trunk == F32 {

@@ -86,7 +86,8 @@ type Profile struct {
 type Capabilities = wire.Capabilities
 
 // Unhonoured lists, in sentences, what of the profile a server cannot do; an empty list means that it may be offered.
-// A KV format wider than the wanted one honours it, and so does the lack of a draft, which costs speed and changes no answer.
+// A KV format wider than the wanted one honours it, and so does the lack of a draft, which costs speed and changes no
+// answer.
 func (p Profile) Unhonoured(c Capabilities) []string {
 	var missing []string
 	if _, ok := p.formatOn(p.KV.Format, &c); !ok {
@@ -98,7 +99,8 @@ func (p Profile) Unhonoured(c Capabilities) []string {
 	return missing
 }
 
-// Price says what the profile approximates with keys and values in a format, which may be wider than the profile's: a sentence.
+// Price says what the profile approximates with keys and values in a format, which may be wider than the profile's: a
+// sentence.
 func (p Profile) Price(kv KVFormat) string {
 	var said []string
 	for _, a := range p.Approximations {

@@ -10,7 +10,8 @@ import (
 )
 
 // Input is everything that sizing depends on. UserBudgetBytes 0: none was asked for. Sequences is how many are
-// answered at once, 0 means 1; each has a whole window of its own, as the server keeps it. Capabilities nil: the server is not known yet.
+// answered at once, 0 means 1; each has a whole window of its own, as the server keeps it. Capabilities nil: the server
+// is not known yet.
 type Input struct {
 	Model           Candidate
 	Profile         Profile
@@ -22,8 +23,8 @@ type Input struct {
 
 // Result is the settings that fit. WindowTokens is a multiple of WindowStepTokens, and what each of the Sequences may
 // hold. UsedBytes is the projection with all windows full, never above BudgetBytes. Sentence names
-// the limit that binds and every reduction; Reductions are the same as clauses, in the order in which they were made; Notes
-// are sentences about what was asked for and is not available.
+// the limit that binds and every reduction; Reductions are the same as clauses, in the order in which they were made;
+// Notes are sentences about what was asked for and is not available.
 type Result struct {
 	ModelID       string      `json:"model"`
 	ProfileID     string      `json:"profile"`
@@ -53,10 +54,10 @@ type NoFitError struct {
 
 func (e *NoFitError) Error() string { return e.sentence }
 
-// Size fits a model and a profile into a machine. It reduces in this order: the window down to the profile's floor, then
-// restore points one by one, then the KV format where the profile allows it, then the window below the floor.
-// With more memory the triple (KV format, restore points, window) never gets worse, and the projection never exceeds
-// the budget. Errors: *NoFitError, or what is wrong with the input.
+// Size fits a model and a profile into a machine. It reduces in this order: the window down to the profile's floor,
+// then restore points one by one, then the KV format where the profile allows it, then the window below the floor. With
+// more memory the triple (KV format, restore points, window) never gets worse, and the projection never exceeds the
+// budget. Errors: *NoFitError, or what is wrong with the input.
 func Size(in Input) (Result, error) {
 	if err := in.check(); err != nil {
 		return Result{}, err

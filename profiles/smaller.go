@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Smaller is the gentlest change of a choice that keeps within in.UserBudgetBytes: in.Profile with a shorter window, else
-// another profile in the order of profiles, else the largest of the smaller models, as soon as that leaves a comfortable
-// window; where nothing does, what leaves the longest. Each is sized as a plan that asks for it by name would be.
-// Experimental profiles and embedded models are never offered. False means that nothing fits.
+// Smaller is the gentlest change of a choice that keeps within in.UserBudgetBytes: in.Profile with a shorter window,
+// else another profile in the order of profiles, else the largest of the smaller models, as soon as that leaves a
+// comfortable window; where nothing does, what leaves the longest. Each is sized as a plan that asks for it by name
+// would be. Experimental profiles and embedded models are never offered. False means that nothing fits.
 func Smaller(in Input, models []Candidate, profiles []Profile) (Result, bool) {
 	tried := slices.Concat([]Profile{in.Profile}, slices.DeleteFunc(slices.Clone(profiles), func(p Profile) bool {
 		return p.ID == in.Profile.ID || p.Experimental

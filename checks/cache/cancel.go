@@ -12,8 +12,8 @@ import (
 
 var errLeft = errors.New("left")
 
-// cancelledReading leaves in the middle of reading, then asks with another early value, then with the first one. A server
-// that kept a half-made state of the first text must not answer from it.
+// cancelledReading leaves in the middle of reading, then asks with another early value, then with the first one. A
+// server that kept a half-made state of the first text must not answer from it.
 func cancelledReading(st *stage) error {
 	d := st.newDocument()
 	timed, err := st.asked(d.fresh(st), 0, "")

@@ -1,6 +1,6 @@
-// Package client talks to any server with OpenAI's chat completions and reports exactly what it received: the pieces of a
-// stream with the client's own clock, the usage as the server gave it, what contradicts itself, and each way in which a
-// reply can fail to be one. It judges a peer's server as it judges ours.
+// Package client talks to any server with OpenAI's chat completions and reports exactly what it received: the pieces of
+// a stream with the client's own clock, the usage as the server gave it, what contradicts itself, and each way in which
+// a reply can fail to be one. It judges a peer's server as it judges ours.
 package client
 
 import (

@@ -1,7 +1,8 @@
 // Package measure times requests to a server and says of every number whose it is: the server's or this client's clock.
-// The rule: no figure may look better because the prompt got longer, the cache was warm or the answer was short, without
-// saying so. So a rate of reading counts only tokens that were computed, a rate of writing leaves the first token out and
-// is never made from few tokens, and a number that would rest on a contradiction is left out with the reason.
+// The rule: no figure may look better because the prompt got longer, the cache was warm or the answer was short,
+// without saying so. So a rate of reading counts only tokens that were computed, a rate of writing leaves the first
+// token out and is never made from few tokens, and a number that would rest on a contradiction is left out with the
+// reason.
 package measure
 
 import (
@@ -73,7 +74,8 @@ const (
 	leastPieces = 8
 	// leastComputed: below it the fixed price of a request outweighs the reading.
 	leastComputed = 64
-	// headTokens is the most that a template puts in front of the first words of a prompt, where a fresh one may be cached.
+	// headTokens is the most that a template puts in front of the first words of a prompt, where a fresh one may be
+	// cached.
 	headTokens = 64
 )
 

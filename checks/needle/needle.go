@@ -1,5 +1,5 @@
-// Package needle hides codes in a text and asks for them: how much a model finds again, by the length of the text and by
-// how deep the code lies in it, both in tokens.
+// Package needle hides codes in a text and asks for them: how much a model finds again, by the length of the text and
+// by how deep the code lies in it, both in tokens.
 package needle
 
 import (

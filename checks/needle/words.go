@@ -51,7 +51,8 @@ func Code(r *rand.Rand) string { return code(r) }
 
 func fact(name, code string) string { return "Note: the code of the " + name + " is " + code + "." }
 
-// Fact is the line that holds a code, in the words that Pocket was trained on; Ask is the question for one, AskAll for all.
+// Fact is the line that holds a code, in the words that Pocket was trained on; Ask is the question for one, AskAll for
+// all.
 func Fact(name, code string) string { return fact(name, code) }
 
 func Ask(name string) string { return "What is the access code for the " + name + "?" }

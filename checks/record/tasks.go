@@ -14,8 +14,8 @@ type Task struct {
 	Do      func(ctx context.Context) (Answer, error)
 }
 
-// Run does the tasks that have no answer yet, in order, and returns the answers of all. A fault ends it; the answers so far
-// are kept.
+// Run does the tasks that have no answer yet, in order, and returns the answers of all. A fault ends it; the answers so
+// far are kept.
 func (b *Book) Run(ctx context.Context, tasks []Task, progress func(done, of int)) ([]Answer, error) {
 	var all []Answer
 	for i, task := range tasks {

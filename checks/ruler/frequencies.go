@@ -53,7 +53,8 @@ func numberedList(words []string) string {
 // zeta2 is the sum of 1/k² to infinity.
 const zeta2 = math.Pi * math.Pi / 6
 
-// frequentWords is a text of coded words whose frequencies fall with the square of their rank; the most frequent is dots.
+// frequentWords is a text of coded words whose frequencies fall with the square of their rank; the most frequent is
+// dots.
 func frequentWords(r *rand.Rand, units, _, tokens int) made {
 	vocabulary := newKeys(r, max(tokens/50, 8), func(r *rand.Rand) string { return strings.ToLower(upper(r, 6)) })
 	vocabulary[0] = "..."

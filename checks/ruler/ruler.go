@@ -1,5 +1,5 @@
-// Package ruler puts tasks of NVIDIA's RULER over a chat API: its templates, its scoring and generators of our own. What
-// differs from the publication is in Differences, and a score says so.
+// Package ruler puts tasks of NVIDIA's RULER over a chat API: its templates, its scoring and generators of our own.
+// What differs from the publication is in Differences, and a score says so.
 package ruler
 
 import (

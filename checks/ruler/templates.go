@@ -1,7 +1,7 @@
 package ruler
 
-// Wording of the tasks: from RULER, Copyright (c) 2024, NVIDIA CORPORATION, Apache License 2.0 (NOTICE.md). What stands in
-// braces is filled in by the generators; niahOne is the form that RULER's generator makes for one key and one value.
+// Wording of the tasks: from RULER, Copyright (c) 2024, NVIDIA CORPORATION, Apache License 2.0 (NOTICE.md). What stands
+// in braces is filled in by the generators; niahOne is the form that RULER's generator makes for one key and one value.
 const (
 	niahOne     = "A special magic {type_needle_v} is hidden within the following text. Make sure to memorize it. I will quiz you about the {type_needle_v} afterwards.\n{context}\nWhat is the special magic {type_needle_v} for {query} mentioned in the provided text?"
 	niahNeedle  = "One of the special magic {type_needle_v} for {key} is: {value}."

@@ -1,5 +1,5 @@
-// Package tools checks how a server and its model call functions: over several turns, several at once, with arguments of
-// every JSON type, as a stream and in one piece.
+// Package tools checks how a server and its model call functions: over several turns, several at once, with arguments
+// of every JSON type, as a stream and in one piece.
 package tools
 
 import (

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// 8-bit keys and values from HTTP to the kernels: chosen, said, half the memory, kept on disk bit for bit, and never mixed with 16 bit.
+// 8-bit keys and values from HTTP to the kernels: chosen, said, half the memory, kept on disk bit for bit, and never
+// mixed with 16 bit.
 func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	serve := func(kv string) *process {
@@ -26,7 +27,8 @@ func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 			t.Fatalf("exit code %d: %s", code, p.said())
 		}
 	}
-	// Pages of 256 tokens: two layers, two heads of 64, keys and values. The MTP head, which has a layer of its own, is not loaded.
+	// Pages of 256 tokens: two layers, two heads of 64, keys and values. The MTP head, which has a layer of its own, is
+	// not loaded.
 	pageTokens := func(p *process, pageBytes int) {
 		t.Helper()
 		said := regexp.MustCompile(`restore points" points=\d+ tokens=(\d+)`).FindStringSubmatch(p.said())

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// logVariable names the file that the launcher made our standard error, so that a detached server can bound its own log. The
-// launcher sets it only where it wants that.
+// logVariable names the file that the launcher made our standard error, so that a detached server can bound its own
+// log. The launcher sets it only where it wants that.
 const (
 	logVariable   = "SLIPWAY_SERVER_LOG"
 	logLimitBytes = 10 << 20

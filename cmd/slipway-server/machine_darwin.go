@@ -21,8 +21,8 @@ func askMachine(m *wire.Machine) {
 }
 
 // footprintBytes is ri_phys_footprint of this process, what footprint(1) prints; resident size misses what Metal holds.
-// proc_info(2) with PROC_INFO_CALL_PIDRUSAGE and RUSAGE_INFO_V4: numbers and layout are those of <sys/proc_info_private.h>
-// and <sys/resource.h>.
+// proc_info(2) with PROC_INFO_CALL_PIDRUSAGE and RUSAGE_INFO_V4: numbers and layout are those of
+// <sys/proc_info_private.h> and <sys/resource.h>.
 func footprintBytes() (int64, bool) {
 	const callPIDRUsage, rusageInfoV4 = 9, 4
 	var info struct {

@@ -1,8 +1,8 @@
 // Command slipway-server answers OpenAI's API with one local model.
 //
-// Exit codes: 0 clean end (SIGTERM, SIGINT and SIGHUP included), 1 a bug or a broken network, 2 a mistake in the command
-// line or a setting that cannot be honoured, 3 the model cannot be loaded, 4 this machine's GPU
-// failed its self-test, 13 the address is not available.
+// Exit codes: 0 clean end (SIGTERM, SIGINT and SIGHUP included), 1 a bug or a broken network, 2 a mistake in the
+// command line or a setting that cannot be honoured, 3 the model cannot be loaded, 4 this machine's GPU failed its
+// self-test, 13 the address is not available.
 package main
 
 import (

@@ -14,9 +14,9 @@ import (
 	"slipway/metal/mac"
 )
 
-// A server for machines without Metal: go build -tags fakemetal. Its GPU is the CPU, so it is slow; host code and kernels are
-// those of the product. Set by the environment: SLIPWAY_FAKE_BROKEN names kernel files, with commas between, that do not
-// compile; SLIPWAY_FAKE_MEMORY a file that holds a memory pressure, normal, warning or critical.
+// A server for machines without Metal: go build -tags fakemetal. Its GPU is the CPU, so it is slow; host code and
+// kernels are those of the product. Set by the environment: SLIPWAY_FAKE_BROKEN names kernel files, with commas
+// between, that do not compile; SLIPWAY_FAKE_MEMORY a file that holds a memory pressure, normal, warning or critical.
 func init() {
 	accelerator.Options = func() (metal.Options, error) {
 		libraries, err := fake.Open(fake.Configuration{Seed: 1, Threads: 2})

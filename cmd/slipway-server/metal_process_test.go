@@ -106,8 +106,8 @@ func TestSelfTestIsRefusedWithoutMetal(t *testing.T) {
 	}
 }
 
-// The product's host code and kernels, from HTTP to dispatches: an answer, a kernel that does not compile named and gone around,
-// points dropped where memory is short, and no prompt begun where it runs out.
+// The product's host code and kernels, from HTTP to dispatches: an answer, a kernel that does not compile named and
+// gone around, points dropped where memory is short, and no prompt begun where it runs out.
 func TestServerOnMetalAnswers(t *testing.T) {
 	pressure := filepath.Join(t.TempDir(), "pressure")
 	say := func(what string) {

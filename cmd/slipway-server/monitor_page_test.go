@@ -68,7 +68,8 @@ func rateInWords(perSecond *float64) string {
 	return grouped(int(*perSecond+0.5)) + " tok/s"
 }
 
-// colours computes the contrast of every visible text (WCAG 2.2, 1.4.3: 4.5, or 3 where it is large), of least texts or more.
+// colours computes the contrast of every visible text (WCAG 2.2, 1.4.3: 4.5, or 3 where it is large), of least texts or
+// more.
 func (b *browser) colours(when string, least int) {
 	b.t.Helper()
 	poor := evaluate[struct {

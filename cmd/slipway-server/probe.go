@@ -52,7 +52,8 @@ func probeMachine() wire.Probe {
 	return p
 }
 
-// askMetal asks the default GPU for its facts; where there is none that the kernels are written for, the sentence says why.
+// askMetal asks the default GPU for its facts; where there is none that the kernels are written for, the sentence says
+// why.
 func askMetal() (*wire.GPUFacts, string) {
 	opt, err := accelerator.Options()
 	if err != nil {

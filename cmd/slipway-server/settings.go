@@ -29,7 +29,8 @@ type settings struct {
 	launchID   string
 }
 
-// Defaults. A window of 8,192 keeps two sequences of a small model under 150 MB on the CPU; set-up sizes it to the machine.
+// Defaults. A window of 8,192 keeps two sequences of a small model under 150 MB on the CPU; set-up sizes it to the
+// machine.
 const (
 	defaultWindow   = 8192
 	defaultParallel = 2

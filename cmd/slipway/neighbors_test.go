@@ -73,8 +73,8 @@ func (t oneByOne) Run(name string, f func(testscript.T)) {
 	t.T.Run(name, func(t *testing.T) { f(oneByOne{t}) })
 }
 
-// double NAME MODE [VARIABLE=VALUE ...] [--FLAG=VALUE ...]: starts a double on $PORT2 as an orphan, as a server is whose terminal was
-// closed, with little more in its environment than what slipway writes down.
+// double NAME MODE [VARIABLE=VALUE ...] [--FLAG=VALUE ...]: starts a double on $PORT2 as an orphan, as a server is
+// whose terminal was closed, with little more in its environment than what slipway writes down.
 func startDouble(ts *testscript.TestScript, neg bool, args []string) {
 	folder := ts.MkAbs(args[0])
 	ts.Check(os.Mkdir(folder, 0o755))

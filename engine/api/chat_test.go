@@ -392,8 +392,8 @@ func TestClientThatLeavesCancelsItsReply(t *testing.T) {
 				t.Fatal("the reply continues although its client is gone")
 			}
 		}
-		// The server hears of the closed connection after the client's side; a few passes may fit in between, the 700 of
-		// the whole reply do not.
+		// The server hears of the closed connection after the client's side; a few passes may fit in between, the 700
+		// of the whole reply do not.
 		if extra := s.net.Passes() - before - 5; extra > 50 {
 			t.Errorf("stream %s: %d passes after the client left", stream, extra)
 		}

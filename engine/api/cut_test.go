@@ -13,8 +13,8 @@ import (
 	"slipway/engine/pass"
 )
 
-// A client that closes its sending side once it has sent its request still reads. net/http cancels the request, and what it
-// reads then must not look like a whole reply.
+// A client that closes its sending side once it has sent its request still reads. net/http cancels the request, and
+// what it reads then must not look like a whole reply.
 func TestCancelledReplyDoesNotLookComplete(t *testing.T) {
 	text := `{"model":"pocket","prompt":"Hi","max_tokens":900`
 	tests := []struct {

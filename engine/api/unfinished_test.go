@@ -43,7 +43,8 @@ func (s *server) stream(t *testing.T, members string) (got streamed) {
 	return got
 }
 
-// A client runs what it is handed: arguments that are cut off, or missing and taken for none, must never look like a call.
+// A client runs what it is handed: arguments that are cut off, or missing and taken for none, must never look like a
+// call.
 func TestUnfinishedCallNeverLooksComplete(t *testing.T) {
 	half := timeCall[:strings.Index(timeCall, "\n</parameter>")]
 	named := `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Accelerator is a GPU that a program provides. The engine opens it through this interface, so that no engine package links a
-// binding.
+// Accelerator is a GPU that a program provides. The engine opens it through this interface, so that no engine package
+// links a binding.
 type Accelerator interface {
 	Name() string // as --device names it
 	// Missing is why this machine has none; nil when it may have one.
@@ -31,8 +31,8 @@ type GPU interface {
 	Device
 	Degraded() []string  // sentences: kernels that cannot be used here, and what is used instead
 	GPUSeconds() float64 // that passes took since it was opened, by its own clock
-	// Ready reads into memory those weights that were not copied and asks that they stay there. progress is called with the bytes
-	// read so far and those to read.
+	// Ready reads into memory those weights that were not copied and asks that they stay there. progress is called with
+	// the bytes read so far and those to read.
 	Ready(ctx context.Context, progress func(done, total int64)) (Residency, error)
 }
 
@@ -66,8 +66,8 @@ func (e *RangeError) Error() string {
 	return "an activation is beyond ±65504, the range of f16; run the device with bf16 operands"
 }
 
-// FormError is an operation in a form that only one kernel file supports, and this file cannot be used here. The device works for
-// other models.
+// FormError is an operation in a form that only one kernel file supports, and this file cannot be used here. The device
+// works for other models.
 type FormError struct {
 	File   string
 	Forms  string // what it alone supports, in words

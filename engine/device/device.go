@@ -10,7 +10,8 @@ const PageTokens = 256
 type Device interface {
 	// Name is "cpu" or "metal".
 	Name() string
-	// Numerics names the arithmetic, e.g. "cpu-f32-1": states and points made under one name are not restored under another.
+	// Numerics names the arithmetic, e.g. "cpu-f32-1": states and points made under one name are not restored under
+	// another.
 	Numerics() string
 	// Matrix uploads a weight matrix. The device may keep m's slices and read them for as long as it lives.
 	Matrix(m MatrixData) (Matrix, error)
@@ -22,8 +23,8 @@ type Device interface {
 	KV(g KVGeometry) (KV, error)
 	// KVBytes is the memory that a pool of g would hold with every page touched; it makes none.
 	KVBytes(g KVGeometry) int64
-	// KVFormats names the formats that are worth choosing here, indexed by KVFormat: the device's own first, then those that trade
-	// precision for memory.
+	// KVFormats names the formats that are worth choosing here, indexed by KVFormat: the device's own first, then those
+	// that trade precision for memory.
 	KVFormats() []string
 	// State makes a zeroed recurrent state of one sequence.
 	State(g StateGeometry) (State, error)
@@ -44,9 +45,9 @@ const (
 	FormatAffine
 )
 
-// MatrixData is a weight matrix [Out, In], row-major, little-endian, of any alignment. For FormatAffine, Data is a bit stream
-// per row (element i in bits [i·Bits, (i+1)·Bits)), Scales and Biases are [Out, In/Group] of ScaleFormat (a float format).
-// Bits: 2, 3, 4, 5, 6, 8. Group: 32, 64, 128.
+// MatrixData is a weight matrix [Out, In], row-major, little-endian, of any alignment. For FormatAffine, Data is a bit
+// stream per row (element i in bits [i·Bits, (i+1)·Bits)), Scales and Biases are [Out, In/Group] of ScaleFormat (a
+// float format). Bits: 2, 3, 4, 5, 6, 8. Group: 32, 64, 128.
 type MatrixData struct {
 	Name           string // for messages
 	Out, In        int
@@ -81,9 +82,10 @@ type KVFormat int
 const (
 	// KVNative is the device's own: f32 on the CPU, f16 on Metal.
 	KVNative KVFormat = iota
-	// KVQ8 keeps 8 bits a value, for head sizes that are a multiple of KVGroup: per KVGroup values along the head a bf16 scale s and a
-	// bf16 bias b. b is the least value rounded down, s a 255th of the largest value less b, rounded up, 0 below 1e-37; code
-	// q = round((x-b)/s) in [0, 255], 0 where s is; the value is s·q + b. A group with a value that is not finite is NaN.
+	// KVQ8 keeps 8 bits a value, for head sizes that are a multiple of KVGroup: per KVGroup values along the head a
+	// bf16 scale s and a bf16 bias b. b is the least value rounded down, s a 255th of the largest value less b, rounded
+	// up, 0 below 1e-37; code q = round((x-b)/s) in [0, 255], 0 where s is; the value is s·q + b. A group with a value
+	// that is not finite is NaN.
 	KVQ8
 )
 
@@ -96,8 +98,8 @@ type KVGeometry struct {
 	Format                        KVFormat
 }
 
-// KV is a pool of pages. One page holds PageTokens positions of the keys (after norm and rotation) and values of all layers.
-// The layout is the device's own.
+// KV is a pool of pages. One page holds PageTokens positions of the keys (after norm and rotation) and values of all
+// layers. The layout is the device's own.
 type KV interface {
 	Geometry() KVGeometry
 	// CopyPage copies page src to page dst. Not during a pass.
@@ -107,8 +109,8 @@ type KV interface {
 	// Bytes is the memory held when every page has been touched.
 	Bytes() int64
 
-	// Pages can be read and written whole. The layout of the bytes is the device's own; its Numerics name stands for it. Not
-	// during a pass that writes those positions.
+	// Pages can be read and written whole. The layout of the bytes is the device's own; its Numerics name stands for
+	// it. Not during a pass that writes those positions.
 
 	// PageBytes is the size of the first tokens positions of a page, all layers, tokens in [1, PageTokens].
 	PageBytes(tokens int) int
@@ -133,8 +135,9 @@ type StateGeometry struct {
 	ConvChannels, ConvTaps int
 }
 
-// State is the recurrent state of one sequence: per layer S f32 [ValueHeads, ValueDim, KeyDim] and the last ConvTaps-1 rows
-// before the convolution [ConvTaps-1, ConvChannels], oldest first. A copy of it, with page references, is a restore point.
+// State is the recurrent state of one sequence: per layer S f32 [ValueHeads, ValueDim, KeyDim] and the last ConvTaps-1
+// rows before the convolution [ConvTaps-1, ConvChannels], oldest first. A copy of it, with page references, is a
+// restore point.
 type State interface {
 	Geometry() StateGeometry
 	// Reset zeroes it. Not during a pass.
@@ -175,12 +178,13 @@ type Segment struct {
 	Policy AttentionPolicy
 }
 
-// AttentionPolicy is the approximate prefill of a sink and a window: a row at position t < DenseFrom sees keys p <= t with
-// p < Sink or p > t-Window; rows from DenseFrom on see all. Window 0 means exact attention for every row.
+// AttentionPolicy is the approximate prefill of a sink and a window: a row at position t < DenseFrom sees keys p <= t
+// with p < Sink or p > t-Window; rows from DenseFrom on see all. Window 0 means exact attention for every row.
 type AttentionPolicy struct{ Sink, Window, DenseFrom int }
 
-// Pass records operations over the rows of its segments and runs them in order. Recording keeps the slices that it is given
-// until Run has returned; recording and running allocate nothing once warm. A pass is used by one goroutine at a time.
+// Pass records operations over the rows of its segments and runs them in order. Recording keeps the slices that it is
+// given until Run has returned; recording and running allocate nothing once warm. A pass is used by one goroutine at a
+// time.
 type Pass interface {
 	// Begin clears the recording and begins again with these segments, whose rows are dense from 0.
 	Begin(segments []Segment)
@@ -205,13 +209,14 @@ type Pass interface {
 	AttentionInput(AttentionInput)
 	Attention(Attention)
 
-	// TopK writes the k largest values of each row of src, rows [0, rows), into values [rows, k], largest first and of equal
-	// ones the leftmost first, and their columns, as numbers, into ids [rows, k]. k = 1 is argmax. A row with a NaN anywhere
-	// has no largest: all its values are NaN and all its ids -1. src has at most 1<<24 columns.
+	// TopK writes the k largest values of each row of src, rows [0, rows), into values [rows, k], largest first and of
+	// equal ones the leftmost first, and their columns, as numbers, into ids [rows, k]. k = 1 is argmax. A row with a
+	// NaN anywhere has no largest: all its values are NaN and all its ids -1. src has at most 1<<24 columns.
 	TopK(values, ids, src Buffer, rows int)
 
-	// Run executes what was recorded. A context that is already cancelled stops it before anything has happened (its error is
-	// returned); a pass that has begun runs to its end. After any other error the states of all segments are lost.
+	// Run executes what was recorded. A context that is already cancelled stops it before anything has happened (its
+	// error is returned); a pass that has begun runs to its end. After any other error the states of all segments are
+	// lost.
 	Run(ctx context.Context) error
 }
 
@@ -222,8 +227,8 @@ type Product struct {
 	Add bool
 }
 
-// Conv is the depthwise causal convolution with silu: Dst[t,c] = silu(Σ_j Weight[j,c]·X[t-taps+1+j, c]), rows before the
-// segment from the state's tail, which then holds the last taps-1 rows of X.
+// Conv is the depthwise causal convolution with silu: Dst[t,c] = silu(Σ_j Weight[j,c]·X[t-taps+1+j, c]), rows before
+// the segment from the state's tail, which then holds the last taps-1 rows of X.
 type Conv struct {
 	Dst, X Buffer // [rows, channels]
 	Weight Buffer // [taps, channels] as one vector: planes, oldest tap first
@@ -251,8 +256,8 @@ type GatedNorm struct {
 	Eps       float32
 }
 
-// AttentionInput takes the query half of QGate (per head: query | gate), norms and rotates it into Q, norms and rotates K,
-// and stores K and V at the rows' positions in the pages.
+// AttentionInput takes the query half of QGate (per head: query | gate), norms and rotates it into Q, norms and rotates
+// K, and stores K and V at the rows' positions in the pages.
 type AttentionInput struct {
 	Q            Buffer // out [rows, H·D]
 	QGate        Buffer // [rows, H·2·D]
@@ -264,8 +269,8 @@ type AttentionInput struct {
 	Eps          float32
 }
 
-// Attention writes Dst = softmax(Q·Kᵀ/√D)·V ⊙ sigmoid(gate half of QGate), causal, each row seeing the positions up to its
-// own that its segment's policy leaves it. Query head h uses kv head h div (H/Hkv).
+// Attention writes Dst = softmax(Q·Kᵀ/√D)·V ⊙ sigmoid(gate half of QGate), causal, each row seeing the positions up to
+// its own that its segment's policy leaves it. Query head h uses kv head h div (H/Hkv).
 type Attention struct {
 	Dst, Q Buffer // [rows, H·D]
 	QGate  Buffer // [rows, H·2·D]

@@ -3,8 +3,8 @@ package device
 import "fmt"
 
 // Recorder records the operations of a pass and checks their shapes. A device embeds it in its pass, which so has every
-// recording method of Pass, and runs Ops in order. It allocates nothing once its lists have grown. A breach of the contract
-// panics.
+// recording method of Pass, and runs Ops in order. It allocates nothing once its lists have grown. A breach of the
+// contract panics.
 type Recorder struct {
 	Segments []Segment
 	Rows     int // of all segments together

@@ -2,11 +2,12 @@ package device
 
 import "context"
 
-// StoppablePass is a Pass that can be ended between its parts, because one of a prefill may keep a device for many seconds.
+// StoppablePass is a Pass that can be ended between its parts, because one of a prefill may keep a device for many
+// seconds.
 type StoppablePass interface {
 	Pass
-	// RunStoppable is Run, except that a context that ends while the pass runs ends it too: the error is a *StoppedError, and
-	// the states of all segments are lost.
+	// RunStoppable is Run, except that a context that ends while the pass runs ends it too: the error is a
+	// *StoppedError, and the states of all segments are lost.
 	RunStoppable(ctx context.Context) error
 }
 

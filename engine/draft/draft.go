@@ -15,8 +15,8 @@ const MostTokens = 7
 type Proposer interface {
 	// Most is how many tokens a proposal has at most, in [1, MostTokens].
 	Most() int
-	// Begin follows a sequence that holds the first tokens of prompt, restored, or nothing. What the draft does not know of them
-	// lowers acceptance and nothing else.
+	// Begin follows a sequence that holds the first tokens of prompt, restored, or nothing. What the draft does not
+	// know of them lowers acceptance and nothing else.
 	Begin(seq pass.Sequence, prompt []int32) Context
 	// Propose drafts for all asks together. Its error is a pass's.
 	Propose(ctx context.Context, asks []Ask) error
@@ -26,8 +26,8 @@ type Proposer interface {
 type Context interface {
 	// Want adds to the sequence's segment of a pass what the draft needs of its rows.
 	Want(segment *pass.Segment)
-	// Kept reports the tokens of that segment that the sequence holds after the pass: all of a prompt's, or the accepted ones
-	// after the others were rewound.
+	// Kept reports the tokens of that segment that the sequence holds after the pass: all of a prompt's, or the
+	// accepted ones after the others were rewound.
 	Kept(ctx context.Context, tokens []int32) error
 }
 
@@ -37,8 +37,8 @@ type Ask struct {
 	Last    int32 // the reply's last token, which the sequence has not processed
 	Most    int   // tokens to propose, in [1, Most] of the proposer
 
-	// Choose draws a token from the draft's logits, [V], valid for the call: the one after Last and the tokens chosen so far.
-	// more is false where none should follow it; without a token the proposal has ended before it.
+	// Choose draws a token from the draft's logits, [V], valid for the call: the one after Last and the tokens chosen
+	// so far. more is false where none should follow it; without a token the proposal has ended before it.
 	Choose func(logits []float32) (token *accept.Drafted, more bool)
 
 	Drafted *[]accept.Drafted // receives the proposal, appended

@@ -21,18 +21,19 @@ type HeadSequence interface {
 	SetLast(row []float32) // gives it again after a rewind
 }
 
-// MostDepth is the deepest proposal of an MTP head: each token is drafted from the head's own row of the one before, for which
-// it was not trained.
+// MostDepth is the deepest proposal of an MTP head: each token is drafted from the head's own row of the one before,
+// for which it was not trained.
 const MostDepth = 4
 
-// keptPairs bounds the pairs that wait for their head pass beside a drafted step: a pass has room for 8 rows of a sequence
-// beyond its prefill chunk.
+// keptPairs bounds the pairs that wait for their head pass beside a drafted step: a pass has room for 8 rows of a
+// sequence beyond its prefill chunk.
 const keptPairs = 8
 
-// MTP drafts with the checkpoint's own multi-token prediction head. The head sees the rows after the trunk's final norm.
+// MTP drafts with the checkpoint's own multi-token prediction head. The head sees the rows after the trunk's final
+// norm.
 //
-// A slot pairs the row of a position with the token behind it, so that the last row waits for its token. Drafting adds slots
-// of drafted tokens; those that were verified are computed again from the trunk's rows.
+// A slot pairs the row of a position with the token behind it, so that the last row waits for its token. Drafting adds
+// slots of drafted tokens; those that were verified are computed again from the trunk's rows.
 type MTP struct {
 	head   Head
 	depth  int
@@ -55,8 +56,8 @@ func NewMTP(head Head, hidden, depth int) *MTP {
 // Most implements Proposer.
 func (m *MTP) Most() int { return m.depth }
 
-// mtpContext: rows holds the rows of positions at, at+1, ... that are not paired yet, and tokens the tokens behind them but
-// for the last one's.
+// mtpContext: rows holds the rows of positions at, at+1, ... that are not paired yet, and tokens the tokens behind them
+// but for the last one's.
 type mtpContext struct {
 	m      *MTP
 	seq    HeadSequence
@@ -69,8 +70,8 @@ type mtpContext struct {
 	out    []float32 // room for the head's rows
 }
 
-// Begin implements Proposer. A few rows at the end may not be known, as after a restore within a tape: zeros stand for them, so
-// that the head sees those tokens alone. Where more is missing the head begins anew behind it.
+// Begin implements Proposer. A few rows at the end may not be known, as after a restore within a tape: zeros stand for
+// them, so that the head sees those tokens alone. Where more is missing the head begins anew behind it.
 func (m *MTP) Begin(seq pass.Sequence, prompt []int32) Context {
 	c := &mtpContext{m: m, seq: seq.(HeadSequence)}
 	n := seq.Len()
@@ -118,7 +119,8 @@ func (c *mtpContext) Kept(ctx context.Context, tokens []int32) error {
 	return c.pair(ctx, len(tokens))
 }
 
-// pair runs the head over all pairs that are complete, with the first rows of the pass under way behind those that wait.
+// pair runs the head over all pairs that are complete, with the first rows of the pass under way behind those that
+// wait.
 func (c *mtpContext) pair(ctx context.Context, fresh int) error {
 	h := c.m.hidden
 	waiting := len(c.rows) / h
@@ -141,8 +143,8 @@ func (c *mtpContext) pair(ctx context.Context, fresh int) error {
 	return err
 }
 
-// Propose implements Proposer: one pass of all heads pairs what is complete and gives the first tokens, one pass more each the
-// next.
+// Propose implements Proposer: one pass of all heads pairs what is complete and gives the first tokens, one pass more
+// each the next.
 func (m *MTP) Propose(ctx context.Context, asks []Ask) error {
 	m.live = append(m.live[:0], make([]bool, len(asks))...)
 	for i := range m.live {

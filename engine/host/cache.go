@@ -17,15 +17,16 @@ import (
 	"slipway/engine/pass"
 )
 
-// tapeTokens is how many tokens of a reply can be taken back. Clients that leave have seen up to some dozens of tokens less
-// than were streamed, and a draft has its rejected tokens taken back.
+// tapeTokens is how many tokens of a reply can be taken back. Clients that leave have seen up to some dozens of tokens
+// less than were streamed, and a draft has its rejected tokens taken back.
 const tapeTokens = 64
 
 // Bytes kept of replies' exact ids, in memory and on disk: about a million tokens.
 const replyBytes = 4 << 20
 
-// cacheBudget splits the memory for restore points in halves: attention pages, which are part of the pool from the start (a
-// device may take their memory only as it is used), and states. Both bounds hold, so that the sum never exceeds bytes.
+// cacheBudget splits the memory for restore points in halves: attention pages, which are part of the pool from the
+// start (a device may take their memory only as it is used), and states. Both bounds hold, so that the sum never
+// exceeds bytes.
 func cacheBudget(n *model.Network, bytes int64, extraPages int) memory.Budget {
 	return memory.Budget{OwnBytes: bytes - int64(extraPages)*n.PageBytes(), Pages: extraPages, TotalBytes: bytes, PageBytes: n.PageBytes()}
 }
@@ -33,8 +34,8 @@ func cacheBudget(n *model.Network, bytes int64, extraPages int) memory.Budget {
 // extraPages is how many pages half of the memory for restore points holds.
 func extraPages(pageBytes, bytes int64) int { return int(bytes / 2 / pageBytes) }
 
-// worthReading is how many tokens a file must save. Reading one takes as long as computing about that many: the 27B's state of 150 MiB is
-// 50 ms at 3 GB/s, a token of its prefill some 5 ms.
+// worthReading is how many tokens a file must save. Reading one takes as long as computing about that many: the 27B's
+// state of 150 MiB is 50 ms at 3 GB/s, a token of its prefill some 5 ms.
 const worthReading = 16
 
 // openCache makes the keeper over the loaded network. There is none if nothing is to be kept.
@@ -83,8 +84,8 @@ func (h *Host) importPoint(tokens int, state []byte, draft disk.Draft, near pass
 	return p, nil
 }
 
-// keyOf says what states are computed under. Without a given revision the weights are known by their files: names, sizes and
-// times of change, with the configuration's text.
+// keyOf says what states are computed under. Without a given revision the weights are known by their files: names,
+// sizes and times of change, with the configuration's text.
 func (h *Host) keyOf() (memory.Key, error) {
 	revision := h.s.Revision
 	if revision == "" {

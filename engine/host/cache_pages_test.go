@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Points hold pages of the pool that sequences need too. However full both are, a request never finds no page: windows are
-// filled by two requests at a time while points of all kinds come and go.
+// Points hold pages of the pool that sequences need too. However full both are, a request never finds no page: windows
+// are filled by two requests at a time while points of all kinds come and go.
 func TestFullWindowsNeverRunOutOfPagesBesideFullCache(t *testing.T) {
 	for _, pages := range []int64{1, 3, 8} {
 		t.Run(fmt.Sprintf("%d pages for points", pages), func(t *testing.T) {

@@ -143,8 +143,8 @@ func TestFloodOfOneOffPromptsLeavesTheConversation(t *testing.T) {
 	k.atMost("after the flood", a, a.fresh+slack) // the newest turn is restored, not an older one
 }
 
-// A client, or its user, may change a reply before sending it back. The state inside a reply is not kept, so that everything
-// from the turn before it on is computed, and nothing else.
+// A client, or its user, may change a reply before sending it back. The state inside a reply is not kept, so that
+// everything from the turn before it on is computed, and nothing else.
 func TestReplyChangedInItsMiddleIsBoundedByTheTurnBefore(t *testing.T) {
 	k := startKept(t, nil)
 	more := message{"max_tokens": 60, "logit_bias": k.noEnd()}

@@ -15,7 +15,8 @@ import (
 	"slipway/engine/serve"
 )
 
-// leave streams a request and goes away after so many deltas, 0 meaning before any; it returns the content that arrived.
+// leave streams a request and goes away after so many deltas, 0 meaning before any; it returns the content that
+// arrived.
 func (k *kept) leave(messages []message, deltas int, patience time.Duration) string {
 	k.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -100,7 +101,8 @@ func TestCancelledReplyIsResumedWithAndWithoutItsPart(t *testing.T) {
 	}
 }
 
-// leaveDuringPrefill asks and leaves once so many tokens of the prompt are dealt with. It returns how the request ended.
+// leaveDuringPrefill asks and leaves once so many tokens of the prompt are dealt with. It returns how the request
+// ended.
 func (k *kept) leaveDuringPrefill(messages []message, dealtWith int) serve.Record {
 	k.t.Helper()
 	_, before := k.engine.Ledger().Records(0)

@@ -44,8 +44,8 @@ func (s Settings) deviceName() string {
 	return "cpu"
 }
 
-// openDevice opens the device of the settings for these weights, a GPU with operands in bf16 or f16. With auto, what is small
-// enough for the CPU is answered there where the GPU is refused.
+// openDevice opens the device of the settings for these weights, a GPU with operands in bf16 or f16. With auto, what is
+// small enough for the CPU is answered there where the GPU is refused.
 func (s Settings) openDevice(weights [][]byte, bf16 bool) (opened, error) {
 	if err := kernels.EnvError(); err != nil {
 		return opened{}, refuse("%s: %v", kernels.EnvISA, err)
@@ -71,11 +71,12 @@ func total(weights [][]byte) (n int64) {
 	return n
 }
 
-// mostOnCPU is the largest model that auto gives to the CPU: one of 4B in 4 bit. Larger ones would take seconds for a word.
+// mostOnCPU is the largest model that auto gives to the CPU: one of 4B in 4 bit. Larger ones would take seconds for a
+// word.
 const mostOnCPU = 4 << 30
 
-// cpuReads is how many bytes of weights a core reads a second while it multiplies: 0.65 to 0.90 GB/s were measured for plain
-// Go, 4 bit.
+// cpuReads is how many bytes of weights a core reads a second while it multiplies: 0.65 to 0.90 GB/s were measured for
+// plain Go, 4 bit.
 const cpuReads = 0.8e9
 
 // onCPU says what the CPU would mean for weights of so many bytes.
@@ -88,7 +89,8 @@ func onCPU(bytes int64) string {
 		float64(bytes)/1e9, max(seconds, 1), runtime.NumCPU())
 }
 
-// ready brings those weights into memory that were not copied, before the first pass needs them, and asks that they stay.
+// ready brings those weights into memory that were not copied, before the first pass needs them, and asks that they
+// stay.
 func (o opened) ready(log *slog.Logger) error {
 	if o.gpu == nil {
 		return nil

@@ -12,7 +12,8 @@ import (
 // drafts are the drafts that a model can be opened with, by their names in settings.
 var drafts = map[string]model.Draft{"": model.NoDraft, "none": model.NoDraft, "mtp": model.DraftMTP}
 
-// draftSection says what files of restore points hold of the draft. Its key is the states' own: the head is of the same files.
+// draftSection says what files of restore points hold of the draft. Its key is the states' own: the head is of the same
+// files.
 func (h *Host) draftSection() disk.DraftOptions {
 	n := h.network.Network
 	if n.SlotBytes() == 0 {
@@ -21,8 +22,8 @@ func (h *Host) draftSection() disk.DraftOptions {
 	return disk.DraftOptions{Key: fmt.Sprintf("mtp %+v", h.key), SlotBytes: n.SlotBytes(), MostSlots: n.WindowTokens()}
 }
 
-// MostDraftTokens and DefaultDraftTokens bound and choose how many tokens an MTP head proposes at a time. One gains least and
-// costs least: on Metal more than one rarely pays.
+// MostDraftTokens and DefaultDraftTokens bound and choose how many tokens an MTP head proposes at a time. One gains
+// least and costs least: on Metal more than one rarely pays.
 const (
 	MostDraftTokens    = draft.MostDepth
 	DefaultDraftTokens = 1

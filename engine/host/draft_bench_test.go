@@ -11,8 +11,8 @@ import (
 	"slipway/engine/serve"
 )
 
-// BenchmarkDraftedDecode answers a request for many codes as JSON, 160 tokens, with and without a draft in turn, and reports
-// the rate of decode over the undrafted one's. The median of the pairs leaves out what else the machine does.
+// BenchmarkDraftedDecode answers a request for many codes as JSON, 160 tokens, with and without a draft in turn, and
+// reports the rate of decode over the undrafted one's. The median of the pairs leaves out what else the machine does.
 func BenchmarkDraftedDecode(b *testing.B) {
 	raw, err := os.ReadFile("../model/testdata/oracle/oracle-q4.json")
 	var oracle map[string]struct {

@@ -15,8 +15,8 @@ type gpuTime struct {
 	all wire.GPU
 }
 
-// pass runs f, a pass of segments, and counts its GPU time, also if it fails or is stopped. A pass that advances a sequence by
-// more than a token counts as prefill.
+// pass runs f, a pass of segments, and counts its GPU time, also if it fails or is stopped. A pass that advances a
+// sequence by more than a token counts as prefill.
 func (g *gpuTime) pass(segments []pass.Segment, f func() error) error {
 	if g.now == nil {
 		return f()

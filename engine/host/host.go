@@ -1,9 +1,10 @@
-// Package host opens a model with its settings and gives one value to serve from: weights, network, device, cache and queue.
+// Package host opens a model with its settings and gives one value to serve from: weights, network, device, cache and
+// queue.
 //
 //	Open (device -> weights -> cache -> queue) -> Run -> Close
 //
-// It links no GPU binding: the program brings an accelerator along. Refusals name the flag that would help, as settings are
-// serve's flags.
+// It links no GPU binding: the program brings an accelerator along. Refusals name the flag that would help, as settings
+// are serve's flags.
 package host
 
 import (
@@ -107,8 +108,8 @@ type Host struct {
 	running atomic.Bool
 }
 
-// Open loads the model and makes everything that serves it. Errors: *SettingError and *ModelError, after which nothing is
-// held.
+// Open loads the model and makes everything that serves it. Errors: *SettingError and *ModelError, after which nothing
+// is held.
 func Open(s Settings) (h *Host, err error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -177,7 +178,8 @@ func (h *Host) Notes() []string { return h.notes }
 // Key is what states of this run are computed under: model, device, numerics and formats.
 func (h *Host) Key() memory.Key { return h.key }
 
-// Run answers requests until ctx ends or a drain is complete; see [serve.Engine.Run]. Meanwhile it watches the machine's memory.
+// Run answers requests until ctx ends or a drain is complete; see [serve.Engine.Run]. Meanwhile it watches the
+// machine's memory.
 func (h *Host) Run(ctx context.Context) error {
 	h.running.Store(true)
 	defer h.running.Store(false)

@@ -36,8 +36,8 @@ func (s Settings) checkKV() error {
 	return refuse("--kv %s: there are %s on metal and %s on cpu", format, strings.Join(formats["metal"], ", "), strings.Join(formats["cpu"], ", "))
 }
 
-// chooseKV chooses the format on the opened device. If the device lacks it, because auto fell back to the CPU, it is the
-// device's own, with a note.
+// chooseKV chooses the format on the opened device. If the device lacks it, because auto fell back to the CPU, it is
+// the device's own, with a note.
 func (o *opened) chooseKV(format string) device.KVFormat {
 	has := o.device.KVFormats()
 	at := slices.Index(has, format)

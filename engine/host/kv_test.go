@@ -36,7 +36,8 @@ func TestKVTakesTheSizeThatThePlanCounts(t *testing.T) {
 	}
 }
 
-// auto that had to go to the CPU keeps what the CPU has, and says so; what auto will be is held against the format before that.
+// auto that had to go to the CPU keeps what the CPU has, and says so; what auto will be is held against the format
+// before that.
 func TestFormatThatTheDeviceLacksIsReplacedWithANote(t *testing.T) {
 	o := opened{device: cpu.New(1)}
 	if got := o.chooseKV("q8"); got != device.KVNative || len(o.notes) != 1 || !strings.Contains(o.notes[0], "in f32 and not in q8") {
@@ -161,7 +162,8 @@ func sameChoice(t *testing.T, n *model.Network, row []float32, k int) {
 	}
 }
 
-// An 8-bit restore point is exported from one network and imported by another, as the disk tier does: the same bytes and the same logits.
+// An 8-bit restore point is exported from one network and imported by another, as the disk tier does: the same bytes
+// and the same logits.
 func TestPointIn8BitSurvivesExportAndImport(t *testing.T) {
 	opt := model.Options{WindowTokens: 512, MaxSequences: 1, ExtraPages: 2, KVFormat: device.KVQ8}
 	networks := pocketOnMetal(t, opt, opt)

@@ -113,8 +113,8 @@ func (h *Host) loadInBF16(options model.Options) (n *model.Network, err error) {
 	return h.loadWeights(options)
 }
 
-// reload loads the weights again after unload. Weights that changed meanwhile are refused: sizes, text side and the states on
-// disk belong to the old ones.
+// reload loads the weights again after unload. Weights that changed meanwhile are refused: sizes, text side and the
+// states on disk belong to the old ones.
 func (h *Host) reload(options model.Options) (n *model.Network, err error) {
 	defer func() {
 		if err != nil {

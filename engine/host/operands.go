@@ -28,7 +28,8 @@ func (s Settings) checkOperands() error {
 // tryPrompt is long enough to use the kernels of prefill.
 const tryPrompt = "Read the code that follows, say in one sentence what it does, and name the line that you would change first."
 
-// tryPrefill runs a short prompt on the GPU, to find activations beyond the range of its operands before a request does.
+// tryPrefill runs a short prompt on the GPU, to find activations beyond the range of its operands before a request
+// does.
 func (h *Host) tryPrefill(n *model.Network) error {
 	if h.gpu == nil {
 		return nil

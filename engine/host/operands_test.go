@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// wideModel is Pocket with the first layer's normed input 2^17 times as large: its activations leave f16's range, and the norms behind
-// bring them back.
+// wideModel is Pocket with the first layer's normed input 2^17 times as large: its activations leave f16's range, and
+// the norms behind bring them back.
 func wideModel(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "wide")

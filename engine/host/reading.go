@@ -5,7 +5,8 @@ import "log/slog"
 // leastLogged is the size of weights from which their progress is logged.
 const leastLogged = 1 << 30
 
-// reading logs how much of the weights is in memory, once for each tenth: first what is copied, then what is read in place.
+// reading logs how much of the weights is in memory, once for each tenth: first what is copied, then what is read in
+// place.
 type reading struct {
 	log                  *slog.Logger
 	total, copied, tenth int64

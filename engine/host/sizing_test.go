@@ -85,7 +85,8 @@ func TestDraftIsLoadedOnlyWhereItIsChosen(t *testing.T) {
 	}
 }
 
-// Points that were written without a draft serve a run with one, and the other way round: the draft's section is optional.
+// Points that were written without a draft serve a run with one, and the other way round: the draft's section is
+// optional.
 func TestPointsOnDiskServeWithAndWithoutADraft(t *testing.T) {
 	for _, order := range [][2]string{{"none", "mtp"}, {"mtp", "none"}} {
 		t.Run(order[0]+" then "+order[1], func(t *testing.T) {

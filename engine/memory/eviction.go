@@ -2,9 +2,9 @@ package memory
 
 import "cmp"
 
-// Room makes room for cost in a tier and returns the points that were evicted from it, in order. The caller frees their states
-// or files before it adds the new one, also where ok is false: then there is no room. If evicting every point that may be
-// evicted would not suffice, nothing is evicted.
+// Room makes room for cost in a tier and returns the points that were evicted from it, in order. The caller frees their
+// states or files before it adds the new one, also where ok is false: then there is no room. If evicting every point
+// that may be evicted would not suffice, nothing is evicted.
 //
 // The point that saves the least recomputation per byte goes first: see [Index.worth]. The only point of a resumed
 // conversation, or that of its newest turn, goes after all others, however old. The claim bounds what may be evicted.
@@ -99,10 +99,10 @@ func (x *Index) leastWorth(t Tier, cost Cost) *Point {
 	return least
 }
 
-// rank is compared before worth: points of another key go first, then others, then the last of a conversation. The last is
-// that of the newest turn, while it is there: by worth alone an older one would stay, as the newest adds little to it, and the
-// turns between would be computed again. It is not the end of the reply after it, which is useless if the client sends the
-// reply back changed. It never goes before the other points of its conversation.
+// rank is compared before worth: points of another key go first, then others, then the last of a conversation. The last
+// is that of the newest turn, while it is there: by worth alone an older one would stay, as the newest adds little to
+// it, and the turns between would be computed again. It is not the end of the reply after it, which is useless if the
+// client sends the reply back changed. It never goes before the other points of its conversation.
 func (x *Index) rank(p *Point, t Tier) int {
 	switch {
 	case p.key != x.key:
@@ -115,14 +115,14 @@ func (x *Index) rank(p *Point, t Tier) int {
 
 const rankLast = 2
 
-// newestTurn tells whether p is the newest turn of a resumed conversation, from which it continues even if the client sends
-// the reply back changed. For a point in memory, a copy on disk serves as well.
+// newestTurn tells whether p is the newest turn of a resumed conversation, from which it continues even if the client
+// sends the reply back changed. For a point in memory, a copy on disk serves as well.
 func (x *Index) newestTurn(p *Point, t Tier) bool {
 	return p.conversation.resumed && p.Kind == KindTurn && (t == OnDisk || !p.In(OnDisk)) && !p.conversation.passed(p)
 }
 
-// last tells whether p is the only point of a resumed conversation. For a point in memory, a copy on disk counts as another;
-// on disk, which has to outlive the process, only another file does.
+// last tells whether p is the only point of a resumed conversation. For a point in memory, a copy on disk counts as
+// another; on disk, which has to outlive the process, only another file does.
 func (x *Index) last(p *Point, t Tier) bool {
 	c := p.conversation
 	others := c.held[OnDisk]
@@ -132,17 +132,17 @@ func (x *Index) last(p *Point, t Tier) bool {
 	return c.resumed && others == 1
 }
 
-// likelihood is how likely a point is to be used again, relative to others, before its use is considered. A conversation
-// continues from a reply's end; the turn before it serves replies that were changed, and regeneration; a system block serves
-// every conversation; periodic points serve edits of earlier text.
+// likelihood is how likely a point is to be used again, relative to others, before its use is considered. A
+// conversation continues from a reply's end; the turn before it serves replies that were changed, and regeneration; a
+// system block serves every conversation; periodic points serve edits of earlier text.
 var likelihood = map[Kind]float64{KindSystem: 1, KindReply: 1, KindCancelled: 0.8, KindTurn: 0.5, KindPeriodic: 0.1}
 
-// copyShare is what a lost copy costs as a share of losing the point, where another tier still holds it: reading a point
-// from disk takes about as long as computing a tenth of what it usually saves.
+// copyShare is what a lost copy costs as a share of losing the point, where another tier still holds it: reading a
+// point from disk takes about as long as computing a tenth of what it usually saves.
 const copyShare = 0.1
 
-// passedShare is how likely a point is to be used once its conversation has a later turn, relative to before: only edits and
-// branches reach back. How often it was restored does not count, as that was for earlier turns.
+// passedShare is how likely a point is to be used once its conversation has a later turn, relative to before: only
+// edits and branches reach back. How often it was restored does not count, as that was for earlier turns.
 const passedShare = 0.2
 
 func (c *Conversation) passed(p *Point) bool {
@@ -154,10 +154,10 @@ func (c *Conversation) passed(p *Point) bool {
 	return false
 }
 
-// worth is the recomputation that a point saves in its tier, in tokens per byte that evicting it would free of what is short
-// (own bytes, pages, or both): the tokens back to the nearest other point that would serve, times how likely it is to be
-// used: its kind, whether its conversation has a later turn, how often a shared one was restored, and how many requests ago
-// it was last used or saved.
+// worth is the recomputation that a point saves in its tier, in tokens per byte that evicting it would free of what is
+// short (own bytes, pages, or both): the tokens back to the nearest other point that would serve, times how likely it
+// is to be used: its kind, whether its conversation has a later turn, how often a shared one was restored, and how many
+// requests ago it was last used or saved.
 func (x *Index) worth(p *Point, t Tier, own, pages bool) float64 {
 	tokens := float64(p.Reach() - x.below(p))
 	chance := likelihood[p.Kind] / float64(1+x.tick-p.used)

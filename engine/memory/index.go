@@ -11,8 +11,8 @@ const (
 	KindPeriodic  Kind = "periodic"  // every so many tokens inside long prompts and replies
 )
 
-// Point is the record of a restore point; the caller owns its state. The state is that after the first Len ids of its prefix.
-// With a tape, the tail's ids can be replayed on it, so that it also serves any length up to Reach.
+// Point is the record of a restore point; the caller owns its state. The state is that after the first Len ids of its
+// prefix. With a tape, the tail's ids can be replayed on it, so that it also serves any length up to Reach.
 type Point struct {
 	Len      int
 	Tail     []int32 // ids after Len that the tape covers; empty without a tape
@@ -43,15 +43,16 @@ func (p *Point) Prefix() []int32 { return p.node.ids() }
 // Conversation is the one that the point belongs to.
 func (p *Point) Conversation() *Conversation { return p.conversation }
 
-// Conversation groups points that follow each other: a request continues the conversation of the point that it was restored
-// from, unless that is the end of a system block, which belongs to all.
+// Conversation groups points that follow each other: a request continues the conversation of the point that it was
+// restored from, unless that is the end of a system block, which belongs to all.
 type Conversation struct {
 	resumed bool // a request continued it, whether or not a point of it was still there
 	held    [tiers]int
 	points  map[*Point]bool
 }
 
-// Index knows all restore points and decides which are used, kept and evicted. It holds no states. Not safe for concurrent use.
+// Index knows all restore points and decides which are used, kept and evicted. It holds no states. Not safe for
+// concurrent use.
 type Index struct {
 	roots  map[Key]*node
 	key    Key // what is computed now; points of another key leave first
@@ -64,8 +65,8 @@ type Index struct {
 	historyTokens int // bound on ids that belong to no point
 }
 
-// NewIndex makes an empty index. key is what states are computed under now. historyTokens bounds how many ids are remembered,
-// 4 bytes each, to explain why a prompt missed; the ids of points are always remembered.
+// NewIndex makes an empty index. key is what states are computed under now. historyTokens bounds how many ids are
+// remembered, 4 bytes each, to explain why a prompt missed; the ids of points are always remembered.
 func NewIndex(key Key, memory, disk Budget, historyTokens int) *Index {
 	x := &Index{key: key, roots: map[Key]*node{}, points: map[*Point]bool{}, historyTokens: historyTokens}
 	for t, b := range []Budget{memory, disk} {
@@ -87,9 +88,9 @@ type Match struct {
 	Common int    // longest prefix that was processed before, under this key
 }
 
-// Find looks for the point that saves the most of prompt, of which at most most tokens may be taken from a point. Of two that
-// save the same it takes the one in memory. A file holds a point with a tape as it was at its reach, and serves that length
-// alone. Without disk only points in memory are considered. Every id is compared.
+// Find looks for the point that saves the most of prompt, of which at most most tokens may be taken from a point. Of
+// two that save the same it takes the one in memory. A file holds a point with a tape as it was at its reach, and
+// serves that length alone. Without disk only points in memory are considered. Every id is compared.
 func (x *Index) Find(key Key, prompt []int32, most int, disk bool) Match {
 	root := x.roots[key]
 	if root == nil {
@@ -170,8 +171,8 @@ func (x *Index) root(key Key) *node {
 	return x.roots[key]
 }
 
-// Add records a point after prefix that tier t holds from now on. The caller made room with [Index.Room]; a point that does
-// not fit is a bug. A second point at the same prefix, of the same or a shorter tail, is useless: see [Index.Has].
+// Add records a point after prefix that tier t holds from now on. The caller made room with [Index.Room]; a point that
+// does not fit is a bug. A second point at the same prefix, of the same or a shorter tail, is useless: see [Index.Has].
 func (x *Index) Add(key Key, prefix, tail []int32, kind Kind, c *Conversation, t Tier, cost Cost) *Point {
 	n, added := x.root(key).grow(prefix)
 	x.tokens += added

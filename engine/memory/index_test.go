@@ -44,8 +44,8 @@ func (n naive) usable(key Key, prompt []int32, most int) int {
 	return best
 }
 
-// Random points over a small alphabet, so that prefixes meet, part and nest at every place; after every step the index says
-// of random prompts what a search of the whole list says, and no bound is passed.
+// Random points over a small alphabet, so that prefixes meet, part and nest at every place; after every step the index
+// says of random prompts what a search of the whole list says, and no bound is passed.
 func TestIndexAgreesWithASearchOfEverything(t *testing.T) {
 	otherPolicy := exact
 	otherPolicy.Policy = Policy{Name: "sink-window", Sink: 64, Window: 128}

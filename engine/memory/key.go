@@ -17,8 +17,8 @@ type Key struct {
 	Numerics     string `json:"numerics"`
 }
 
-// Policy is the prefill policy with its numbers, in tokens. Two policies of one name and other numbers are two policies.
-// Epoch rises when the same numbers come to mean something else.
+// Policy is the prefill policy with its numbers, in tokens. Two policies of one name and other numbers are two
+// policies. Epoch rises when the same numbers come to mean something else.
 type Policy struct {
 	Name             string `json:"name"` // "exact", "sink-window"
 	Sink             int    `json:"sink"`
@@ -84,7 +84,7 @@ func FindSection(sections []Section, wanted Section) SectionState {
 	return state
 }
 
-// MTPShared is how many slots of the MTP head's KV a prefix of tokens shares with every continuation. Slot S pairs the hidden
-// row of S with token S+1, so the last slot depends on what follows: a point keeps the hidden row of its last position, and
-// the slot is completed with the token that follows.
+// MTPShared is how many slots of the MTP head's KV a prefix of tokens shares with every continuation. Slot S pairs the
+// hidden row of S with token S+1, so the last slot depends on what follows: a point keeps the hidden row of its last
+// position, and the slot is completed with the token that follows.
 func MTPShared(tokens int) int { return max(0, tokens-1) }

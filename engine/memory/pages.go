@@ -5,10 +5,10 @@ import "errors"
 // ErrNoPages says that every page is in use.
 var ErrNoPages = errors.New("no free page of attention memory: end a sequence or drop a restore point")
 
-// Pages counts the references to a pool of pages. Sequences and restore points with the same prefix share pages. The fill of a
-// page is its high-water mark: a sequence that ends exactly there may append in place, because no positions of others lie
-// beyond; one that ends before it must copy the page first, unless it holds the only reference. So a restore point costs no
-// copy of a page while its sequence continues, and one copy when a second sequence branches off.
+// Pages counts the references to a pool of pages. Sequences and restore points with the same prefix share pages. The
+// fill of a page is its high-water mark: a sequence that ends exactly there may append in place, because no positions
+// of others lie beyond; one that ends before it must copy the page first, unless it holds the only reference. So a
+// restore point costs no copy of a page while its sequence continues, and one copy when a second sequence branches off.
 //
 // Not safe for concurrent use: the network's lock guards it.
 type Pages struct {
@@ -68,8 +68,8 @@ func (p *Pages) Drop(pages []int32) {
 	}
 }
 
-// MayWrite tells whether positions from offset on may be written in place: the page is the writer's alone, or offset is its
-// high-water mark.
+// MayWrite tells whether positions from offset on may be written in place: the page is the writer's alone, or offset is
+// its high-water mark.
 func (p *Pages) MayWrite(page int32, offset int) bool {
 	return p.refs[page] == 1 || int(p.fill[page]) <= offset
 }

@@ -34,8 +34,8 @@ func common(a, b []int32) int {
 	return n
 }
 
-// walk follows ids from the root as far as they are known. at is the deepest node that is passed whole or in part; inside is
-// how many ids of its label matched; depth is how many ids are known in all.
+// walk follows ids from the root as far as they are known. at is the deepest node that is passed whole or in part;
+// inside is how many ids of its label matched; depth is how many ids are known in all.
 func (root *node) walk(ids []int32, each func(*node)) (at *node, inside, depth int) {
 	at = root
 	for {

@@ -11,8 +11,8 @@ type Turns struct {
 	End    int32                      // ends it: "<|im_end|>"
 	Bytes  func(id int32) []byte      // the text of an id
 	Encode func(plain string) []int32 // no special token in it
-	// Same tells whether a returned turn says what a streamed one said: equal text but for white space around it, thinking
-	// left out where the template would have kept it, tool arguments that are equal as JSON.
+	// Same tells whether a returned turn says what a streamed one said: equal text but for white space around it,
+	// thinking left out where the template would have kept it, tool arguments that are equal as JSON.
 	Same func(returned, streamed string) bool
 }
 
@@ -36,9 +36,9 @@ func (t Turns) EndOf(ids []int32, at int) int {
 	return 0
 }
 
-// Recall replaces the ids that a returned history was tokenised into by those that were streamed, turn by turn. A reply is
-// only used after exactly the prefix that it was streamed after. If the turn says the same, all of its ids are used; else
-// those whose text the turn begins with, and the rest stays as it was tokenised. turns counts the replaced turns.
+// Recall replaces the ids that a returned history was tokenised into by those that were streamed, turn by turn. A reply
+// is only used after exactly the prefix that it was streamed after. If the turn says the same, all of its ids are used;
+// else those whose text the turn begins with, and the rest stays as it was tokenised. turns counts the replaced turns.
 func (t Turns) Recall(ids []int32, replies *Replies) (out []int32, turns int) {
 	headers := t.Headers(ids)
 	if len(headers) == 0 {
@@ -116,8 +116,8 @@ func (t Turns) covered(ids []int32, text string) (n, bytes int) {
 	return n, bytes
 }
 
-// from gives ids for turn's text from a byte on, which begins a character: its own ids, but for one that the byte cuts, whose
-// rest is tokenised again together with the ids that hold the end of its last character.
+// from gives ids for turn's text from a byte on, which begins a character: its own ids, but for one that the byte cuts,
+// whose rest is tokenised again together with the ids that hold the end of its last character.
 func (t Turns) from(turn []int32, from int) []int32 {
 	at, k := 0, 0
 	for ; k < len(turn) && at+len(t.Bytes(turn[k])) <= from; k++ {

@@ -26,7 +26,8 @@ func HashPrefix(ids []int32) PrefixHash {
 	return PrefixHash(h.Sum(nil))
 }
 
-// Reply is what was streamed after a prefix: the exact ids of an assistant's turn, without its header and its end token.
+// Reply is what was streamed after a prefix: the exact ids of an assistant's turn, without its header and its end
+// token.
 type Reply struct {
 	Prefix PrefixHash
 	IDs    []int32
@@ -109,7 +110,8 @@ func (r *Replies) Behind(prefix PrefixHash) []*Reply {
 	return out
 }
 
-// Beginning gives the replies after prefixes whose hash begins with these bytes, the latest first. They must not be changed.
+// Beginning gives the replies after prefixes whose hash begins with these bytes, the latest first. They must not be
+// changed.
 func (r *Replies) Beginning(hash []byte) (out []*Reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,12 +11,12 @@ func Period(windowTokens, chunkTokens int, ownBytes, pointBytes int64) int {
 	return max(1, chunks) * chunkTokens
 }
 
-// denseSpan is how many periods behind the end every periodic point stays. Behind that, every doubling of the distance halves
-// their number.
+// denseSpan is how many periods behind the end every periodic point stays. Behind that, every doubling of the distance
+// halves their number.
 const denseSpan = 16
 
-// keepsPeriodic tells whether the point after tokens stays in a prefix of length: it is the multiple of a power of two of
-// periods, and the power grows with the distance.
+// keepsPeriodic tells whether the point after tokens stays in a prefix of length: it is the multiple of a power of two
+// of periods, and the power grows with the distance.
 func keepsPeriodic(tokens, length, period int) bool {
 	step := 1
 	for at := tokens / period; at > 0 && at%2 == 0; at /= 2 {
@@ -28,9 +28,9 @@ func keepsPeriodic(tokens, length, period int) bool {
 // near is how many tokens of recomputation are not worth a point: half of what a follow-up may cost beyond what is new.
 const near = 8
 
-// Tidy thins the points on the path of ids, which a request has just ended with: periodic ones get sparse with distance, and
-// a turn's or a reply's point goes when another one that stays is near below it and a later one carries on. It returns what
-// left memory and what left the disk.
+// Tidy thins the points on the path of ids, which a request has just ended with: periodic ones get sparse with
+// distance, and a turn's or a reply's point goes when another one that stays is near below it and a later one carries
+// on. It returns what left memory and what left the disk.
 func (x *Index) Tidy(key Key, ids []int32, period int) (gone [2][]Gone) {
 	path := x.Along(key, ids)
 	kept := -1 // length of the last point that stays

@@ -15,8 +15,8 @@ type Change struct {
 	Rejoins  bool // the same text follows on both sides: a value was exchanged, not the whole text
 }
 
-// Widths of a change, in bytes. A place of 24 names the key or the sentence that holds the value; a value of 48 holds a UUID
-// or a time with its zone.
+// Widths of a change, in bytes. A place of 24 names the key or the sentence that holds the value; a value of 48 holds a
+// UUID or a time with its zone.
 const (
 	placeChars = 24
 	valueChars = 48
@@ -25,8 +25,9 @@ const (
 // wordEnds are the characters at which a value ends: white space and what JSON, XML and prose put around one.
 const wordEnds = " \t\r\n\"'`<>{}[](),;|"
 
-// ChangeAt cuts the change out of the texts around a parting: before is shared, old and new begin with the first ids that
-// differ. Their text can still begin alike (" 7" is two tokens, " a" is one), and can differ in a word's end alone.
+// ChangeAt cuts the change out of the texts around a parting: before is shared, old and new begin with the first ids
+// that differ. Their text can still begin alike (" 7" is two tokens, " a" is one), and can differ in a word's end
+// alone.
 func ChangeAt(before, old, new string) Change {
 	alike := sharedChars(old, new)
 	before, old, new = before+old[:alike], old[alike:], new[alike:]
@@ -88,7 +89,8 @@ var (
 	idLetter = regexp.MustCompile(`^(?i:[a-z]+[-_:=#])?[0-9A-Za-z_-]{6,}$`)
 )
 
-// Shape says what kind of value changed: "a UUID", "a date", "a counter", "an id"; empty where it looks like ordinary text.
+// Shape says what kind of value changed: "a UUID", "a date", "a counter", "an id"; empty where it looks like ordinary
+// text.
 func (c Change) Shape() string {
 	for _, s := range shapes {
 		if s.pattern.MatchString(c.Old) && s.pattern.MatchString(c.New) {
@@ -111,7 +113,8 @@ func (c Change) Shape() string {
 	return ""
 }
 
-// Volatile recognises text that differs in every request, from the changes of successive requests. The zero value is ready.
+// Volatile recognises text that differs in every request, from the changes of successive requests. The zero value is
+// ready.
 type Volatile struct{ places []place }
 
 type place struct {
@@ -127,7 +130,8 @@ const (
 	mostValues    = 8
 )
 
-// Observe takes the change that a request missed by. found is true once its place had volatileAfter different values, or wordsAfter.
+// Observe takes the change that a request missed by. found is true once its place had volatileAfter different values,
+// or wordsAfter.
 func (v *Volatile) Observe(c Change) (found bool) {
 	if !c.Rejoins {
 		return false

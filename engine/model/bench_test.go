@@ -61,8 +61,8 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
 }
 
-// BenchmarkResident fills two sequences to a window of 8,192 and reports the process's resident memory, the Go runtime and the
-// mapped weights included.
+// BenchmarkResident fills two sequences to a window of 8,192 and reports the process's resident memory, the Go runtime
+// and the mapped weights included.
 func BenchmarkResident(b *testing.B) {
 	n := load(b, pocketQ4, Options{WindowTokens: 8192, MaxSequences: 2})
 	prompt := benchPrompt(b, 8192)

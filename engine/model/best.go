@@ -68,9 +68,9 @@ func (b *best) bytes() (total int64) {
 	return total
 }
 
-// Best gives the largest logits of one of the rows that a segment got in the latest Forward, at least as many as its Top
-// asked for, largest first and of equal ones the smallest id first, and their ids as numbers; all -1 of a row with a NaN.
-// Empty where nothing was chosen. Owned by the network, valid until the next Forward or MTP.
+// Best gives the largest logits of one of the rows that a segment got in the latest Forward, at least as many as its
+// Top asked for, largest first and of equal ones the smallest id first, and their ids as numbers; all -1 of a row with
+// a NaN. Empty where nothing was chosen. Owned by the network, valid until the next Forward or MTP.
 func (n *Network) Best(segment, row int) (logits, ids []float32) {
 	b := &n.work.best
 	if b.k == 0 || row < 0 || segment+1 >= len(b.first) || b.first[segment]+row >= b.first[segment+1] {

@@ -9,8 +9,8 @@ import (
 // Config is what config.json and generation_config.json say about the network.
 type Config = arch.Config
 
-// ParseConfig reads the two files by the rules of their family; generation may be nil. Errors are *weights.MisfitError that
-// name the field.
+// ParseConfig reads the two files by the rules of their family; generation may be nil. Errors are *weights.MisfitError
+// that name the field.
 func ParseConfig(config, generation []byte) (*Config, error) {
 	f, err := families.Of(config)
 	if err != nil {

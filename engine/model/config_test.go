@@ -147,7 +147,8 @@ func TestEndIdsComeFromBothFilesOnce(t *testing.T) {
 	}
 }
 
-// FuzzConfig: whatever the text, no panic, and a config that is taken has dimensions that the network can be built from.
+// FuzzConfig: whatever the text, no panic, and a config that is taken has dimensions that the network can be built
+// from.
 func FuzzConfig(f *testing.F) {
 	text, err := os.ReadFile(pocketQ4 + "/config.json")
 	if err != nil {

@@ -62,8 +62,8 @@ func (g geometry) config() map[string]any {
 	}
 }
 
-// write makes a raw F32 checkpoint in which every parameter is random: the published defaults of norms, dt_bias and A_log
-// would hide mistakes.
+// write makes a raw F32 checkpoint in which every parameter is random: the published defaults of norms, dt_bias and
+// A_log would hide mistakes.
 func (g geometry) write(t testing.TB, seed uint64) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))

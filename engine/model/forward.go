@@ -8,11 +8,11 @@ import (
 	"slipway/engine/pass"
 )
 
-// Forward advances every segment's sequence by its tokens in one pass. Result i has 0, 1 or len(Tokens) rows of VocabSize
-// float32; rows are owned by the network and valid until the next Forward or MTP. When an error is returned (the context's, a
-// full window, no pages, a token out of range) no sequence has moved; after an error of the device the sequences are lost until
-// they are restored. A context that ends stops a prefill where the device supports it (see run); any other pass that has begun
-// runs to its end.
+// Forward advances every segment's sequence by its tokens in one pass. Result i has 0, 1 or len(Tokens) rows of
+// VocabSize float32; rows are owned by the network and valid until the next Forward or MTP. When an error is returned
+// (the context's, a full window, no pages, a token out of range) no sequence has moved; after an error of the device
+// the sequences are lost until they are restored. A context that ends stops a prefill where the device supports it (see
+// run); any other pass that has begun runs to its end.
 func (n *Network) Forward(ctx context.Context, segments []pass.Segment) ([][][]float32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -163,7 +163,8 @@ func (n *Network) recordLayer(y *layer, kv device.KV) {
 	p.Linear(w.gate, y.down, rows)
 }
 
-// recordHead norms the rows whose logits are wanted and multiplies them by lm_head; with hidden it norms all rows into y too.
+// recordHead norms the rows whose logits are wanted and multiplies them by lm_head; with hidden it norms all rows into
+// y too.
 func (n *Network) recordHead(norm device.Buffer, hidden bool) {
 	w, p, c := &n.work, n.pass, n.config
 	if hidden {
@@ -207,8 +208,8 @@ func (n *Network) results(segments int) [][][]float32 {
 	return w.out
 }
 
-// Tap is the output of a layer named in Options.TapLayers for every row of the last Forward, [rows, Hidden], raw: what a
-// DFlash draft reads. Owned by the network, valid until the next Forward.
+// Tap is the output of a layer named in Options.TapLayers for every row of the last Forward, [rows, Hidden], raw: what
+// a DFlash draft reads. Owned by the network, valid until the next Forward.
 func (n *Network) Tap(layer int) []float32 {
 	return n.work.taps[layer].Floats()[:len(n.work.tokens)*n.config.Hidden]
 }

@@ -11,9 +11,9 @@ import (
 // MTPSegment is what MTP advances a sequence's head by.
 type MTPSegment = pass.HeadSegment
 
-// MTP advances the MTP head of a network that was loaded with it. Results and errors as Forward, but after an error a head may
-// have lost its slots from its segment's Slot on. The head's pages are its own: dropping slots never touches the trunk.
-// Source: spec of the MTP head; the embedding comes first in the pair.
+// MTP advances the MTP head of a network that was loaded with it. Results and errors as Forward, but after an error a
+// head may have lost its slots from its segment's Slot on. The head's pages are its own: dropping slots never touches
+// the trunk. Source: spec of the MTP head; the embedding comes first in the pair.
 func (n *Network) MTP(ctx context.Context, segments []MTPSegment) ([][][]float32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -13,8 +13,8 @@ func (n *Network) SlotBytes() int64 {
 	return int64(n.mtp.kv.PageBytes(1))
 }
 
-// MTP gives the head's slots that all continuations of the point share, first to Reach-2, page by page in the device's own
-// layout; nil where they are not all known. It may run beside passes, as ReadPage.
+// MTP gives the head's slots that all continuations of the point share, first to Reach-2, page by page in the device's
+// own layout; nil where they are not all known. It may run beside passes, as ReadPage.
 func (p *Point) MTP() (first int, slots []byte) {
 	size := int(p.net.SlotBytes())
 	if size == 0 || p.mtpLen <= p.mtpFrom || p.mtpLen != memory.MTPShared(p.Reach()) {
@@ -27,8 +27,8 @@ func (p *Point) MTP() (first int, slots []byte) {
 	return p.mtpFrom, slots
 }
 
-// SetMTP gives a point that was just imported what MTP gave of the exported one. Without it the head begins anew behind the
-// point. Errors: ErrNoPages, after which the point is as before.
+// SetMTP gives a point that was just imported what MTP gave of the exported one. Without it the head begins anew behind
+// the point. Errors: ErrNoPages, after which the point is as before.
 func (p *Point) SetMTP(first int, slots []byte) error {
 	n, size := p.net, int(p.net.SlotBytes())
 	if size == 0 || len(slots) == 0 {

@@ -130,8 +130,8 @@ func (o Options) complete(c *Config) (Options, error) {
 	return o, nil
 }
 
-// Load builds the network on dev from an opened checkpoint. The checkpoint must stay open as long as the network is used
-// when the device reads weights in place. Errors about content are *weights.MisfitError.
+// Load builds the network on dev from an opened checkpoint. The checkpoint must stay open as long as the network is
+// used when the device reads weights in place. Errors about content are *weights.MisfitError.
 func Load(dev device.Device, ckpt *weights.Checkpoint, opt Options) (*Network, error) {
 	config, err := ParseConfig(ckpt.Config, ckpt.Generation)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"slipway/engine/weights"
 )
 
-// A plain evaluation of the formulas in float64, one token after another, straight from the tensors: slow, and independent
-// of devices, packing and pages. Names are those after the prefix; norms are zero-centred as in raw files.
+// A plain evaluation of the formulas in float64, one token after another, straight from the tensors: slow, and
+// independent of devices, packing and pages. Names are those after the prefix; norms are zero-centred as in raw files.
 type plain struct {
 	c *Config
 	w map[string][]float64

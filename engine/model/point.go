@@ -6,12 +6,12 @@ import (
 	"slipway/engine/pass"
 )
 
-// Point is a restore point: a sequence as it was after Len tokens. It implements pass.State. It refers to the attention pages
-// that it shares with its sequence and holds a copy of the recurrent state; it never copies attention memory. A point with a
-// tape also serves every length up to Reach.
+// Point is a restore point: a sequence as it was after Len tokens. It implements pass.State. It refers to the attention
+// pages that it shares with its sequence and holds a copy of the recurrent state; it never copies attention memory. A
+// point with a tape also serves every length up to Reach.
 //
-// The MTP head's slots are shared without the last one, which pairs with the next token, and that may differ. The final hidden
-// row of the last token is kept, so that the last slot can be computed.
+// The MTP head's slots are shared without the last one, which pairs with the next token, and that may differ. The final
+// hidden row of the last token is kept, so that the last slot can be computed.
 type Point struct {
 	net             *Network
 	len             int
@@ -109,7 +109,8 @@ func (s *Sequence) TapeLen() int {
 	return min(s.state.TapeLen(), s.len)
 }
 
-// TapeBytes is about what a tape of n tokens takes: per layer the gates, a key row, a value row and a row before the convolution.
+// TapeBytes is about what a tape of n tokens takes: per layer the gates, a key row, a value row and a row before the
+// convolution.
 func (n *Network) TapeBytes(tokens int) int64 {
 	g := n.stateGeometry
 	return 4 * int64(tokens) * int64(g.Layers) * int64(2*g.ValueHeads+g.KeyHeads*g.KeyDim+g.ValueHeads*g.ValueDim+g.ConvChannels)
@@ -137,8 +138,9 @@ func keptSlots(from, len, tokens int) (int, int) {
 	return min(from, shared), min(len, shared)
 }
 
-// Save keeps the sequence as it is now, in a *Point that must be released. With tape it keeps its tape too, if it has one, so
-// that the point serves every length from Len to Reach. Errors: ErrSequenceLost, or the device's for want of memory.
+// Save keeps the sequence as it is now, in a *Point that must be released. With tape it keeps its tape too, if it has
+// one, so that the point serves every length from Len to Reach. Errors: ErrSequenceLost, or the device's for want of
+// memory.
 func (s *Sequence) Save(tape bool) (pass.State, error) {
 	n := s.net
 	n.mu.Lock()
@@ -184,8 +186,8 @@ func (t *table) share(n int) []int32 {
 	return ids
 }
 
-// Restore makes the sequence what it was, or another sequence of the same network was, after at tokens, in [Len, Reach] of
-// the point: every later logit is equal bit for bit. Beyond Len the tape is replayed. The point stays good.
+// Restore makes the sequence what it was, or another sequence of the same network was, after at tokens, in [Len, Reach]
+// of the point: every later logit is equal bit for bit. Beyond Len the tape is replayed. The point stays good.
 func (s *Sequence) Restore(state pass.State, at int) {
 	n, p := s.net, state.(*Point)
 	if p.net != n || !s.open || at < p.len || at > p.Reach() {

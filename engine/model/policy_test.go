@@ -11,8 +11,8 @@ import (
 	"slipway/engine/pass"
 )
 
-// The approximate prefill's vectors: sink 64, window 128; each prefilled range [start, end) is masked but for its last tail
-// rows, and decoding is dense.
+// The approximate prefill's vectors: sink 64, window 128; each prefilled range [start, end) is masked but for its last
+// tail rows, and decoding is dense.
 func TestOracleAgreesUnderTheApproximatePolicy(t *testing.T) {
 	text, err := os.ReadFile("testdata/oracle/approx-q4.json")
 	if err != nil {

@@ -45,7 +45,8 @@ func TestRefusedPassesMoveNothing(t *testing.T) {
 	}
 }
 
-// Points hold pages; when none is left, a pass is refused before anything has moved, and goes through once a point is dropped.
+// Points hold pages; when none is left, a pass is refused before anything has moved, and goes through once a point is
+// dropped.
 func TestPassWithoutFreePagesMovesNothing(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 1})
 	prompt := longPrompt(t, 512)

@@ -11,8 +11,8 @@ import (
 	"slipway/engine/weights"
 )
 
-// A restored state gives exactly the results of the saved state, wherever in a page the point is, whichever sequence continues first,
-// and in a sequence other than the one that was saved.
+// A restored state gives exactly the results of the saved state, wherever in a page the point is, whichever sequence
+// continues first, and in a sequence other than the one that was saved.
 func TestRestoredSequenceAnswersBitForBit(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 8})
 	prompt := longPrompt(t, 700)

@@ -30,10 +30,12 @@ type table struct {
 // Len is the number of processed tokens.
 func (s *Sequence) Len() int { return s.len }
 
-// MTPLen is the number of slots that the MTP head has processed: slot S pairs the hidden row of position S with token S+1.
+// MTPLen is the number of slots that the MTP head has processed: slot S pairs the hidden row of position S with token
+// S+1.
 func (s *Sequence) MTPLen() int { return s.mtpLen }
 
-// Last is the final hidden row of the last position, [Hidden]; empty where it is not known. The next pass overwrites it.
+// Last is the final hidden row of the last position, [Hidden]; empty where it is not known. The next pass overwrites
+// it.
 func (s *Sequence) Last() []float32 { return s.last }
 
 // SetLast gives the sequence that row again after a Rewind, for the points that are saved of it. It is copied.
@@ -76,8 +78,8 @@ func (t *table) drop() {
 	}
 }
 
-// reserve makes positions [from, end) writable: it takes pages, and copies the one shared page in which others wrote beyond
-// from. On error the sequence's content has not changed.
+// reserve makes positions [from, end) writable: it takes pages, and copies the one shared page in which others wrote
+// beyond from. On error the sequence's content has not changed.
 func (t *table) reserve(from, end int) error {
 	if at := from / device.PageTokens; at < len(t.ids) {
 		// Pages behind the first one to be written belong to a continuation that is being overwritten.

@@ -74,7 +74,8 @@ func TestOracleAgreesAfterEveryLayer(t *testing.T) {
 	s := newSequence(t, n)
 	hidden := make([]float32, len(hello)*c.Hidden)
 	logits := forward(t, s, hello, len(hello), pass.LogitsAll, hidden)
-	// The oracle's hidden.0 is the embedding, hidden.L the output of layer L-1, and the last one is after the final norm.
+	// The oracle's hidden.0 is the embedding, hidden.L the output of layer L-1, and the last one is after the final
+	// norm.
 	for l := range len(c.Layers) - 1 {
 		within(t, fmt.Sprintf("output of layer %d", l), n.Tap(l), oracle[fmt.Sprintf("hello.hidden.%d", l+1)].values, 1e-3)
 	}
@@ -89,8 +90,8 @@ func TestOracleAgreesAfterEveryLayer(t *testing.T) {
 	}
 }
 
-// The oracle's file holds no recurrent and conv states (transformers keeps them under other names than its writer looked
-// for), so these are held against the float64 evaluation, whose own logits are held against the oracle's.
+// The oracle's file holds no recurrent and conv states (transformers keeps them under other names than its writer
+// looked for), so these are held against the float64 evaluation, whose own logits are held against the oracle's.
 func TestRecurrentAndConvStatesAreThoseOfTheFormulas(t *testing.T) {
 	want := readOracle(t, "oracle-bf16.json")["hello"]
 	p := newPlain(t, pocketBF16)

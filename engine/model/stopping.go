@@ -8,9 +8,9 @@ import (
 	"slipway/engine/device"
 )
 
-// run runs what was recorded. Where the device supports it, a prefill stops with its context: copies of the earlier states
-// (0.15 GB for the 27B, copied in some milliseconds) are then restored. Pages need no copy: positions beyond a sequence's end
-// are never read.
+// run runs what was recorded. Where the device supports it, a prefill stops with its context: copies of the earlier
+// states (0.15 GB for the 27B, copied in some milliseconds) are then restored. Pages need no copy: positions beyond a
+// sequence's end are never read.
 func (n *Network) run(ctx context.Context) error {
 	p, ok := n.pass.(device.StoppablePass)
 	if !ok || ctx.Done() == nil || !n.keepStates() {
@@ -27,7 +27,8 @@ func (n *Network) run(ctx context.Context) error {
 	return err
 }
 
-// keepStates copies the states of a prefill's segments. False if the pass is no prefill, or if there is no memory for it.
+// keepStates copies the states of a prefill's segments. False if the pass is no prefill, or if there is no memory for
+// it.
 func (n *Network) keepStates() bool {
 	for i := range n.segments {
 		if s := &n.segments[i]; s.State == nil || s.N <= device.TapeSegment {

@@ -9,7 +9,8 @@ import (
 	"slipway/engine/pass"
 )
 
-// Every rewind, from every length of the tape, whether the base has moved or not, leaves the logits that a fresh sequence has.
+// Every rewind, from every length of the tape, whether the base has moved or not, leaves the logits that a fresh
+// sequence has.
 func TestRewindRestoresTheEarlierBits(t *testing.T) {
 	for _, form := range []struct{ name, dir string }{{"4-bit", pocketQ4}, {"BF16", pocketBF16}} {
 		t.Run(form.name, func(t *testing.T) {
@@ -156,7 +157,8 @@ func testImport(t *testing.T, format device.KVFormat) {
 	}
 }
 
-// The MTP head's last slot pairs with the token that follows; a branch that goes on with another token must not find it.
+// The MTP head's last slot pairs with the token that follows; a branch that goes on with another token must not find
+// it.
 func TestPointSharesMTPSlotsButTheLast(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 2, ExtraPages: 4, Draft: DraftMTP})
 	prompt := longPrompt(t, 120)

@@ -13,8 +13,8 @@ func (n *Network) PositionBytes(tokens int) int { return n.kv.PageBytes(tokens) 
 // ReadState copies the state after Len tokens to dst. It may run beside passes, which never change a point.
 func (p *Point) ReadState(dst []byte) { p.state.ReadAll(dst) }
 
-// ReadPage copies the first tokens positions of the point's page at index to dst. It may run beside passes: positions of a
-// point are never written again while it refers to them.
+// ReadPage copies the first tokens positions of the point's page at index to dst. It may run beside passes: positions
+// of a point are never written again while it refers to them.
 func (p *Point) ReadPage(dst []byte, index, tokens int) {
 	p.net.kv.ReadPage(dst, p.pages[index], tokens)
 }
@@ -46,10 +46,10 @@ func (p *Point) Settle(at int) (pass.State, error) {
 	return q, nil
 }
 
-// Import makes a point after tokens from an exported one: state, and page by page what ReadPage gave. Its first shared pages
-// are those of base, which was computed from the same tokens; base may be nil, with shared 0. hidden is the final row of the
-// last token, or nil. The MTP head's slots come with SetMTP. Errors: ErrNoPages, a state of another size, and page's own,
-// after which nothing is held.
+// Import makes a point after tokens from an exported one: state, and page by page what ReadPage gave. Its first shared
+// pages are those of base, which was computed from the same tokens; base may be nil, with shared 0. hidden is the final
+// row of the last token, or nil. The MTP head's slots come with SetMTP. Errors: ErrNoPages, a state of another size,
+// and page's own, after which nothing is held.
 func (n *Network) Import(tokens int, state []byte, hidden []float32, base pass.State, shared int, page func(index, tokens int) ([]byte, error)) (*Point, error) {
 	fresh, err := n.dev.State(n.stateGeometry)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package pass is the vocabulary that the network, the queue and the cache share: a pass advances some sequences, each by a
-// segment of tokens; a sequence can be saved as a state and brought back from one. It holds types alone.
+// Package pass is the vocabulary that the network, the queue and the cache share: a pass advances some sequences, each
+// by a segment of tokens; a sequence can be saved as a state and brought back from one. It holds types alone.
 package pass
 
 import "slipway/engine/device"
@@ -10,26 +10,29 @@ type Segment struct {
 	Tokens []int32 // at least one
 	Logits Logits
 
-	// Top is how many of the largest logits of each wanted row decide, for Best of the network; 0: the whole row is read.
+	// Top is how many of the largest logits of each wanted row decide, for Best of the network; 0: the whole row is
+	// read.
 	Top int
 
-	// Hidden, when not nil, receives the rows after the final norm, [len(Tokens), hidden size]: the input of a draft's head.
+	// Hidden, when not nil, receives the rows after the final norm, [len(Tokens), hidden size]: the input of a draft's
+	// head.
 	Hidden []float32
 
 	// Policy is the approximate prefill; zero is exact. Its DenseFrom is an absolute position.
 	Policy device.AttentionPolicy
 }
 
-// HeadSegment is some next slots of one sequence's MTP head. Slot S pairs the final hidden row of position S with token S+1 and
-// predicts token S+2.
+// HeadSegment is some next slots of one sequence's MTP head. Slot S pairs the final hidden row of position S with token
+// S+1 and predicts token S+2.
 type HeadSegment struct {
 	Seq Sequence
-	// Slot is the first slot. Less than the slots that there are drops those from there on (rejected drafts). More begins anew
-	// there: the earlier ones are dropped, and the head sees nothing of them.
+	// Slot is the first slot. Less than the slots that there are drops those from there on (rejected drafts). More
+	// begins anew there: the earlier ones are dropped, and the head sees nothing of them.
 	Slot int
 	// Tokens are tokens Slot+1, Slot+2, ...
 	Tokens []int32
-	// Hidden are the rows Slot, Slot+1, ..., [len(Tokens), hidden size]: from a pass, or HiddenOut of the head when it runs deeper.
+	// Hidden are the rows Slot, Slot+1, ..., [len(Tokens), hidden size]: from a pass, or HiddenOut of the head when it
+	// runs deeper.
 	Hidden []float32
 	Logits Logits
 	// HiddenOut, when not nil, receives the head's own final rows, [len(Tokens), hidden size].
@@ -66,7 +69,8 @@ type Sequence interface {
 	// Rewind takes the last tokens back, tokens in [0, TapeLen]: the sequence is what it was before them, bit for bit.
 	Rewind(tokens int)
 
-	// Save keeps the sequence as it is now; with tape also every length that its tape covers. The caller releases the state.
+	// Save keeps the sequence as it is now; with tape also every length that its tape covers. The caller releases the
+	// state.
 	Save(tape bool) (State, error)
 	// Restore brings the sequence to the state after at tokens, in [Len, Reach] of a state of the same network.
 	Restore(s State, at int)

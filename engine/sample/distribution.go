@@ -13,8 +13,8 @@ var ErrNotANumber = errors.New("the network gave a logit that is not a number")
 // ErrNothingAllowed says that mask, bias and padding together leave no token.
 var ErrNothingAllowed = errors.New("no token is allowed here")
 
-// Distribution is what a token is drawn from: ids with their probabilities, which sum to 1. It is never empty. The order
-// is the same for the same input, and decreasing (then by id) where top_k or top_p was in force.
+// Distribution is what a token is drawn from: ids with their probabilities, which sum to 1. It is never empty. The
+// order is the same for the same input, and decreasing (then by id) where top_k or top_p was in force.
 type Distribution struct {
 	IDs   []int32
 	Probs []float64
@@ -57,8 +57,8 @@ type Sampler struct {
 // network and are never chosen.
 func NewSampler(vocabTokens int) *Sampler { return &Sampler{vocabTokens: vocabTokens} }
 
-// Distribution gives the truncated distribution after logits [at least vocabTokens], which it does not change. history may
-// be nil where p has no penalties. The result is valid until the next call. At temperature 0 it is one token with
+// Distribution gives the truncated distribution after logits [at least vocabTokens], which it does not change. history
+// may be nil where p has no penalties. The result is valid until the next call. At temperature 0 it is one token with
 // probability 1: the likeliest, the smallest id among equals.
 func (s *Sampler) Distribution(logits []float32, p Params, history *History, mask Mask) (Distribution, error) {
 	if len(logits) < s.vocabTokens {
@@ -96,7 +96,8 @@ func (s *Sampler) truncated(top float64, p Params) Distribution {
 	return Distribution{s.ids, s.weights}
 }
 
-// candidates lists the allowed ids with their logits, in s.weights until they become probabilities, and gives the largest.
+// candidates lists the allowed ids with their logits, in s.weights until they become probabilities, and gives the
+// largest.
 func (s *Sampler) candidates(adjusted []float32, mask Mask) (top float64, err error) {
 	s.ids, s.weights = s.idRoom[:0], s.weightRoom[:0]
 	top = math.Inf(-1)
@@ -118,8 +119,8 @@ func (s *Sampler) candidates(adjusted []float32, mask Mask) (top float64, err er
 	return top, nil
 }
 
-// keepTopK leaves the k likeliest, in order. Among equals the smaller id stays. The k best so far stand in front, worst of
-// them first in a heap, so that almost every candidate costs one comparison.
+// keepTopK leaves the k likeliest, in order. Among equals the smaller id stays. The k best so far stand in front, worst
+// of them first in a heap, so that almost every candidate costs one comparison.
 func (s *Sampler) keepTopK(k int) {
 	if k <= 0 || k >= len(s.ids) {
 		return

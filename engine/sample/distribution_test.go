@@ -94,7 +94,8 @@ func TestDistributionDiffersFromThePlainForm(t *testing.T) {
 }
 
 func TestTopPSeesTheDistributionBeforeTopK(t *testing.T) {
-	// 0.4 0.3 0.2 0.1: after top_k 2 the first has 4/7 = 0.571, so top_p 0.57 keeps one; before top_k it would keep two.
+	// 0.4 0.3 0.2 0.1: after top_k 2 the first has 4/7 = 0.571, so top_p 0.57 keeps one; before top_k it would keep
+	// two.
 	logits := []float32{float32(math.Log(.4)), float32(math.Log(.3)), float32(math.Log(.2)), float32(math.Log(.1))}
 	p := sample.Neutral()
 	p.TopK, p.TopP = 2, 0.57
@@ -195,8 +196,8 @@ func TestGreedyTieIsNotTheSmallestID(t *testing.T) {
 	}
 }
 
-// The empirical frequencies of 200,000 draws: a chi-square over 4 cells has 3 degrees of freedom; 30 has a chance of 1e-6
-// by luck, and the seed is fixed anyway.
+// The empirical frequencies of 200,000 draws: a chi-square over 4 cells has 3 degrees of freedom; 30 has a chance of
+// 1e-6 by luck, and the seed is fixed anyway.
 func TestDrawsDoNotFollowTheDistribution(t *testing.T) {
 	probs := []float64{.55, .25, .15, .05}
 	var logits []float32

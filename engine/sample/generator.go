@@ -1,7 +1,7 @@
 package sample
 
-// Generator gives the random numbers of one reply: SplitMix64 (Steele, Lea, Flood 2014; constants of Vigna's public-domain
-// version), the same on every machine for one seed.
+// Generator gives the random numbers of one reply: SplitMix64 (Steele, Lea, Flood 2014; constants of Vigna's
+// public-domain version), the same on every machine for one seed.
 type Generator struct{ state uint64 }
 
 // NewGenerator begins the sequence of a seed. Every seed is good, 0 included.

@@ -12,8 +12,8 @@ type Logprob struct {
 const Lowest = -9999.0
 
 // Logprobs gives the log-probability of chosen and of the n likeliest tokens, decreasing, then by id. They are the
-// network's own: before penalties, bias, temperature and truncation (OpenAI takes no bias into account either), over the
-// tokenizer's ids. They therefore do not depend on how the token was chosen.
+// network's own: before penalties, bias, temperature and truncation (OpenAI takes no bias into account either), over
+// the tokenizer's ids. They therefore do not depend on how the token was chosen.
 func (s *Sampler) Logprobs(logits []float32, chosen int32, n int) (Logprob, []Logprob) {
 	logits = logits[:s.vocabTokens]
 	top := math.Inf(-1)

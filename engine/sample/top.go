@@ -2,14 +2,15 @@ package sample
 
 import "math"
 
-// Top is the largest logits of a row and their ids, largest first and of equal ones the smallest id first: what a device has chosen, so
-// that the host need not read the row.
+// Top is the largest logits of a row and their ids, largest first and of equal ones the smallest id first: what a
+// device has chosen, so that the host need not read the row.
 type Top struct {
 	IDs    []int32
 	Logits []float32
 }
 
-// MostTop is how many logits are chosen on a device: what a simdgroup of 32 keeps, one a lane (metal/kernels/top_k.metal).
+// MostTop is how many logits are chosen on a device: what a simdgroup of 32 keeps, one a lane
+// (metal/kernels/top_k.metal).
 const MostTop = 32
 
 // TopWanted is how many of a row's largest logits decide the next token under p; 0 where the whole row does.
@@ -25,9 +26,10 @@ func (p Params) TopWanted() int {
 	return 0
 }
 
-// DistributionOfTop gives what Distribution gives of the whole row without history and mask, bit for bit. False where the choice cannot be
-// made from top: too few, ids that are padding of the network, or a value that is no number; then the whole row decides. Of a row with a
-// NaN a device gives NaN alone, so that Distribution refuses it as it would without a device.
+// DistributionOfTop gives what Distribution gives of the whole row without history and mask, bit for bit. False where
+// the choice cannot be made from top: too few, ids that are padding of the network, or a value that is no number; then
+// the whole row decides. Of a row with a NaN a device gives NaN alone, so that Distribution refuses it as it would
+// without a device.
 func (s *Sampler) DistributionOfTop(top Top, p Params) (Distribution, bool) {
 	k := p.TopWanted()
 	if k == 0 || k > len(top.IDs) || k >= s.vocabTokens {

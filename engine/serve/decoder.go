@@ -9,10 +9,10 @@ import (
 
 // decoder advances replies: a token at a time, or several where a draft proposes and the network verifies.
 type decoder interface {
-	// decode advances each job by one step and gives step i for job i. Before it, a job's sequence has processed the prompt and
-	// the reply up to its last token. After it, the sequence has processed the accepted tokens up to the last one too, and
-	// nothing else: what was rejected is rewound. An error is that of a pass and ends all jobs. The steps belong to the decoder
-	// and are valid until the next call.
+	// decode advances each job by one step and gives step i for job i. Before it, a job's sequence has processed the
+	// prompt and the reply up to its last token. After it, the sequence has processed the accepted tokens up to the
+	// last one too, and nothing else: what was rejected is rewound. An error is that of a pass and ends all jobs. The
+	// steps belong to the decoder and are valid until the next call.
 	decode(ctx context.Context, jobs []*job) ([]step, error)
 }
 
@@ -53,8 +53,8 @@ func (d *singleDecoder) decode(ctx context.Context, jobs []*job) ([]step, error)
 	return d.steps, nil
 }
 
-// choose picks the token after reply from a row of logits, [V], which is one of a segment's in the latest pass, and counts it
-// for penalties.
+// choose picks the token after reply from a row of logits, [V], which is one of a segment's in the latest pass, and
+// counts it for penalties.
 func (e *Engine) choose(j *job, reply []int32, logits []float32, segment, row int) (token Token, err error) {
 	defer recovered(&err)
 	d, err := e.distribution(j, reply, logits, e.topOf(j, segment, row))
@@ -77,8 +77,8 @@ func (e *Engine) topOf(j *job, segment, row int) sample.Top {
 	return e.net.Best(segment, row)
 }
 
-// distribution is what the token after reply is drawn from, by a row of logits, [V], or by the largest of it. It is valid until
-// the next call. Target and draft go through it alike.
+// distribution is what the token after reply is drawn from, by a row of logits, [V], or by the largest of it. It is
+// valid until the next call. Target and draft go through it alike.
 func (e *Engine) distribution(j *job, reply []int32, logits []float32, top sample.Top) (sample.Distribution, error) {
 	if len(top.IDs) > 0 {
 		if d, chosen := e.sampler.DistributionOfTop(top, j.Sampling); chosen {

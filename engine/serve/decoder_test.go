@@ -214,8 +214,8 @@ func scripts() map[string]func() int {
 	return all
 }
 
-// A conversation of several turns, some of which end by a stop text, by MaxTokens or by an end token: replies, usage and what
-// is restored do not depend on how many tokens a step accepts.
+// A conversation of several turns, some of which end by a stop text, by MaxTokens or by an end token: replies, usage
+// and what is restored do not depend on how many tokens a step accepts.
 func TestRepliesDoNotDependOnHowManyTokensAStepAccepts(t *testing.T) {
 	plain := testEngine(t, nil)
 	type turn struct {
@@ -284,8 +284,8 @@ func TestRequestsSideBySideKeepTheirReplies(t *testing.T) {
 	}
 }
 
-// A client that leaves in the middle of a reply: what was processed is kept without a rejected token, and going on from any
-// part of it gives the answers of a fresh engine.
+// A client that leaves in the middle of a reply: what was processed is kept without a rejected token, and going on from
+// any part of it gives the answers of a fresh engine.
 func TestCancelledDraftedReplyKeepsOnlyWhatWasAccepted(t *testing.T) {
 	for name, accepts := range scripts() {
 		t.Run(name, func(t *testing.T) {

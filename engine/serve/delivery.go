@@ -1,7 +1,7 @@
 package serve
 
-// accept adds a step's tokens to a reply, up to the one that ends it. What the sequence processed behind that one is rewound,
-// so that the restore point of the reply's end holds the reply alone.
+// accept adds a step's tokens to a reply, up to the one that ends it. What the sequence processed behind that one is
+// rewound, so that the restore point of the reply's end holds the reply alone.
 func (e *Engine) accept(j *job, s step) {
 	from, added := len(j.out)-1, 0
 	reason, err := FinishReason(""), s.err
@@ -38,8 +38,8 @@ func (e *Engine) deliver(j *job, token Token) (ended bool) {
 	return true
 }
 
-// add appends a token to the reply and sends it with its text. reason says why the reply ends with it; empty: it goes on. Text
-// that comes out only because of the end is left in j.tail.
+// add appends a token to the reply and sends it with its text. reason says why the reply ends with it; empty: it goes
+// on. Text that comes out only because of the end is left in j.tail.
 func (e *Engine) add(j *job, token Token) (reason FinishReason, err error) {
 	j.out = append(j.out, token.ID)
 	j.usage.CompletionTokens++

@@ -11,8 +11,8 @@ import (
 	"slipway/engine/sample"
 )
 
-// draftDecoder gives replies the tokens that a draft proposes and the network accepts, and one more. All replies share the
-// passes of draft and network; one without a draft gets its single token from the same pass.
+// draftDecoder gives replies the tokens that a draft proposes and the network accepts, and one more. All replies share
+// the passes of draft and network; one without a draft gets its single token from the same pass.
 type draftDecoder struct {
 	e        *Engine
 	segments []pass.Segment
@@ -82,7 +82,8 @@ func (d *draftDecoder) watch(j *job, tokens int, took time.Duration) {
 	}
 }
 
-// propose fills in what each job drafts: no more than its reply may still hold beside the token that verification gives.
+// propose fills in what each job drafts: no more than its reply may still hold beside the token that verification
+// gives.
 func (d *draftDecoder) propose(ctx context.Context, jobs []*job) error {
 	d.asks = d.asks[:0]
 	for _, j := range jobs {
@@ -115,8 +116,8 @@ func (d *draftDecoder) propose(ctx context.Context, jobs []*job) error {
 	return err
 }
 
-// replyForMask is the reply for a mask to look at, which follow then extends by tokens that are not in it yet. Without a mask
-// nothing looks at it.
+// replyForMask is the reply for a mask to look at, which follow then extends by tokens that are not in it yet. Without
+// a mask nothing looks at it.
 func (j *job) replyForMask() []int32 {
 	if j.Mask == nil {
 		return nil
@@ -131,8 +132,8 @@ func (j *job) follow(reply []int32, id int32) []int32 {
 	return append(reply, id)
 }
 
-// draw draws a token from a draft's logits as the target's is drawn; nil where nothing can be drawn, which only ends the
-// proposal.
+// draw draws a token from a draft's logits as the target's is drawn; nil where nothing can be drawn, which only ends
+// the proposal.
 func (e *Engine) draw(j *job, reply []int32, logits []float32) *accept.Drafted {
 	if j.topWanted() == 1 { // greedy, and nothing else decides: a pass over the row is a tenth of a small model's
 		id := int32(0)
@@ -155,8 +156,8 @@ func (e *Engine) draw(j *job, reply []int32, logits []float32) *accept.Drafted {
 	return token
 }
 
-// verify gives the tokens that a job gets of its rows of logits, and how many tokens of its segment its sequence keeps: all
-// but the last of the reply.
+// verify gives the tokens that a job gets of its rows of logits, and how many tokens of its segment its sequence keeps:
+// all but the last of the reply.
 func (d *draftDecoder) verify(j *job, segment int, rows [][]float32) (s step, kept int) {
 	accepted, next, err := d.accept(j, segment, rows)
 	if err != nil && accepted == 0 {

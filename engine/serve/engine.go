@@ -131,8 +131,8 @@ func (e *Engine) poke() {
 	}
 }
 
-// Run answers requests until ctx ends, which cancels running requests, or until a drain is complete; both give nil. Any other
-// end is an error: the network is broken. It owns the network meanwhile.
+// Run answers requests until ctx ends, which cancels running requests, or until a drain is complete; both give nil. Any
+// other end is an error: the network is broken. It owns the network meanwhile.
 func (e *Engine) Run(ctx context.Context) (err error) {
 	defer func() { e.stop(err) }()
 	for {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// The guard switches drafting off for a request whose acceptance makes it slower than single steps are. Costs are measured in
-// this run, as they differ between devices and models. Medians leave out what else the machine did. Steps of several requests
-// are left out, as they share their time.
+// The guard switches drafting off for a request whose acceptance makes it slower than single steps are. Costs are
+// measured in this run, as they differ between devices and models. Medians leave out what else the machine did. Steps
+// of several requests are left out, as they share their time.
 
 // Decode steps of a request after which the guard judges it: soon where it clearly loses, later where it is close.
 const (

@@ -20,7 +20,8 @@ func (e *Engine) idle(done <-chan struct{}) (ended bool) {
 	return false
 }
 
-// sleep unloads the network and the points in memory; points on disk stay. It does nothing while a point is being written.
+// sleep unloads the network and the points in memory; points on disk stay. It does nothing while a point is being
+// written.
 func (e *Engine) sleep() {
 	if e.opt.Keeper != nil && !e.opt.Keeper.Unload() {
 		return
@@ -30,8 +31,8 @@ func (e *Engine) sleep() {
 	e.opt.Log.Info("idle: the weights' memory is given back until the next request")
 }
 
-// wakeUp loads the network again for a waiting request. If that fails, the request gets the error and the next one tries
-// again.
+// wakeUp loads the network again for a waiting request. If that fails, the request gets the error and the next one
+// tries again.
 func (e *Engine) wakeUp() {
 	for e.asleep {
 		e.mu.Lock()

@@ -6,9 +6,9 @@ import (
 	"slipway/engine/memory/keep"
 )
 
-// A request's use of the keeper: the sequence is restored when the request starts, points are saved on the way, and what was
-// processed is saved at the end. All of it runs in Run's goroutine. A panic of the keeper means that its index is broken for
-// all requests: from then on the engine answers without one.
+// A request's use of the keeper: the sequence is restored when the request starts, points are saved on the way, and
+// what was processed is saved at the end. All of it runs in Run's goroutine. A panic of the keeper means that its index
+// is broken for all requests: from then on the engine answers without one.
 
 // begin restores what is known of a job's prompt.
 func (e *Engine) begin(j *job) (err error) {

@@ -47,8 +47,8 @@ type Record struct {
 // mostEnded is how many ended requests are remembered.
 const mostEnded = 64
 
-// Ledger records running requests and the latest ended ones, for monitoring; the engine decides nothing by it. Safe from any
-// goroutine.
+// Ledger records running requests and the latest ended ones, for monitoring; the engine decides nothing by it. Safe
+// from any goroutine.
 type Ledger struct {
 	now func() time.Time
 

@@ -97,7 +97,8 @@ func TestCancelledPrefillIsStoppedWithinItsChunk(t *testing.T) {
 	}
 }
 
-// Dropped points free pages of the pool; only the network can give their memory to the machine, and only between passes.
+// Dropped points free pages of the pool; only the network can give their memory to the machine, and only between
+// passes.
 func TestShortMemoryIsReturnedToTheSystem(t *testing.T) {
 	returned := make(chan struct{}, 8)
 	net := &servetest.Network{Return: func() error { returned <- struct{}{}; return errors.New("not now") }}

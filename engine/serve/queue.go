@@ -127,9 +127,9 @@ func (e *Engine) observe(took time.Duration) {
 	e.averageS.Store(math.Float64bits(mean + (took.Seconds()-mean)/4))
 }
 
-// retryAfter estimates when the first running request ends, which frees a place in the queue. Each is expected to take the
-// mean time; but one that has run for s seconds is not expected to end before another s/2, as times vary so much (a line, or
-// a book) that what has taken long will take longer. Called under the lock.
+// retryAfter estimates when the first running request ends, which frees a place in the queue. Each is expected to take
+// the mean time; but one that has run for s seconds is not expected to end before another s/2, as times vary so much (a
+// line, or a book) that what has taken long will take longer. Called under the lock.
 func (e *Engine) retryAfter() time.Duration {
 	mean, now := math.Float64frombits(e.averageS.Load()), e.opt.Now()
 	first := math.Inf(1)

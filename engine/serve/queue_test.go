@@ -46,7 +46,8 @@ func TestQueueStaysWithinItsBound(t *testing.T) {
 	}
 }
 
-// A place comes free when a running request ends; how long the running ones have taken already tells more than the mean.
+// A place comes free when a running request ends; how long the running ones have taken already tells more than the
+// mean.
 func TestRetryAfterCountsWhatRuns(t *testing.T) {
 	tests := []struct {
 		name    string

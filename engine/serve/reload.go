@@ -17,9 +17,10 @@ type reloading struct {
 	done chan error // one slot
 }
 
-// Reload drops everything that is kept between requests, on disk too, and loads the network again. With drain it waits for
-// running requests to end while new ones wait; without it a running request is ErrBusy. If ctx ends before the reload begins,
-// it is cancelled. Errors: those above, ErrDraining, ErrStopped, or the network's; the next request then tries to load again.
+// Reload drops everything that is kept between requests, on disk too, and loads the network again. With drain it waits
+// for running requests to end while new ones wait; without it a running request is ErrBusy. If ctx ends before the
+// reload begins, it is cancelled. Errors: those above, ErrDraining, ErrStopped, or the network's; the next request then
+// tries to load again.
 func (e *Engine) Reload(ctx context.Context, drain bool) error {
 	r := &reloading{ctx, make(chan error, 1)}
 	e.mu.Lock()

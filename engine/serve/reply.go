@@ -9,8 +9,8 @@ import (
 // errDone is the cause of a reply's context after the reply ended.
 var errDone = errors.New("the reply has ended")
 
-// Reply is the reading side of a request. Its events wait in memory, at most one for each token of the window, so that the
-// engine never waits for a reader.
+// Reply is the reading side of a request. Its events wait in memory, at most one for each token of the window, so that
+// the engine never waits for a reader.
 type Reply struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc

@@ -13,8 +13,8 @@ type Request struct {
 	Prompt []int32
 	Marks  keep.Marks // places of Prompt that later prompts will continue from
 
-	// Opening are the reply's first tokens where the caller forces them (the opening of a tool call). They are streamed and
-	// counted as the reply's.
+	// Opening are the reply's first tokens where the caller forces them (the opening of a tool call). They are streamed
+	// and counted as the reply's.
 	Opening []int32
 
 	MaxTokens int // the most tokens of the reply, Opening included; 0 means as many as the window has room for
@@ -29,9 +29,9 @@ type Request struct {
 	Stop []string // texts that end the reply and are not part of it; found across token borders
 	Text Decoder  // the reply's own text stream
 
-	// Watch reports that the reply is over with this text (the end of Event.Text so far), as an end token would; nil never
-	// ends one. It is called once for each token of which text may come, and with final when the reply ends by itself. Only
-	// Run's goroutine calls it. What Text gave is sent whole: the reader cuts it where Watch meant.
+	// Watch reports that the reply is over with this text (the end of Event.Text so far), as an end token would; nil
+	// never ends one. It is called once for each token of which text may come, and with final when the reply ends by
+	// itself. Only Run's goroutine calls it. What Text gave is sent whole: the reader cuts it where Watch meant.
 	Watch func(text string, final bool) (over bool)
 
 	Tokenize time.Duration // already spent on making Prompt
@@ -44,8 +44,8 @@ type Decoder interface {
 	Flush() string
 }
 
-// Usage counts a request's tokens. The prompt is what was taken from cache plus what was computed, by construction; for a
-// request that ended during prefill it is the part processed so far.
+// Usage counts a request's tokens. The prompt is what was taken from cache plus what was computed, by construction; for
+// a request that ended during prefill it is the part processed so far.
 type Usage struct {
 	CachedTokens     int // restored, not computed
 	ComputedTokens   int // prompt tokens that went through the network
@@ -94,8 +94,8 @@ type Token struct {
 	Top     []sample.Logprob // likeliest first
 }
 
-// Event is what happened to a reply: a token with the text that became certain with it (often none), or the end with the
-// text that was held until then.
+// Event is what happened to a reply: a token with the text that became certain with it (often none), or the end with
+// the text that was held until then.
 type Event struct {
 	Token *Token
 	Text  string

@@ -9,7 +9,8 @@ import (
 	"slipway/engine/pass"
 )
 
-// panicsToGiveUp in a row mean that the network itself is broken, not a request. Two can be one bad request and its retry.
+// panicsToGiveUp in a row mean that the network itself is broken, not a request. Two can be one bad request and its
+// retry.
 const panicsToGiveUp = 3
 
 // decodeStep advances every reply that is past its prompt. Its error ends the engine.
@@ -45,8 +46,8 @@ func (e *Engine) decode(ctx context.Context, jobs []*job) (steps []step, err err
 	return steps, err
 }
 
-// prefillChunk processes one chunk of the prompt that waited longest for one. With its last chunk comes the first token. Its
-// error ends the engine.
+// prefillChunk processes one chunk of the prompt that waited longest for one. With its last chunk comes the first
+// token. Its error ends the engine.
 func (e *Engine) prefillChunk(ctx context.Context) error {
 	var j *job
 	for _, other := range e.active {

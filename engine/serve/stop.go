@@ -2,7 +2,8 @@ package serve
 
 import "strings"
 
-// StopFinder looks for stop texts in a stream that may split them anywhere. What could still become a stop text is held back.
+// StopFinder looks for stop texts in a stream that may split them anywhere. What could still become a stop text is held
+// back.
 type StopFinder struct {
 	Stops []string // none is empty
 	held  string   // no stop text inside; a proper prefix of one, or empty

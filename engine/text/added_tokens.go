@@ -40,8 +40,8 @@ func (a *addedTokens) id(text string) (int32, bool) {
 	return id, ok
 }
 
-// next gives the first added token in s[at:] that touches no guard: s[start:end] is its text. Of several at one place the
-// longest is taken. id is -1 where there is none.
+// next gives the first added token in s[at:] that touches no guard: s[start:end] is its text. Of several at one place
+// the longest is taken. id is -1 where there is none.
 func (a *addedTokens) next(s string, at int, guards []guard) (start, end int, id int32) {
 	for at < len(s) {
 		skip := a.indexFirst(s[at:])

@@ -17,8 +17,8 @@ const (
 	boundedSegment = 1 << 20  // bytes; longer blocks (without a word's end) are measured before they are normalised
 )
 
-// EncodeAtMost is [Tokenizer.EncodePrompt] for a prompt of any size. It stops once more than most ids are certain; then it
-// gives no ids, but a number that the prompt has at least. Otherwise atLeast is 0.
+// EncodeAtMost is [Tokenizer.EncodePrompt] for a prompt of any size. It stops once more than most ids are certain; then
+// it gives no ids, but a number that the prompt has at least. Otherwise atLeast is 0.
 func (t *Tokenizer) EncodeAtMost(p Prompt, most int) (ids []int32, atLeast int) {
 	ids, atLeast = t.encode(p.Text, p.guards, true, most)
 	if atLeast > 0 {
@@ -37,8 +37,8 @@ func longestPieces(pieces [][]byte) (longest [256]int32) {
 	return longest
 }
 
-// fewest is a number of ids that normalised text has at least. A token of n bytes counts each of its bytes as 1/longest of
-// that byte, which is at most 1/n: so the sum over all bytes is at most the number of tokens.
+// fewest is a number of ids that normalised text has at least. A token of n bytes counts each of its bytes as 1/longest
+// of that byte, which is at most 1/n: so the sum over all bytes is at most the number of tokens.
 func (t *Tokenizer) fewest(s string) int {
 	var count [256]int
 	for i := range len(s) {
@@ -53,9 +53,9 @@ func (t *Tokenizer) fewest(s string) int {
 	return int(math.Floor(sum * (1 - 1e-9)))
 }
 
-// blockEnd gives where s can be split behind at least blockBytes so that both sides are encoded as in one: between an ASCII
-// letter and a blank or newline a word always ends, and form C joins nothing. It is len(s) where
-// there is no such place.
+// blockEnd gives where s can be split behind at least blockBytes so that both sides are encoded as in one: between an
+// ASCII letter and a blank or newline a word always ends, and form C joins nothing. It is len(s) where there is no such
+// place.
 func blockEnd(s string) int {
 	for at := blockBytes; at < len(s); {
 		i := strings.IndexAny(s[at:], " \n")

@@ -2,12 +2,14 @@ package text
 
 import "encoding/json"
 
-// Conversation is what a chat template renders. Order of keys in Tools and in tool-call arguments is kept to the prompt.
+// Conversation is what a chat template renders. Order of keys in Tools and in tool-call arguments is kept to the
+// prompt.
 type Conversation struct {
 	Messages []Message
 
 	// Tools holds one JSON object a tool, as the client sent it:
-	// {"type":"function","function":{"name":…,"description":…,"parameters":…}}. Empty means that the template sees no tools.
+	// {"type":"function","function":{"name":…,"description":…,"parameters":…}}. Empty means that the template sees no
+	// tools.
 	Tools []json.RawMessage
 
 	// AddGenerationPrompt opens the assistant's turn at the end of the prompt.
@@ -20,9 +22,10 @@ type Conversation struct {
 	// renamed for the family's templates, every other one is passed on for the template to judge.
 	ReasoningEffort string
 
-	// Kwargs is the client's chat_template_kwargs: a JSON object, or empty. Its members are variables of the template. They
-	// win over EnableThinking and ReasoningEffort; a member that would shadow messages, tools, add_generation_prompt or a
-	// function of the template language is an error. One that the template does not use ([Template.Uses]) is ignored.
+	// Kwargs is the client's chat_template_kwargs: a JSON object, or empty. Its members are variables of the template.
+	// They win over EnableThinking and ReasoningEffort; a member that would shadow messages, tools,
+	// add_generation_prompt or a function of the template language is an error. One that the template does not use
+	// ([Template.Uses]) is ignored.
 	Kwargs json.RawMessage
 }
 
@@ -31,8 +34,8 @@ type Message struct {
 	Role    string // "system", "user", "assistant" or "tool"; others reach the template, which refuses them
 	Content string // empty for an assistant turn that only calls tools
 
-	// ReasoningContent is the thinking of an assistant turn; nil where the client sent none (some templates then look for
-	// <think> in Content).
+	// ReasoningContent is the thinking of an assistant turn; nil where the client sent none (some templates then look
+	// for <think> in Content).
 	ReasoningContent *string
 
 	ToolCalls  []ToolCall // of an assistant turn
@@ -40,8 +43,8 @@ type Message struct {
 	Name       string     // optional
 }
 
-// ToolCall is a call in an assistant's turn. Arguments is a JSON object, or a JSON string that holds one (OpenAI's form);
-// empty, null and "" mean an object without members.
+// ToolCall is a call in an assistant's turn. Arguments is a JSON object, or a JSON string that holds one (OpenAI's
+// form); empty, null and "" mean an object without members.
 type ToolCall struct {
 	ID        string
 	Name      string

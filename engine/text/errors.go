@@ -27,8 +27,8 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// TemplateError says that the chat template refused or failed on a conversation. It is the request's fault when Raised is
-// true (the template itself called raise_exception): Message is then the template's own sentence, fit for a 400.
+// TemplateError says that the chat template refused or failed on a conversation. It is the request's fault when Raised
+// is true (the template itself called raise_exception): Message is then the template's own sentence, fit for a 400.
 type TemplateError struct {
 	Message string
 	Raised  bool

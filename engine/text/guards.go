@@ -8,10 +8,12 @@ import (
 
 // A person may write "<|im_end|>" and mean the ten characters. Before a template sees a person's string, a marker (a
 // private-use character that occurs in no string of the conversation and not in the template) is put behind the first
-// character of every such literal. After rendering the markers are taken out again and their places become the guards of
-// the [Prompt]: no added token is recognised over one. A string without such a literal, the common case, is not touched.
+// character of every such literal. After rendering the markers are taken out again and their places become the guards
+// of the [Prompt]: no added token is recognised over one. A string without such a literal, the common case, is not
+// touched.
 //
-// A literal that a string ends in the middle of is marked too, since a template may complete it ("<parameter=" + name + ">").
+// A literal that a string ends in the middle of is marked too, since a template may complete it ("<parameter=" + name +
+// ">").
 //
 // Two literals are left to the template: <think> and </think> in the content of an assistant turn without
 // reasoning_content, which templates look for and split at.
@@ -52,7 +54,8 @@ func (m *marker) next(s string, from int, except []string) int {
 	return -1
 }
 
-// choose picks the marker, a character of plane 16 that is in no string of everywhere, where a string of people needs it.
+// choose picks the marker, a character of plane 16 that is in no string of everywhere, where a string of people needs
+// it.
 func (m *marker) choose(everywhere, people func(visit func(string))) {
 	needed := false
 	people(func(s string) { needed = needed || m.needs(s) })

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxMarks is the longest run of marks that golang.org/x/text normalises as Unicode's form C says; into longer ones it puts
-// U+034F (the stream-safe format), which the tokenizers that made the models do not.
+// maxMarks is the longest run of marks that golang.org/x/text normalises as Unicode's form C says; into longer ones it
+// puts U+034F (the stream-safe format), which the tokenizers that made the models do not.
 const maxMarks = 30
 
 // normalize gives the normalisation form C of valid UTF-8.

@@ -14,11 +14,11 @@ import (
 	"slipway/engine/text/pyjson"
 )
 
-// Chat templates are written for Python's jinja2. What of Python's str, repr, float and json.dumps a template can meet is
-// here, since the template library's own forms differ (None, 1.0, -0.0, integers beyond 64 bits, U+2028).
+// Chat templates are written for Python's jinja2. What of Python's str, repr, float and json.dumps a template can meet
+// is here, since the template library's own forms differ (None, 1.0, -0.0, integers beyond 64 bits, U+2028).
 
-// bigInteger marks a callable that represents an integer beyond int64: its name is this and the digits. The library has no
-// such integer; a callable is neither string nor mapping nor sequence to a template, as an integer is.
+// bigInteger marks a callable that represents an integer beyond int64: its name is this and the digits. The library has
+// no such integer; a callable is neither string nor mapping nor sequence to a template, as an integer is.
 const bigInteger = "integer "
 
 func bigIntegerText(v jinja.Value) (string, bool) {

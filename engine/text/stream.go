@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Stream decodes a reply token by token. What it gives is always whole characters: the pushes and the flush joined equal
-// [Tokenizer.Decode] of the same ids (less control tokens, unless KeepControl).
+// Stream decodes a reply token by token. What it gives is always whole characters: the pushes and the flush joined
+// equal [Tokenizer.Decode] of the same ids (less control tokens, unless KeepControl).
 type Stream struct {
 	// KeepControl also gives the text of control tokens ([Tokenizer.IsControl]), which a stream leaves out by default.
 	KeepControl bool
@@ -42,9 +42,9 @@ func (s *Stream) Flush() string {
 	return out.String()
 }
 
-// decodeUTF8 writes raw to out, with U+FFFD for each maximal part that is not UTF-8 (Unicode 3.9, "substitution of maximal
-// subparts"; Rust's from_utf8_lossy does the same, so that the reference tokenizer agrees). Unless final, it stops before
-// an incomplete character at the end and returns its bytes, which alias raw.
+// decodeUTF8 writes raw to out, with U+FFFD for each maximal part that is not UTF-8 (Unicode 3.9, "substitution of
+// maximal subparts"; Rust's from_utf8_lossy does the same, so that the reference tokenizer agrees). Unless final, it
+// stops before an incomplete character at the end and returns its bytes, which alias raw.
 func decodeUTF8(out *strings.Builder, raw []byte, final bool) (rest []byte) {
 	for len(raw) > 0 {
 		good := 0
@@ -74,8 +74,8 @@ func decodeUTF8(out *strings.Builder, raw []byte, final bool) (rest []byte) {
 	return nil
 }
 
-// invalidPart measures the maximal invalid part at the start of raw, which does not begin with a whole character. complete
-// is false when raw ends inside what may still become one.
+// invalidPart measures the maximal invalid part at the start of raw, which does not begin with a whole character.
+// complete is false when raw ends inside what may still become one.
 func invalidPart(raw []byte) (length int, complete bool) {
 	lead := raw[0]
 	low, high, want := byte(0x80), byte(0xBF), 0

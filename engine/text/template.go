@@ -13,8 +13,8 @@ import (
 	"slipway/engine/text/pyjson"
 )
 
-// Template is a model's chat template, compiled. It is immutable and safe for concurrent use. A template is as trusted as
-// the weights beside it; a conversation is not trusted at all.
+// Template is a model's chat template, compiled. It is immutable and safe for concurrent use. A template is as trusted
+// as the weights beside it; a conversation is not trusted at all.
 type Template struct {
 	source   string
 	names    map[string]bool // that its tags use
@@ -23,8 +23,8 @@ type Template struct {
 	family   *family.Family
 }
 
-// NewTemplate compiles a chat template of a family in jinja2's language (trim_blocks and lstrip_blocks on). addedTokens are the texts
-// of the tokenizer's added tokens, which a person's string may spell out: see [Prompt].
+// NewTemplate compiles a chat template of a family in jinja2's language (trim_blocks and lstrip_blocks on). addedTokens
+// are the texts of the tokenizer's added tokens, which a person's string may spell out: see [Prompt].
 func NewTemplate(f *family.Family, source string, addedTokens []string) (t *Template, err error) {
 	defer recoverTemplate(&err)
 	if nestedTooDeep(source) {

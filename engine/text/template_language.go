@@ -7,8 +7,8 @@ import (
 	"github.com/ardanlabs/jinja"
 )
 
-// The template library looks its own filters up before a caller's. So the filters that must behave as Python's are renamed
-// in the source of a template, and given under the new names.
+// The template library looks its own filters up before a caller's. So the filters that must behave as Python's are
+// renamed in the source of a template, and given under the new names.
 const ourFilter = "python_"
 
 var ourFilters = map[string]func(args []jinja.Value, kwargs map[string]jinja.Value) (jinja.Value, error){
@@ -56,8 +56,8 @@ func filterTojson(args []jinja.Value, kwargs map[string]jinja.Value) (jinja.Valu
 	return jinja.NewString(out.String()), nil
 }
 
-// renameFilters puts ourFilter before the name of each filter of ourFilters, inside the tags of a template and outside of
-// their string literals.
+// renameFilters puts ourFilter before the name of each filter of ourFilters, inside the tags of a template and outside
+// of their string literals.
 func renameFilters(source string) string {
 	var out strings.Builder
 	for {

@@ -15,8 +15,9 @@ import (
 // maxTemplateBytes bounds a template; the largest of the family has 9 KB.
 const maxTemplateBytes = 1 << 20
 
-// LoadTemplate reads a model folder's chat template: chat_template.jinja, or else chat_template of tokenizer_config.json (a
-// string, or a list of {"name","template"} with one named "default"). addedTokens as in [NewTemplate]. Errors are
+// LoadTemplate reads a model folder's chat template: chat_template.jinja, or else chat_template of
+// tokenizer_config.json (a string, or a list of {"name","template"} with one named "default"). addedTokens as in
+// [NewTemplate]. Errors are
 // *FileError.
 func LoadTemplate(f *family.Family, dir string, addedTokens []string) (*Template, error) {
 	path := filepath.Join(dir, "chat_template.jinja")

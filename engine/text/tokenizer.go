@@ -37,9 +37,9 @@ type EncodeOptions struct {
 	SpecialTokens bool
 }
 
-// Encode gives the ids of s, with nothing added before or after. Added tokens are looked for in the raw text, leftmost and
-// longest first; the text between is normalised (NFC), split into words and merged. Invalid UTF-8 is taken as U+FFFD, one
-// for each maximal invalid part.
+// Encode gives the ids of s, with nothing added before or after. Added tokens are looked for in the raw text, leftmost
+// and longest first; the text between is normalised (NFC), split into words and merged. Invalid UTF-8 is taken as
+// U+FFFD, one for each maximal invalid part.
 func (t *Tokenizer) Encode(s string, opt EncodeOptions) []int32 {
 	ids, _ := t.encode(s, nil, opt.SpecialTokens, math.MaxInt)
 	return ids
@@ -84,8 +84,8 @@ func (t *Tokenizer) encode(s string, guards []guard, special bool, most int) (id
 	return ids, 0
 }
 
-// Decode gives the text of ids, added tokens included. Ids without a token give nothing. Bytes that are not UTF-8 become
-// U+FFFD, one for each maximal invalid part.
+// Decode gives the text of ids, added tokens included. Ids without a token give nothing. Bytes that are not UTF-8
+// become U+FFFD, one for each maximal invalid part.
 func (t *Tokenizer) Decode(ids []int32) string {
 	var raw []byte
 	for _, id := range ids {
@@ -112,8 +112,8 @@ func (t *Tokenizer) ID(token string) (int32, bool) {
 // IsSpecial reports whether the file lists id as an added token with "special": true.
 func (t *Tokenizer) IsSpecial(id int32) bool { return t.flag(id)&flagSpecial != 0 }
 
-// IsControl reports whether id is special and not one of the tags that the family's parser reads: such a token has no text in
-// a reply.
+// IsControl reports whether id is special and not one of the tags that the family's parser reads: such a token has no
+// text in a reply.
 func (t *Tokenizer) IsControl(id int32) bool { return t.flag(id)&flagControl != 0 }
 
 func (t *Tokenizer) flag(id int32) tokenFlag {
@@ -123,8 +123,8 @@ func (t *Tokenizer) flag(id int32) tokenFlag {
 	return t.flags[id]
 }
 
-// TokenBytes gives the bytes of one token, which need not be whole characters; nil where the file defines none. The slice
-// belongs to the tokenizer: do not write to it.
+// TokenBytes gives the bytes of one token, which need not be whole characters; nil where the file defines none. The
+// slice belongs to the tokenizer: do not write to it.
 func (t *Tokenizer) TokenBytes(id int32) []byte {
 	if id < 0 || int(id) >= len(t.pieces) {
 		return nil

@@ -30,8 +30,8 @@ var prefixes = []string{"model.", "language_model.model.", "language_model.", "m
 
 const indexName = "model.safetensors.index.json"
 
-// Open maps the checkpoint in dir and finds its conventions. Shapes are checked later, where the model asks for tensors and
-// knows what it wants.
+// Open maps the checkpoint in dir and finds its conventions. Shapes are checked later, where the model asks for tensors
+// and knows what it wants.
 func Open(dir string) (c *Checkpoint, err error) {
 	c = &Checkpoint{Dir: dir, tensors: map[string]Tensor{}}
 	defer func() {
@@ -174,8 +174,8 @@ func (c *Checkpoint) findPrefix() error {
 	return misfit(c.files[0].name, "embed_tokens.weight", "no tensor of that name under any known prefix", "one of "+strings.Join(prefixes, ", ")+" in front of it")
 }
 
-// findConvention reads the form off the first conv1d: [C,K,1] is converted, [C,1,K] is raw. All layers must agree, because
-// the norms follow the same rule and a mix would shift half of them.
+// findConvention reads the form off the first conv1d: [C,K,1] is converted, [C,1,K] is raw. All layers must agree,
+// because the norms follow the same rule and a mix would shift half of them.
 func (c *Checkpoint) findConvention() error {
 	var first *Tensor
 	names := make([]string, 0, len(c.tensors))

@@ -198,8 +198,8 @@ func TestTensorsThatDoNotFitAreRefusedByName(t *testing.T) {
 	wantMisfit(t, err, "model.safetensors", "lm_head.weight", "no such tensor")
 }
 
-// Every width and group, by an override where the config's own numbers differ, reads back within half a step of what was
-// quantised.
+// Every width and group, by an override where the config's own numbers differ, reads back within half a step of what
+// was quantised.
 func TestEveryWidthAndGroupReadsBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const out, in = 5, 256

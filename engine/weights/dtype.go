@@ -16,8 +16,8 @@ const (
 	U32  DType = "U32"
 )
 
-// bytesOf maps every type name of the safetensors format to its size in bytes. Sub-byte types are not in it: no checkpoint
-// of this family has them.
+// bytesOf maps every type name of the safetensors format to its size in bytes. Sub-byte types are not in it: no
+// checkpoint of this family has them.
 var bytesOf = map[DType]int64{
 	"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "F8_E8M0": 1,
 	"U16": 2, "I16": 2, "F16": 2, "BF16": 2,

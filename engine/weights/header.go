@@ -10,9 +10,9 @@ import (
 )
 
 // The safetensors format: 8 bytes little-endian header length n; n bytes of JSON, an object from tensor name to
-// {"dtype","shape","data_offsets":[begin,end)}, with an optional "__metadata__" of strings; then the data, which offsets
-// count from. Invariants checked here: end-begin = elements · size of the type, offsets inside the file, no two tensors
-// overlap, no name twice. Offsets may have any alignment: readers go through bytes.
+// {"dtype","shape","data_offsets":[begin,end)}, with an optional "__metadata__" of strings; then the data, which
+// offsets count from. Invariants checked here: end-begin = elements · size of the type, offsets inside the file, no two
+// tensors overlap, no name twice. Offsets may have any alignment: readers go through bytes.
 
 // maxHeaderBytes bounds the JSON header. The reference reader allows 100 MB; the largest header met in this family (an
 // unsharded 27B with vision) is under 1 MB, so that 25 MB is already a damaged or hostile file.
@@ -29,8 +29,8 @@ type Entry struct {
 	Begin, End int64
 }
 
-// readHeader parses the start of a safetensors file of size bytes. b must hold at least the header (all of the file in the
-// mapped case). Entries come in order of their offsets. It never panics, whatever b holds.
+// readHeader parses the start of a safetensors file of size bytes. b must hold at least the header (all of the file in
+// the mapped case). Entries come in order of their offsets. It never panics, whatever b holds.
 func readHeader(file string, b []byte, size int64) ([]Entry, error) {
 	if len(b) < 8 || size < 8 {
 		return nil, misfit(file, "", fmt.Sprintf("%d bytes", size), "a safetensors file (at least 8 bytes)")

@@ -6,12 +6,12 @@ import (
 	"unsafe"
 )
 
-// gapBytes is the longest run of bytes between two tensors that Mappings does not cut out: below it a second mapping costs
-// more than the memory.
+// gapBytes is the longest run of bytes between two tensors that Mappings does not cut out: below it a second mapping
+// costs more than the memory.
 const gapBytes = 16 << 20
 
-// Mappings are the parts of the mapped files that the model's tensors lie in, vision left out, as runs that begin on a page
-// of memory. A device may read them in place; they are valid until Close. Nil where files are not mapped but read.
+// Mappings are the parts of the mapped files that the model's tensors lie in, vision left out, as runs that begin on a
+// page of memory. A device may read them in place; they are valid until Close. Nil where files are not mapped but read.
 func (c *Checkpoint) Mappings() (runs [][]byte) {
 	if !canMap {
 		return nil

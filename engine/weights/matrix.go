@@ -4,11 +4,11 @@ import "fmt"
 
 // Matrix is a linear layer or an embedding table, [Out, In], row-major, as it is in the file.
 //
-// Quantised (Bits > 0): value[o][i] = scale·q + bias with one scale and bias per Group inputs. Data holds a little-endian bit
-// stream per row, element i in bits [i·Bits, (i+1)·Bits), In·Bits/8 bytes a row; Scales and Biases are [Out, In/Group] of
-// ScaleDType. A scale may be negative. Source: mlx affine quantisation.
-// Float (Bits == 0): Data is [Out, In] of DType.
-// Slices point into the mapping, or into memory of their own where rows had to be gathered; they have no alignment.
+// Quantised (Bits > 0): value[o][i] = scale·q + bias with one scale and bias per Group inputs. Data holds a
+// little-endian bit stream per row, element i in bits [i·Bits, (i+1)·Bits), In·Bits/8 bytes a row; Scales and Biases
+// are [Out, In/Group] of ScaleDType. A scale may be negative. Source: mlx affine quantisation. Float (Bits == 0): Data
+// is [Out, In] of DType. Slices point into the mapping, or into memory of their own where rows had to be gathered; they
+// have no alignment.
 type Matrix struct {
 	Name           string
 	Out, In        int

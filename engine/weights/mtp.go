@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// MTP is the multi-token prediction head of a checkpoint: one full-attention layer with its own norms and a projection of
-// [embedding ; hidden]. Module names are those of the published files without "mtp.": "fc", "layers.0.mlp.up_proj", ...
+// MTP is the multi-token prediction head of a checkpoint: one full-attention layer with its own norms and a projection
+// of [embedding ; hidden]. Module names are those of the published files without "mtp.": "fc", "layers.0.mlp.up_proj",
+// ...
 type MTP struct {
 	c       *Checkpoint
 	prefix  string // "mtp.", "language_model.mtp." or "" in a standalone sidecar
@@ -22,8 +23,8 @@ type MTP struct {
 // MTP returns the checkpoint's head, nil when it ships none.
 func (c *Checkpoint) MTP() *MTP { return c.mtp }
 
-// Matrix returns a linear layer of the head. Its quantisation is read from the tensors alone: sidecars are often quantised
-// otherwise than the trunk that config.json describes.
+// Matrix returns a linear layer of the head. Its quantisation is read from the tensors alone: sidecars are often
+// quantised otherwise than the trunk that config.json describes.
 func (m *MTP) Matrix(module string, out, in int) (Matrix, error) {
 	return m.source().matrix(m.prefix+module, out, in, false)
 }
@@ -131,9 +132,9 @@ func (k mtpConfig) check() error {
 	return nil
 }
 
-// storedZeroCentred decides whether 1 must be added to the head's norms: by the field, if there is one; by the trunk's form,
-// if the head lies in a trunk file; else by the mean values (raw iff a q/k norm mean is under 1.25 and another norm's is
-// under 0.5: measured on published heads by MTPLX, where healthy shifted values are at least 1.74 and 0.87).
+// storedZeroCentred decides whether 1 must be added to the head's norms: by the field, if there is one; by the trunk's
+// form, if the head lies in a trunk file; else by the mean values (raw iff a q/k norm mean is under 1.25 and another
+// norm's is under 0.5: measured on published heads by MTPLX, where healthy shifted values are at least 1.74 and 0.87).
 func (m *MTP) storedZeroCentred(encoding string) (bool, error) {
 	switch encoding {
 	case "delta", "delta_plus_one", "mlx_delta":
@@ -168,7 +169,8 @@ func (m *MTP) storedZeroCentred(encoding string) (bool, error) {
 	return headMean && otherMean, nil
 }
 
-// inTrunkFile tells whether the head's file also holds trunk tensors: a file of its own is a sidecar even if an index lists it.
+// inTrunkFile tells whether the head's file also holds trunk tensors: a file of its own is a sidecar even if an index
+// lists it.
 func (m *MTP) inTrunkFile() bool {
 	head := m.c.tensors[m.prefix+"fc.weight"].File
 	for name, t := range m.c.tensors {

@@ -7,8 +7,8 @@ import (
 	"slipway/engine/weights/fixture"
 )
 
-// Fused projections lie by key head: q(Dk) | k(Dk) | v(r·Dv) | z(r·Dv), and b(r) | a(r). Taken apart, quantised rows must keep
-// their own scales.
+// Fused projections lie by key head: q(Dk) | k(Dk) | v(r·Dv) | z(r·Dv), and b(r) | a(r). Taken apart, quantised rows
+// must keep their own scales.
 func TestFusedProjectionsComeApartByHead(t *testing.T) {
 	const hk, hv, dk, dv, in = 2, 6, 3, 2, 64
 	const r = hv / hk

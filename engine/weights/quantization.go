@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// quantization is what config.json says about MLX quantisation. The tensors' shapes decide; this is checked against them.
+// quantization is what config.json says about MLX quantisation. The tensors' shapes decide; this is checked against
+// them.
 type quantization struct {
 	stated  bool
 	bits    int
@@ -19,8 +20,8 @@ type override struct {
 	bits, group int
 }
 
-// parseQuantization reads "quantization", or "quantization_config" where only that is present. Modes other than affine and
-// foreign methods (fp8, awq, ...) are refused by name.
+// parseQuantization reads "quantization", or "quantization_config" where only that is present. Modes other than affine
+// and foreign methods (fp8, awq, ...) are refused by name.
 func parseQuantization(config []byte) (quantization, error) {
 	q := quantization{modules: map[string]override{}}
 	var top map[string]json.RawMessage

@@ -2,7 +2,8 @@ package weights
 
 import "fmt"
 
-// Raw tells whether the trunk is in Hugging Face form (norms zero-centred in the file). Norm has already corrected for it.
+// Raw tells whether the trunk is in Hugging Face form (norms zero-centred in the file). Norm has already corrected for
+// it.
 func (c *Checkpoint) Raw() bool { return c.raw }
 
 // Prefix is the text before embed_tokens.weight in this checkpoint.
@@ -88,13 +89,13 @@ func (c *Checkpoint) Conv(module string, channels, taps int) ([]float32, error) 
 	return c.Floats(module+".weight", channels, taps, 1)
 }
 
-// Projections are the input projections of a gated delta net layer: QKV [2·Hk·Dk+Hv·Dv, in] with rows q | k | v; Z [Hv·Dv, in];
-// B and A [Hv, in].
+// Projections are the input projections of a gated delta net layer: QKV [2·Hk·Dk+Hv·Dv, in] with rows q | k | v; Z
+// [Hv·Dv, in]; B and A [Hv, in].
 type Projections struct{ QKV, Z, B, A Matrix }
 
 // InProjections returns the projections of "layers.N.linear_attn", from split tensors or from fused ones
-// (in_proj_qkvz, in_proj_ba), whose rows are taken apart: per key head q(Dk) | k(Dk) | v(r·Dv) | z(r·Dv) and b(r) | a(r),
-// r = Hv/Hk.
+// (in_proj_qkvz, in_proj_ba), whose rows are taken apart: per key head q(Dk) | k(Dk) | v(r·Dv) | z(r·Dv) and b(r) |
+// a(r), r = Hv/Hk.
 func (c *Checkpoint) InProjections(module string, hk, hv, dk, dv, in int) (p Projections, err error) {
 	path := c.prefix + module + "."
 	take := func(into *Matrix, name string, out int) {

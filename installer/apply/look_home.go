@@ -24,7 +24,8 @@ type HomeView struct {
 	Ours   bool // marker and all folders are there
 	Opens  bool // marker and state are there: what was set up can be read, stopped and removed, whatever else is missing
 	Err    *HomeError
-	// Closed says why nothing can be written there (or, where there is no home yet, why none can be made), "" when it can.
+	// Closed says why nothing can be written there (or, where there is no home yet, why none can be made), "" when it
+	// can.
 	Closed string
 }
 

@@ -22,8 +22,8 @@ type Condition struct {
 type Worker interface {
 	// Check looks and writes nothing. home is nil while there is none yet.
 	Check(ctx context.Context, home *Home) (Condition, error)
-	// Do brings about the state after, from the state before or from any point in between, and lists what is there then.
-	// It is also called when the state after is there already, to list it: then it changes nothing.
+	// Do brings about the state after, from the state before or from any point in between, and lists what is there
+	// then. It is also called when the state after is there already, to list it: then it changes nothing.
 	Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error)
 }
 

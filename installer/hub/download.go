@@ -15,7 +15,8 @@ import (
 type Request struct {
 	Home *os.Root
 	Lock manifests.Lock
-	// SkipUpstream leaves out the question whether the hub's own list agrees with the lock. The hashes decide either way.
+	// SkipUpstream leaves out the question whether the hub's own list agrees with the lock. The hashes decide either
+	// way.
 	SkipUpstream bool
 }
 
@@ -210,8 +211,8 @@ func (d *download) take(number int) (*piece, error) {
 			if p := d.pieceOfActive(); p != nil {
 				return p, nil
 			}
-			// One file is opened at a time, in the order of the lock: two processes that both opened several would each find
-			// the other at one of them, and both would give way.
+			// One file is opened at a time, in the order of the lock: two processes that both opened several would each
+			// find the other at one of them, and both would give way.
 			if len(d.queue) > 0 && !d.opening && len(d.active) < 2*d.client.config.Connections {
 				f := d.queue[0]
 				d.queue = d.queue[1:]

@@ -194,8 +194,8 @@ func TestKilledAtRandomPoints(t *testing.T) {
 				sent += seen.To - seen.From
 			}
 		}
-		// What the server sent and the killed process never read is in socket buffers: at most the requests in flight, a
-		// segment each, which is the bound itself.
+		// What the server sent and the killed process never read is in socket buffers: at most the requests in flight,
+		// a segment each, which is the bound itself.
 		if twice := sent - total; twice > 4*testSegment {
 			t.Errorf("point %d, killed after %d bytes: %d bytes fetched twice, at most %d may", point, at, twice, 4*testSegment)
 		}

@@ -17,9 +17,9 @@ var versionForm = regexp.MustCompile(`\d+\.\d+(?:\.\d+)*`)
 
 // tools finds tools on PATH and asks their version where running them is safe.
 //
-// On macOS /usr/bin/git and /usr/bin/clang are stand-ins that open an install dialog when there are no Command Line Tools:
-// they count as the program in the developer folder, or as none. Version managers' shims
-// (asdf, mise, pyenv and the like) and other scripts may install something when run: they are named and not run.
+// On macOS /usr/bin/git and /usr/bin/clang are stand-ins that open an install dialog when there are no Command Line
+// Tools: they count as the program in the developer folder, or as none. Version managers' shims (asdf, mise, pyenv and
+// the like) and other scripts may install something when run: they are named and not run.
 func tools(ctx context.Context, src Sources, goos string, developer Fact[string]) []Tool {
 	var found []Tool
 	for _, want := range wantedTools {

@@ -66,8 +66,8 @@ func (s *System) capture(server *Server) (channel record.Channel, refusal string
 	return record.ChannelArgv, ""
 }
 
-// losses says what of a server cannot be kept for its return, and what would differ without harm. A server with losses is
-// stopped only where a person has accepted them. Names only: values may be secrets.
+// losses says what of a server cannot be kept for its return, and what would differ without harm. A server with losses
+// is stopped only where a person has accepted them. Names only: values may be secrets.
 func (s *System) losses(server *Server) (losses, missing []string) {
 	if server.Channel == record.ChannelUnload && server.kind.losses != nil {
 		return server.kind.losses(server.loaded), nil

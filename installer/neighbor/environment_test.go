@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The allow-list is that of the shared facts: PATH, HOME, LANG, VIRTUAL_ENV and four prefixes, and no value with a secret.
+// The allow-list is that of the shared facts: PATH, HOME, LANG, VIRTUAL_ENV and four prefixes, and no value with a
+// secret.
 func TestOnlyTheAllowListIsWrittenDown(t *testing.T) {
 	const secret = "very-secret-value"
 	written := []string{"PATH=/bin", "HOME=/home/я", "LANG=C.UTF-8", "VIRTUAL_ENV=/v", "SLIPWAY_SERVER_LOG=/h/logs/server.log", "HF_HOME=/hf", "HF_HUB_CACHE=/hf/hub", "MTPLX_DEPTH=2", "OLLAMA_HOST=127.0.0.1:1",

@@ -149,7 +149,8 @@ func lmStudioLoad(l *look, m record.Model) error {
 	return err
 }
 
-// lmsIn finds LM Studio's command in the user's home. Only this place: a program of that name in PATH could be anything.
+// lmsIn finds LM Studio's command in the user's home. Only this place: a program of that name in PATH could be
+// anything.
 func lmsIn(userHome string) string {
 	for _, folder := range []string{".lmstudio", ".cache/lm-studio"} {
 		program := filepath.Join(userHome, folder, "bin", "lms")

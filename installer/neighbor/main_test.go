@@ -27,8 +27,8 @@ import (
 var testTiming = Timing{Request: 3 * time.Second, Drain: 200 * time.Millisecond, Wedged: 400 * time.Millisecond, Samples: 3, Span: 240 * time.Millisecond, Exit: 8 * time.Second,
 	Respawn: 300 * time.Millisecond, Load: 30 * time.Second, Signal: 1500 * time.Millisecond, Poll: 20 * time.Millisecond, Services: 8 * time.Second}
 
-// The test binary is also the program that slipway is for restore-exec and watch-restore, and the launcher to be killed:
-// TEST slipway VERB --home HOME ARGS.
+// The test binary is also the program that slipway is for restore-exec and watch-restore, and the launcher to be
+// killed: TEST slipway VERB --home HOME ARGS.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 4 && os.Args[1] == "slipway" {
 		os.Exit(helper(os.Args[4], os.Args[2], os.Args[5:]))

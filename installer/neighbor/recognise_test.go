@@ -136,8 +136,8 @@ func TestRepliesOfAnotherShapeAreNeverIdle(t *testing.T) {
 			for _, shape := range doubles.Shapes {
 				d.mode("wrong:" + shape)
 				idle := s.ProveIdle(context.Background(), server, s.Timing)
-				// ds4 has no numbers and Ollama none that matter: for them, only what changes the fingerprint counts. A slot
-				// of llama-server says by a flag whether it works.
+				// ds4 has no numbers and Ollama none that matter: for them, only what changes the fingerprint counts. A
+				// slot of llama-server says by a flag whether it works.
 				if (row.kind == "ds4" || row.kind == "ollama") && slices.Contains([]string{"strings", "missing", "negative"}, shape) ||
 					row.kind == "llama.cpp" && shape == "negative" {
 					continue

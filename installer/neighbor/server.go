@@ -86,8 +86,8 @@ type Server struct {
 	// Channel is how it would be stopped and started again; empty where slipway would not, and Refusal says why.
 	Channel record.Channel `json:"channel"`
 	Refusal string         `json:"refusal"`
-	// Losses are what cannot be kept for its return: it is stopped only where a person accepts them. Missing would differ
-	// too, without harm.
+	// Losses are what cannot be kept for its return: it is stopped only where a person accepts them. Missing would
+	// differ too, without harm.
 	Losses  []string `json:"losses"`
 	Missing []string `json:"missing"`
 	Line    string   `json:"line"` // all of it in one sentence; set by Look
@@ -203,9 +203,10 @@ type Timing struct {
 	Services time.Duration // retry launchctl bootstrap this long
 }
 
-// DefaultTiming: 1 s a question on loopback; 5 s of drain (MTPLX #409); 3 samples over 15 s (spec, step 3); 30 s to exit,
-// since ds4-server writes a checkpoint; 10 s without movement, since a GPU works on one step for a second or two; 10 min to load, since 100 GB come from a disk; 60 s, twice the exit's bound;
-// 15 s for launchctl (error 5 lasts about 5 s after a bootout).
+// DefaultTiming: 1 s a question on loopback; 5 s of drain (MTPLX #409); 3 samples over 15 s (spec, step 3); 30 s to
+// exit, since ds4-server writes a checkpoint; 10 s without movement, since a GPU works on one step for a second or two;
+// 10 min to load, since 100 GB come from a disk; 60 s, twice the exit's bound; 15 s for launchctl (error 5 lasts about
+// 5 s after a bootout).
 var DefaultTiming = Timing{Request: time.Second, Drain: 5 * time.Second, Wedged: 10 * time.Second, Samples: 3, Span: 15 * time.Second, Exit: 30 * time.Second,
 	Respawn: 2 * time.Second, Load: 10 * time.Minute, Signal: time.Minute, Poll: 250 * time.Millisecond, Services: 15 * time.Second}
 

@@ -113,8 +113,8 @@ func cgroupOf(pid int) string {
 	return string(b)
 }
 
-// systemdStarter finds the unit behind a control group. A terminal or a desktop may be a unit too, with everything that a
-// person started in it: only a unit whose main process is the server is the server's.
+// systemdStarter finds the unit behind a control group. A terminal or a desktop may be a unit too, with everything that
+// a person started in it: only a unit whose main process is the server is the server's.
 func (s *System) systemdStarter(ctx context.Context, cgroup string, pid int) (Starter, bool) {
 	unit, system, ok := unitOf(cgroup)
 	if !ok {

@@ -26,7 +26,8 @@ type StopOptions struct {
 }
 
 // Stop stops the servers one by one, if all of them are idle; if one is not, none is stopped. The records of those that
-// are stopped stay on disk until each is restored. Errors: *RefusedError, *LossError, *NotIdleError, *StillRunningError,
+// are stopped stay on disk until each is restored. Errors: *RefusedError, *LossError, *NotIdleError,
+// *StillRunningError,
 // *RespawnedError, *StopError; on an error those that were stopped before are restored at once.
 //
 // The order of the steps makes it safe: hold, record, watcher, last check, mark, signal, exit. Killed at any of them,

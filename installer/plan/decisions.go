@@ -31,7 +31,8 @@ type Request struct {
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 	// DiskCacheBytes is the most that restore points may take on disk; DiskCacheOff: none are kept there.
 	DiskCacheBytes int64 `json:"disk_cache_bytes,omitempty"`
-	// Normalize is the rules that make changing text of system messages stable, as ReadNormalize gives them; empty: none.
+	// Normalize is the rules that make changing text of system messages stable, as ReadNormalize gives them; empty:
+	// none.
 	Normalize string `json:"normalize,omitempty"`
 }
 
@@ -92,7 +93,8 @@ type Model struct {
 	Include      []string `json:"include,omitempty"`       // globs of the wanted files
 	CeilingBytes int64    `json:"ceiling_bytes,omitempty"` // the most that they may have together; 0: the list is known
 	ProvenOnly   bool     `json:"proven_only,omitempty"`   // every hash must follow from the revision
-	// InPlace is the folder of the user's, absolute, in which the files are used as they lie; empty: they are in Folder.
+	// InPlace is the folder of the user's, absolute, in which the files are used as they lie; empty: they are in
+	// Folder.
 	InPlace string `json:"in_place,omitempty"`
 }
 

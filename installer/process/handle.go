@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Handle is a grip on one process. On Linux it is a pidfd: a signal can only reach the process that was opened, whatever
-// happens to its number. On macOS no such thing exists for signals: the identity is read again directly before kill(2),
-// and a window of some microseconds remains in which the process could end and another process get its pid.
+// Handle is a grip on one process. On Linux it is a pidfd: a signal can only reach the process that was opened,
+// whatever happens to its number. On macOS no such thing exists for signals: the identity is read again directly before
+// kill(2), and a window of some microseconds remains in which the process could end and another process get its pid.
 type Handle struct {
 	id Identity
 	fd int // pidfd, or -1 where there is none

@@ -46,7 +46,8 @@ type stat struct {
 	startTicks int64
 }
 
-// parseStat reads the fields behind the command name, which may itself hold spaces and parentheses: the last ")" ends it.
+// parseStat reads the fields behind the command name, which may itself hold spaces and parentheses: the last ")" ends
+// it.
 func parseStat(text string) (stat, error) {
 	end := strings.LastIndexByte(text, ')')
 	if end < 0 {
@@ -117,7 +118,8 @@ func look(pid int, details bool) (Details, error) {
 		}
 		d.Argv = nulList(procPath(pid, "cmdline"))
 		// A process in the middle of an exec has no arguments yet, also for a moment after its starter learnt that
-		// the exec went well: the kernel closes the descriptors first. A kernel thread has none ever, and no executable.
+		// the exec went well: the kernel closes the descriptors first. A kernel thread has none ever, and no
+		// executable.
 		for tries := 0; d.Argv == nil && d.Exe != "" && tries < 50; tries++ {
 			time.Sleep(time.Millisecond)
 			d.Argv = nulList(procPath(pid, "cmdline"))

@@ -13,9 +13,10 @@ type procArgs struct {
 	argv, env []string
 }
 
-// parseProcArgs reads the layout of kern.procargs2: argc as a native 32-bit integer, the executable's path, NUL padding,
-// argc NUL-terminated arguments, then NUL-terminated environment entries up to an empty one. A process that overwrites
-// its arguments (setproctitle) leaves fewer than argc: that is an error, since what is left cannot be replayed.
+// parseProcArgs reads the layout of kern.procargs2: argc as a native 32-bit integer, the executable's path, NUL
+// padding, argc NUL-terminated arguments, then NUL-terminated environment entries up to an empty one. A process that
+// overwrites its arguments (setproctitle) leaves fewer than argc: that is an error, since what is left cannot be
+// replayed.
 func parseProcArgs(raw []byte) (procArgs, error) {
 	if len(raw) < 5 {
 		return procArgs{}, errors.New("kern.procargs2 is shorter than its header")

@@ -67,8 +67,8 @@ func Compile(name, text string) (*Library, error) {
 	return open(name, path, source)
 }
 
-// Object builds a source as Compile does and returns the path of the shared object, for a program that opens it by itself:
-// it exports msl_run, mslk_KERNEL, mslc_INDEX and msls_STRUCT.
+// Object builds a source as Compile does and returns the path of the shared object, for a program that opens it by
+// itself: it exports msl_run, mslk_KERNEL, mslc_INDEX and msls_STRUCT.
 func Object(name, text string) (string, error) {
 	path, _, err := build(name, text)
 	return path, err

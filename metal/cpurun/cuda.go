@@ -14,9 +14,9 @@ func Mark(text string) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// CUDA is the source as clang compiles it for an NVIDIA GPU, over another metal_stdlib: an entry mslk_KERNEL a kernel, with one
-// argument, the 31 pointers by buffer index. Function constants become variables mslc_INDEX that the host sets; where values is not nil
-// they are what it says, and the compiler may use it.
+// CUDA is the source as clang compiles it for an NVIDIA GPU, over another metal_stdlib: an entry mslk_KERNEL a kernel,
+// with one argument, the 31 pointers by buffer index. Function constants become variables mslc_INDEX that the host
+// sets; where values is not nil they are what it says, and the compiler may use it.
 func (s *Source) CUDA(name string, values map[int]uint32) (string, error) {
 	body := reLocal.ReplaceAllString(blank(s.Text), "${1}MSL_SHARED $2 $3$4;")
 	for _, c := range s.Constants {

@@ -197,7 +197,8 @@ func (k Kernel) wrapper(b *strings.Builder) error {
 	return err
 }
 
-// writeCall writes the call of the kernel with its arguments from a, pointers by buffer index, and t, what the thread knows of itself.
+// writeCall writes the call of the kernel with its arguments from a, pointers by buffer index, and t, what the thread
+// knows of itself.
 func (k Kernel) writeCall(b *strings.Builder) error {
 	b.WriteString(k.call + "(")
 	for i, p := range k.args {

@@ -1,9 +1,10 @@
 package fake
 
-// Declarations are the methods that the fake answers, by selector, as Apple's headers declare them: in Objective-C's type encoding, the
-// result, then "@:" for the object and the selector, then the arguments. v void, @ object, : SEL, B BOOL, q NSInteger, Q NSUInteger and
-// uint64_t, d double, * char*, ^ a pointer to, @? block, {…} a struct by value; const, oneway and nullability are left out. Written from the
-// headers of macOS 15, by hand, and by nothing derived from what package mtl sends: a test there compares the two.
+// Declarations are the methods that the fake answers, by selector, as Apple's headers declare them: in Objective-C's
+// type encoding, the result, then "@:" for the object and the selector, then the arguments. v void, @ object, : SEL, B
+// BOOL, q NSInteger, Q NSUInteger and uint64_t, d double, * char*, ^ a pointer to, @? block, {…} a struct by value;
+// const, oneway and nullability are left out. Written from the headers of macOS 15, by hand, and by nothing derived
+// from what package mtl sends: a test there compares the two.
 var Declarations = map[string]string{
 	// Foundation: NSObject.h, NSAutoreleasePool.h, NSString.h, NSError.h
 	"new":                   "@@:",
@@ -15,7 +16,8 @@ var Declarations = map[string]string{
 	"UTF8String":            "*@:",
 	"localizedDescription":  "@@:",
 
-	// MTLDevice.h. MTLGPUFamily is an NSInteger; MTLResourceOptions an NSUInteger. The deallocator is a block of a pointer and a length.
+	// MTLDevice.h. MTLGPUFamily is an NSInteger; MTLResourceOptions an NSUInteger. The deallocator is a block of a
+	// pointer and a length.
 	"name":                         "@@:",
 	"supportsFamily:":              "B@:q",
 	"recommendedMaxWorkingSetSize": "Q@:",
@@ -28,7 +30,8 @@ var Declarations = map[string]string{
 	"newComputePipelineStateWithFunction:error:":           "@@:@^@",
 	"newResidencySetWithDescriptor:error:":                 "@@:@^@",
 
-	// MTLLibrary.h, MTLFunctionConstantValues.h, MTLComputePipeline.h, MTLBuffer.h. MTLLanguageVersion and MTLDataType are NSUIntegers.
+	// MTLLibrary.h, MTLFunctionConstantValues.h, MTLComputePipeline.h, MTLBuffer.h. MTLLanguageVersion and MTLDataType
+	// are NSUIntegers.
 	"setLanguageVersion:":                       "v@:Q",
 	"setFastMathEnabled:":                       "v@:B",
 	"newFunctionWithName:":                      "@@:@",
@@ -38,7 +41,8 @@ var Declarations = map[string]string{
 	"threadExecutionWidth":                      "Q@:",
 	"contents":                                  "^v@:",
 
-	// MTLCommandQueue.h, MTLCommandBuffer.h. MTLDispatchType and MTLCommandBufferStatus are NSUIntegers, CFTimeInterval a double.
+	// MTLCommandQueue.h, MTLCommandBuffer.h. MTLDispatchType and MTLCommandBufferStatus are NSUIntegers, CFTimeInterval
+	// a double.
 	"commandBufferWithUnretainedReferences":  "@@:",
 	"addResidencySet:":                       "v@:@",
 	"removeResidencySet:":                    "v@:@",

@@ -78,7 +78,8 @@ func loadFrom(path string) (uintptr, error) {
 	return handle, nil
 }
 
-// OpenOver loads a fake that was built before and lets a backend run its kernels: the argument of fake_set_backend in fake.cpp.
+// OpenOver loads a fake that was built before and lets a backend run its kernels: the argument of fake_set_backend in
+// fake.cpp.
 func OpenOver(path string, backend uintptr, c Configuration) (mtl.Libraries, error) {
 	handle, err := loadFrom(path)
 	if err != nil {

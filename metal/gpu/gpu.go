@@ -40,8 +40,8 @@ func (a Accelerator) Missing() error {
 	return err
 }
 
-// Open opens the GPU and tests each kernel: fast kernels that give wrong results on this machine are replaced by plain ones, each with
-// a note, and a GPU whose plain kernels are wrong is refused.
+// Open opens the GPU and tests each kernel: fast kernels that give wrong results on this machine are replaced by plain
+// ones, each with a note, and a GPU whose plain kernels are wrong is refused.
 func (a Accelerator) Open(opt device.AcceleratorOptions) (device.GPU, error) {
 	options, err := a.Options()
 	if err != nil {

@@ -85,7 +85,8 @@ func contains(list, word string) bool {
 	return false
 }
 
-// recursion reports functions that call themselves, also through others. A function ends at the first brace that begins a line, or with its own line.
+// recursion reports functions that call themselves, also through others. A function ends at the first brace that begins
+// a line, or with its own line.
 func recursion(name, code string) []Finding {
 	type function struct {
 		name, body string

@@ -26,7 +26,8 @@ var typeBytes = map[string]int{
 	"half2": 4, "half4": 8, "float2": 8, "uint2": 8, "float3": 16, "float4": 16, "uint4": 16,
 }
 
-// threadgroupMemory reports the declaration with which a kernel, or an instance of its template, is beyond 32 KiB of threadgroup memory.
+// threadgroupMemory reports the declaration with which a kernel, or an instance of its template, is beyond 32 KiB of
+// threadgroup memory.
 func threadgroupMemory(name, code string) (found []Finding) {
 	instances := map[string][]string{}
 	for _, m := range reInstance.FindAllStringSubmatch(code, -1) {
@@ -79,7 +80,8 @@ func instance(function, argument string) string {
 	return function + "<" + argument + ">"
 }
 
-// sharedBytes is the size of a type with dimensions such as "[2][8 * D]". values are the constants' expressions, and a template's argument.
+// sharedBytes is the size of a type with dimensions such as "[2][8 * D]". values are the constants' expressions, and a
+// template's argument.
 func sharedBytes(kind, dimensions string, values map[string]string) (int, error) {
 	if values[kind] != "" {
 		kind = values[kind]

@@ -19,8 +19,8 @@ type Memory struct {
 	FreeBytes, TotalBytes int64
 }
 
-// memoryOf reads macOS's numbers: kern.memorystatus_vm_pressure_level (1, 2, 4), kern.memorystatus_level (percent of memory that is
-// available), hw.memsize.
+// memoryOf reads macOS's numbers: kern.memorystatus_vm_pressure_level (1, 2, 4), kern.memorystatus_level (percent of
+// memory that is available), hw.memsize.
 func memoryOf(level, percent uint32, total uint64) (Memory, error) {
 	m := Memory{TotalBytes: int64(total), FreeBytes: int64(total) / 100 * int64(min(percent, 100))}
 	switch level {

@@ -48,8 +48,8 @@ func OpenPower(l PowerLibraries) (*Power, error) {
 	return p, nil
 }
 
-// Hold keeps the machine awake until release is called, which may be done more than once. why is shown by macOS (pmset -g
-// assertions). The system ends the hold with the process.
+// Hold keeps the machine awake until release is called, which may be done more than once. why is shown by macOS (pmset
+// -g assertions). The system ends the hold with the process.
 func (p *Power) Hold(why string) (release func(), err error) {
 	kind, name := p.cfString(noIdleSleep), p.cfString(why)
 	if kind == 0 || name == 0 {

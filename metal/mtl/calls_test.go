@@ -49,8 +49,8 @@ func goKind(word string) string {
 	return word
 }
 
-// Each message in this package's source is compared with the table: the kinds of its arguments, the use of its result, the way of sending
-// that the types need. No row is without a call.
+// Each message in this package's source is compared with the table: the kinds of its arguments, the use of its result,
+// the way of sending that the types need. No row is without a call.
 func TestCallsFitTheirSelectors(t *testing.T) {
 	files, info := source(t)
 	names := constants(t, files)
@@ -169,7 +169,8 @@ func takenAs(sending string, parents []ast.Node) string {
 	return "integer"
 }
 
-// source is this package's files, with the types of their expressions: those of other packages are not known, and not needed.
+// source is this package's files, with the types of their expressions: those of other packages are not known, and not
+// needed.
 func source(t *testing.T) (files []*ast.File, info *types.Info) {
 	t.Helper()
 	set := token.NewFileSet()

@@ -106,8 +106,8 @@ func (d *Device) NewBufferOver(at unsafe.Pointer, n int) (*Buffer, error) {
 	return &Buffer{d.r, id, nil, n}, nil
 }
 
-// Renew releases a buffer over mapped memory, calls between, which may map other pages there, and wraps the memory again. No command
-// buffer may use it meanwhile. On error the buffer must not be used again.
+// Renew releases a buffer over mapped memory, calls between, which may map other pages there, and wraps the memory
+// again. No command buffer may use it meanwhile. On error the buffer must not be used again.
 func (d *Device) Renew(b *Buffer, between func()) error {
 	b.Release()
 	between()
@@ -137,7 +137,8 @@ type ResidencySet struct {
 	id, queue object
 }
 
-// Resident asks Metal to keep buffers resident as long as the queue exists (macOS 15). Nil where there are no residency sets.
+// Resident asks Metal to keep buffers resident as long as the queue exists (macOS 15). Nil where there are no residency
+// sets.
 func (d *Device) Resident(q *Queue, buffers []*Buffer) (set *ResidencySet, err error) {
 	if !d.residencySets() {
 		return nil, nil

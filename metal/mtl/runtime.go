@@ -12,8 +12,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Libraries are the paths to open. Preload is opened first and kept: MTLCreateSystemDefaultDevice needs CoreGraphics in a
-// program without windows.
+// Libraries are the paths to open. Preload is opened first and kept: MTLCreateSystemDefaultDevice needs CoreGraphics in
+// a program without windows.
 type Libraries struct {
 	Preload     []string
 	ObjC, Metal string
@@ -89,9 +89,9 @@ func Open(l Libraries) (*Runtime, error) {
 // Calls counts the messages sent since Open.
 func (r *Runtime) Calls() int64 { return r.calls.Load() }
 
-// message sends one message. Each argument is a whole number, a flag, or uintptr(x), x being an object, a method or an unsafe.Pointer; the
-// result is converted to an object, an address or a bool at once. A test compares both with selectorTable.
-// Arguments that are uintptr(unsafe.Pointer(&x)) stay alive and in place for the call.
+// message sends one message. Each argument is a whole number, a flag, or uintptr(x), x being an object, a method or an
+// unsafe.Pointer; the result is converted to an object, an address or a bool at once. A test compares both with
+// selectorTable. Arguments that are uintptr(unsafe.Pointer(&x)) stay alive and in place for the call.
 //
 //go:uintptrescapes
 func (r *Runtime) message(to object, s selector, arguments ...uintptr) uintptr {
@@ -137,7 +137,8 @@ func (r *Runtime) ranged(to object, s selector, a, b uintptr, of nsRange) {
 // size3 is MTLSize.
 type size3 struct{ w, h, d uint64 }
 
-// sizes sends a message with two MTLSize by value: on arm64 pointers to copies (composites above 16 bytes), on x86-64 on the stack.
+// sizes sends a message with two MTLSize by value: on arm64 pointers to copies (composites above 16 bytes), on x86-64
+// on the stack.
 func (r *Runtime) sizes(to object, s selector, a, b size3) {
 	r.calls.Add(1)
 	if runtime.GOARCH == "arm64" {

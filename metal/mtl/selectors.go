@@ -53,8 +53,8 @@ const (
 	selectorCount
 )
 
-// selectorTable is every message that we send: its selector, and result and arguments as Apple declares them. A test checks each
-// call against it.
+// selectorTable is every message that we send: its selector, and result and arguments as Apple declares them. A test
+// checks each call against it.
 var selectorTable = [selectorCount]struct{ name, result, arguments string }{
 	selName:                 {"name", "id", ""},
 	selSupportsFamily:       {"supportsFamily:", "BOOL", "NSInteger"},

@@ -197,7 +197,8 @@ func convolving(channels int, lengths ...int) Operation {
 	}}
 }
 
-// delta compares the outputs of a segment as one row: those of the first token are β(q·k)v, all as small as one sum that may cancel.
+// delta compares the outputs of a segment as one row: those of the first token are β(q·k)v, all as small as one sum
+// that may cancel.
 func delta(g device.StateGeometry, lengths ...int) Operation {
 	return Operation{fmt.Sprintf("delta rule %d/%d heads, %d×%d, over %v", g.KeyHeads, g.ValueHeads, g.ValueDim, g.KeyDim, lengths), []string{"delta_chunk", "delta_step"}, ordered, sizes{"rows": lengths, "value dim": {g.ValueDim}}, func(w *World) [][]float32 {
 		segments, n := w.SegmentsOf(g, lengths...)
@@ -257,13 +258,14 @@ func (p place) String() string {
 // kvFormatNames are what pages of a format are called on Metal.
 var kvFormatNames = map[device.KVFormat]string{device.KVNative: "f16", device.KVQ8: "q8"}
 
-// attending fills the pages of every segment from position 0, in chunks, and compares queries, attention, and the keys and values of all
-// positions. Pages are given out in an order of their own.
+// attending fills the pages of every segment from position 0, in chunks, and compares queries, attention, and the keys
+// and values of all positions. Pages are given out in an order of their own.
 func attending(heads, kvHeads, dim, pairs int, places ...place) Operation {
 	return attendingIn(device.KVNative, heads, kvHeads, dim, pairs, places...)
 }
 
-// attendingIn does so with pages of a format: what they hold is compared number by number, and attention over what the device's hold.
+// attendingIn does so with pages of a format: what they hold is compared number by number, and attention over what the
+// device's hold.
 func attendingIn(format device.KVFormat, heads, kvHeads, dim, pairs int, places ...place) Operation {
 	tolerance, files := ordered, []string{"attention_flash", "attention_decode", "attention_input"}
 	if format == device.KVQ8 {

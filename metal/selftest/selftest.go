@@ -29,7 +29,8 @@ type Result struct {
 	Tolerance  float64 `json:"tolerance"`
 	// Refused are the files that were refused until this operation was correct.
 	Refused []string `json:"refused,omitempty"`
-	// Unusable is the plain kernel file that alone supports this form and cannot be used: models that need it are refused, the device is not.
+	// Unusable is the plain kernel file that alone supports this form and cannot be used: models that need it are
+	// refused, the device is not.
 	Unusable string `json:"unusable,omitempty"`
 	// Failure is what is wrong even with plain kernels; empty when the operation is correct.
 	Failure string `json:"failure,omitempty"`
@@ -54,13 +55,15 @@ func (r Report) FirstFailure() *Result {
 	return nil
 }
 
-// Operations are what a server tests before it loads a model: every kernel file at ragged shapes, and the widest rows of the 27B.
+// Operations are what a server tests before it loads a model: every kernel file at ragged shapes, and the widest rows
+// of the 27B.
 func Operations() []Operation { return append(Few(), Largest27B()...) }
 
 // All is the complete test of a machine: Operations, both sides of each block edge, and whole matrices of real models.
 func All() []Operation { return slices.Concat(Operations(), TileShapes(), Whole()) }
 
-// Run runs the operations in order. The error is the context's, between two operations; failures of the device are in the report.
+// Run runs the operations in order. The error is the context's, between two operations; failures of the device are in
+// the report.
 func Run(ctx context.Context, d Device, reference device.Device, operations []Operation) (r Report, err error) {
 	began := time.Now()
 	r = Report{Device: d.Name(), Passed: true}
@@ -102,7 +105,8 @@ func one(d Device, reference device.Device, o Operation, seed uint64) Result {
 	return r
 }
 
-// Check runs an operation on both devices and returns the largest difference and, when it is beyond the tolerance, a sentence.
+// Check runs an operation on both devices and returns the largest difference and, when it is beyond the tolerance, a
+// sentence.
 func Check(d, reference device.Device, o Operation, seed uint64) (worst float64, what string) {
 	worst, what, _ = check(d, reference, o, seed)
 	return worst, what
@@ -120,8 +124,8 @@ func check(d, reference device.Device, o Operation, seed uint64) (worst float64,
 	return worst, what, err
 }
 
-// toleranceOn is the tolerance with the files that a device still uses: where attention_decode is refused, attention_flash takes its rows,
-// whose queries and weights are f16 as a prefill's.
+// toleranceOn is the tolerance with the files that a device still uses: where attention_decode is refused,
+// attention_flash takes its rows, whose queries and weights are f16 as a prefill's.
 func (o Operation) toleranceOn(d device.Device) float64 {
 	if left, ok := d.(interface{ Refused(file string) bool }); ok && slices.Contains(o.Files, "attention_decode") && left.Refused("attention_decode") && !left.Refused("attention_flash") {
 		return max(o.Tolerance, halved)
@@ -129,7 +133,8 @@ func (o Operation) toleranceOn(d device.Device) float64 {
 	return o.Tolerance
 }
 
-// Compare is Check in worlds of the caller, of the same seed: the device's and the reference's. The error is of a device.
+// Compare is Check in worlds of the caller, of the same seed: the device's and the reference's. The error is of a
+// device.
 func Compare(got, want *World, o Operation) (worst float64, what string, err error) {
 	a, err := o.Do(got)
 	if err != nil {

@@ -12,9 +12,9 @@ var (
 	narrow = device.AttentionPolicy{Sink: 3, Window: 5, DenseFrom: 42}
 )
 
-// TileShapes are shapes on both sides of each block edge of the kernels: 32 lanes, 16-column and 512-column steps of linear_gemv, tiles of 32
-// of linear_gemm, 16 rows and 32 keys of attention_flash, 8 rows of decode, pages and splits of 256. A test compares the table of edges
-// with them.
+// TileShapes are shapes on both sides of each block edge of the kernels: 32 lanes, 16-column and 512-column steps of
+// linear_gemv, tiles of 32 of linear_gemm, 16 rows and 32 keys of attention_flash, 8 rows of decode, pages and splits
+// of 256. A test compares the table of edges with them.
 func TileShapes() []Operation {
 	return slices.Concat(matrixShapes(), rowShapes(), deltaShapes(), attentionShapes())
 }
@@ -125,9 +125,9 @@ func attentionShapes() (all []Operation) {
 		attending(2, 1, 128, 16, place{start: 40, n: 18}, place{start: 270, n: 3}), attending(6, 1, 256, 32, place{start: 40, n: 18}, place{start: 270, n: 3}))
 }
 
-// masked are 1 to 8 rows, and a tile of 17, from which the policy hides keys: so few are left that one more or less changes the result. The rows
-// are before DenseFrom, at it and after it; the window is one key, a few, and none, which hides nothing whatever DenseFrom is; the sink
-// ends inside eight keys, at their end, and is empty.
+// masked are 1 to 8 rows, and a tile of 17, from which the policy hides keys: so few are left that one more or less
+// changes the result. The rows are before DenseFrom, at it and after it; the window is one key, a few, and none, which
+// hides nothing whatever DenseFrom is; the sink ends inside eight keys, at their end, and is empty.
 func masked(format device.KVFormat) (all []Operation) {
 	for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 17} {
 		all = append(all, attendingIn(format, 2, 1, 64, 8, place{start: 60, n: n, policy: device.AttentionPolicy{Sink: 3, Window: 5, DenseFrom: 60 + n/2}},
@@ -147,7 +147,8 @@ func Largest27B() []Operation {
 	}
 }
 
-// Whole27B are the 27B's matrices whole, and its attention and recurrence over hundreds of tokens: for a device that is fast.
+// Whole27B are the 27B's matrices whole, and its attention and recurrence over hundreds of tokens: for a device that is
+// fast.
 func Whole27B() (all []Operation) {
 	for _, n := range []int{1, 5, 64} {
 		for _, s := range [][2]int{{10240, 5120}, {6144, 5120}, {48, 5120}, {12288, 5120}, {1024, 5120}, {17408, 5120}, {5120, 17408}, {5120, 6144}} {

@@ -7,10 +7,10 @@ import (
 	"slipway/engine/device"
 )
 
-// Attention is compared in two steps. Each device rounds keys and values to what its pages hold, and these are compared one by one: as f16
-// within a unit in the last place, as codes of 8 bits within a code. Then the reference takes over the pages of the device, so that
-// attention is compared over the same memory: a key half way between two codes may be rounded to either side, and that is no difference of
-// attention.
+// Attention is compared in two steps. Each device rounds keys and values to what its pages hold, and these are compared
+// one by one: as f16 within a unit in the last place, as codes of 8 bits within a code. Then the reference takes over
+// the pages of the device, so that attention is compared over the same memory: a key half way between two codes may be
+// rounded to either side, and that is no difference of attention.
 
 // writable is a reference's pages: Write is the inverse of Read.
 type writable interface {
@@ -18,7 +18,8 @@ type writable interface {
 	Write(keys, values []float32, layer int, page int32, offset int)
 }
 
-// stored is the contents of a device's pages after an operation: a row [heads·headDim] for each position, in the order of reading.
+// stored is the contents of a device's pages after an operation: a row [heads·headDim] for each position, in the order
+// of reading.
 type stored struct{ keys, values [][]float32 }
 
 // sequence is a page table and how many positions of it are filled.
@@ -51,9 +52,9 @@ func (s stored) takeOver(kv writable, layer int, sequences []sequence) {
 	}
 }
 
-// unitsFrom names the first f16 that is more than a unit in the last place from the reference's; empty when there is none. A value is
-// rounded once, to the nearest: half a unit. A key comes from a norm and a rotation, which may cancel: beside the unit it may be off by f32's
-// rounding of what was rotated.
+// unitsFrom names the first f16 that is more than a unit in the last place from the reference's; empty when there is
+// none. A value is rounded once, to the nearest: half a unit. A key comes from a norm and a rotation, which may cancel:
+// beside the unit it may be off by f32's rounding of what was rotated.
 func (s stored) unitsFrom(want stored) string {
 	apart := func(got, want []float32, most, ofLargest float64) string {
 		rounding := ofLargest * Size(want)
@@ -76,8 +77,9 @@ func (s stored) unitsFrom(want stored) string {
 	return ""
 }
 
-// differFrom names the first code that differs from the reference's, or says that too many groups of keys differ; empty when neither is true. A key
-// may get the next code, where the norm or the rotation was rounded differently. A value is stored as it is: its code is the same.
+// differFrom names the first code that differs from the reference's, or says that too many groups of keys differ; empty
+// when neither is true. A key may get the next code, where the norm or the rotation was rounded differently. A value is
+// stored as it is: its code is the same.
 func (s stored) differFrom(want stored) string {
 	others, groups := 0, 0
 	for i := range want.keys {
@@ -96,7 +98,8 @@ func (s stored) differFrom(want stored) string {
 	return ""
 }
 
-// groupsApart counts the groups in which a code differs; the sentence names the first that is more than most codes away.
+// groupsApart counts the groups in which a code differs; the sentence names the first that is more than most codes
+// away.
 func groupsApart(got, want []float32, most float64) (others, groups int, what string) {
 	for from := 0; from < len(want); from += device.KVGroup {
 		g, w := got[from:from+device.KVGroup], want[from:from+device.KVGroup]

@@ -9,7 +9,8 @@ import (
 // samples is how many outputs of a whole matrix are compared: its first, its last, and others in between.
 const samples = 64
 
-// whole multiplies a matrix of a real model whole and compares some of its outputs. The reference multiplies only their rows.
+// whole multiplies a matrix of a real model whole and compares some of its outputs. The reference multiplies only their
+// rows.
 func whole(n int, s Shape) Operation {
 	file, tolerance := productOf(n)
 	return Operation{fmt.Sprintf("%d rows of %v, whole", n, s), []string{file}, tolerance, sizes{"rows": {n}, "out": {s.out}, "in": {s.in}}, func(w *World) [][]float32 {
@@ -52,7 +53,8 @@ func pick(m device.MatrixData, rows []int) device.MatrixData {
 	return part
 }
 
-// Whole are matrices and contexts as a model has them, whole. On a Mac they take seconds; where the CPU plays the GPU, a minute.
+// Whole are matrices and contexts as a model has them, whole. On a Mac they take seconds; where the CPU plays the GPU,
+// a minute.
 func Whole() []Operation {
 	return []Operation{
 		whole(1, Affine(17408, 5120, 4, 64, bf16)), whole(5, Affine(5120, 17408, 4, 64, bf16)), whole(1, Affine(248320, 1024, 4, 64, bf16)),

@@ -184,7 +184,8 @@ func Rows(b device.Buffer) (out [][]float32) {
 // Operation is a recording whose results are compared with the reference's, row by row.
 type Operation struct {
 	Name string
-	// Files are the kernel files that it uses and that have a plain variant, the most likely cause of an error first; else the one file.
+	// Files are the kernel files that it uses and that have a plain variant, the most likely cause of an error first;
+	// else the one file.
 	Files     []string
 	Tolerance float64 // of a row's largest value
 	// Sizes are the sizes at the edges of a kernel's blocks or beside them, by name.
@@ -208,8 +209,9 @@ func (o Operation) Do(w *World) (rows [][]float32, err error) {
 	return o.record(w), nil
 }
 
-// Differ returns the largest difference as a share of its row's largest value, and a sentence about the first that is beyond tolerance.
-// A row narrower than a tile is measured by the largest of all rows as wide: alone, its few sums may cancel.
+// Differ returns the largest difference as a share of its row's largest value, and a sentence about the first that is
+// beyond tolerance. A row narrower than a tile is measured by the largest of all rows as wide: alone, its few sums may
+// cancel.
 func Differ(got, want [][]float32, tolerance float64) (worst float64, what string) {
 	if len(got) != len(want) {
 		return math.Inf(1), fmt.Sprintf("%d rows, wanted %d", len(got), len(want))

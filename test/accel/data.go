@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// What the kernels are timed on is drawn, not one value all over: equal keys would never raise a maximum, and equal bits cost less power.
+// What the kernels are timed on is drawn, not one value all over: equal keys would never raise a maximum, and equal
+// bits cost less power.
 
 // noise is 16 MB of random bits.
 var noise = sync.OnceValue(func() []uint64 {

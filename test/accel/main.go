@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command accel compiles the Metal kernels to PTX and drives them on an NVIDIA GPU: a proof that they are right when thousands of threads
-// really run at once, and that they do not waste the memory's bandwidth. Nothing about Apple hardware follows from its numbers
-// (RESULTS.md).
+// Command accel compiles the Metal kernels to PTX and drives them on an NVIDIA GPU: a proof that they are right when
+// thousands of threads really run at once, and that they do not waste the memory's bandwidth. Nothing about Apple
+// hardware follows from its numbers (RESULTS.md).
 //
 //	accel build DIR            compile the kernels, with clang 22
 //	accel check DIR [ROUNDS]   every kernel against the reference, through the host code of package metal, ROUNDS times, the same bits each time

@@ -213,7 +213,8 @@ func measure(dir, word string, report func(rate)) error {
 	return nil
 }
 
-// occupy keeps the GPU busy for some milliseconds, in which what is to be measured is launched: its time is then the GPU's, not the host's.
+// occupy keeps the GPU busy for some milliseconds, in which what is to be measured is launched: its time is then the
+// GPU's, not the host's.
 func (d *driver) occupy(dir string) {
 	if d.busy == 0 {
 		c := ceiling(132*2, 1<<30)
@@ -226,7 +227,8 @@ func (d *driver) occupy(dir string) {
 	}
 }
 
-// rate launches a case over its copies, one after another: the median of five rounds, each all copies once, after one that is not counted.
+// rate launches a case over its copies, one after another: the median of five rounds, each all copies once, after one
+// that is not counted.
 func (d *driver) rate(dir string, c testCase) rate {
 	f, registers := d.function(dir, c.mark(), c.kernel, c.registers)
 	var next uintptr

@@ -73,7 +73,8 @@ func TestCacheCheckSaysWhenNothingCanBeSaid(t *testing.T) {
 	}
 }
 
-// Each way of calling tools wrongly must be seen in its scene and in no other, and called the server's fault where it is.
+// Each way of calling tools wrongly must be seen in its scene and in no other, and called the server's fault where it
+// is.
 func TestToolsCheckTellsHowCallsGoWrong(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -1,6 +1,6 @@
-// Command judged plays an OpenAI-compatible server that the checks judge: honest, or at fault in one way. It is no model:
-// it finds codes, follows assignments and calls tools by rules, and a token of it is a word. Its prefix cache is honest
-// unless the mode says otherwise.
+// Command judged plays an OpenAI-compatible server that the checks judge: honest, or at fault in one way. It is no
+// model: it finds codes, follows assignments and calls tools by rules, and a token of it is a word. Its prefix cache is
+// honest unless the mode says otherwise.
 //
 //	judged --mode MODE [--port N]
 //

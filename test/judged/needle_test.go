@@ -14,8 +14,8 @@ import (
 // soak tells whether the long form is asked for.
 func soak() bool { return os.Getenv("SLIPWAY_SOAK") != "" }
 
-// Pocket finds what it was trained to find: at least 0.95 of four codes a text. The long form has 50 texts at each of 600,
-// 1,400 and 3,600 tokens.
+// Pocket finds what it was trained to find: at least 0.95 of four codes a text. The long form has 50 texts at each of
+// 600, 1,400 and 3,600 tokens.
 func TestPocketFindsTheCodes(t *testing.T) {
 	t.Parallel()
 	lengths, samples := "600,1400", "5"

@@ -7,8 +7,8 @@ import (
 	"slipway/checks/record"
 )
 
-// Pocket's variable tracking is reported as it is: nothing is asserted of the score. The texts must have the length that
-// the report says, and every answer its place.
+// Pocket's variable tracking is reported as it is: nothing is asserted of the score. The texts must have the length
+// that the report says, and every answer its place.
 func TestRulerReportsPocketAsItIs(t *testing.T) {
 	t.Parallel()
 	args := []string{"--lengths", "1024", "--samples", "3", "--tasks", "vt,fwe", "--max-tokens", "160"}

@@ -67,12 +67,12 @@ func (p *pass) attentionInput(o *device.AttentionInput, lo, hi int) {
 	}
 }
 
-// queryRows is how many rows of one head share a walk over the pages: keys of a page (64 KiB at head_dim 64) are then read
-// from the cache for all but the first.
+// queryRows is how many rows of one head share a walk over the pages: keys of a page (64 KiB at head_dim 64) are then
+// read from the cache for all but the first.
 const queryRows = 32
 
-// attentionStep has a task for each query head and tile of at most queryRows rows. No tile crosses two segments. The last
-// tiles see most and are taken first.
+// attentionStep has a task for each query head and tile of at most queryRows rows. No tile crosses two segments. The
+// last tiles see most and are taken first.
 func (p *pass) attentionStep(index int) step {
 	o := &p.Attentions[index]
 	tiles := 0
@@ -99,7 +99,8 @@ func (p *pass) attention(o *device.Attention, tiles, task int, s *scratch) {
 	p.attendTile(o, seg, head, first, min(first+queryRows, seg.N), s)
 }
 
-// attendTile computes rows [lo, hi) of a segment for one query head. Blocks are pages, at absolute positions and in order.
+// attendTile computes rows [lo, hi) of a segment for one query head. Blocks are pages, at absolute positions and in
+// order.
 func (p *pass) attendTile(o *device.Attention, seg *device.Segment, head, lo, hi int, s *scratch) {
 	pool, dst, queries, queryGates := o.KV.(*kv), own(o.Dst), own(o.Q), own(o.QGate)
 	d, stride := pool.g.HeadDim, queries.cols
@@ -140,8 +141,8 @@ func masked(seg *device.Segment, i int) bool {
 	return seg.Policy.Window > 0 && seg.Start+i < seg.Policy.DenseFrom
 }
 
-// attendMasked calls attend for what each row sees of the page that begins at position begin: at most two runs, the sink's
-// and the window's, joined where they meet. A row's runs depend on its position alone.
+// attendMasked calls attend for what each row sees of the page that begins at position begin: at most two runs, the
+// sink's and the window's, joined where they meet. A row's runs depend on its position alone.
 func (p *pass) attendMasked(seg *device.Segment, begin, lo, hi int, attend func(row, from, n int)) {
 	end := begin + device.PageTokens
 	for i := lo; i < hi; i++ {

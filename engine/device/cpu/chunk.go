@@ -2,12 +2,13 @@ package cpu
 
 import "math"
 
-// ChunkDelta is the delta rule in chunk form, one value head: the reference of what a device does that turns the recurrence
-// into matrix products. The CPU itself runs the recurrence, which gives the same bits for any cut; this form does not.
+// ChunkDelta is the delta rule in chunk form, one value head: the reference of what a device does that turns the
+// recurrence into matrix products. The CPU itself runs the recurrence, which gives the same bits for any cut; this form
+// does not.
 //
-// q, k [T, Dk], normed and q scaled; v [T, Dv]; g [T] = log α <= 0; beta [T]; state [Dv, Dk] is advanced; out [T, Dv]. chunk is
-// C >= 1; a short last chunk is allowed. With G_i = Σ_{j<=i} g_j within a chunk, only differences G_i-G_j, j <= i, are
-// exponentiated, which are never positive:
+// q, k [T, Dk], normed and q scaled; v [T, Dv]; g [T] = log α <= 0; beta [T]; state [Dv, Dk] is advanced; out [T, Dv].
+// chunk is C >= 1; a short last chunk is allowed. With G_i = Σ_{j<=i} g_j within a chunk, only differences G_i-G_j, j
+// <= i, are exponentiated, which are never positive:
 //
 //	L_ij = β_i (k_i·k_j) e^(G_i-G_j), j < i     T = (I+L)^-1 by forward substitution
 //	V'_i = T applied to β_i (v_i - e^(G_i) S k_i)

@@ -9,8 +9,8 @@ import (
 	"slipway/engine/device/cpu/kernels"
 )
 
-// The chunk form and the recurrence are the same function: within 1e-4 of the largest output in float32, for chunks of every
-// relation to the length, states carried in, and decays from none to almost total.
+// The chunk form and the recurrence are the same function: within 1e-4 of the largest output in float32, for chunks of
+// every relation to the length, states carried in, and decays from none to almost total.
 func TestChunkFormEqualsTheRecurrence(t *testing.T) {
 	for _, row := range []struct {
 		name          string

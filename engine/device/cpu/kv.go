@@ -7,8 +7,8 @@ import (
 	"slipway/engine/device/cpu/kernels"
 )
 
-// kv is a pool of pages: keys per layer [pages, heads, headDim, 256] (transposed, as kernels.KVBlock wants them), values per
-// layer [pages, heads, 256, headDim]. The system gives the memory page by page as it is written.
+// kv is a pool of pages: keys per layer [pages, heads, headDim, 256] (transposed, as kernels.KVBlock wants them),
+// values per layer [pages, heads, 256, headDim]. The system gives the memory page by page as it is written.
 type kv struct {
 	g            device.KVGeometry
 	keys, values [][]float32
@@ -56,8 +56,8 @@ func (k *kv) Read(keys, values []float32, layer int, page int32, offset int) {
 	}
 }
 
-// Write is the inverse of Read: it stores keys and values, [heads·headDim], as they are, for tests that compare another device with this one
-// over the same memory.
+// Write is the inverse of Read: it stores keys and values, [heads·headDim], as they are, for tests that compare another
+// device with this one over the same memory.
 func (k *kv) Write(keys, values []float32, layer int, page int32, offset int) {
 	d := k.g.HeadDim
 	for h := range k.g.Heads {

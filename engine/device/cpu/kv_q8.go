@@ -6,8 +6,8 @@ import (
 	"slipway/engine/device"
 )
 
-// roundTrip rounds the values of a head to what device.KVQ8 can hold. The CPU keeps them in f32: it is the reference of the format and
-// saves no memory.
+// roundTrip rounds the values of a head to what device.KVQ8 can hold. The CPU keeps them in f32: it is the reference of
+// the format and saves no memory.
 func roundTrip(head []float32) {
 	for ; len(head) > 0; head = head[device.KVGroup:] {
 		group := head[:device.KVGroup]

@@ -5,19 +5,19 @@ import (
 	"slipway/engine/device/cpu/kernels"
 )
 
-// linearTaskWeights is about how many weights a task covers for one row: 5 µs of work. Panels go by fours, the widest tile
-// of the kernels.
+// linearTaskWeights is about how many weights a task covers for one row: 5 µs of work. Panels go by fours, the widest
+// tile of the kernels.
 const linearTaskWeights = 32 << 10
 
-// linearTaskRows is how many rows a task takes at most: their inputs stay in a second-level cache (2 MiB here) while all
-// panels of the task pass over them, and tasks are small enough to be shared evenly.
+// linearTaskRows is how many rows a task takes at most: their inputs stay in a second-level cache (2 MiB here) while
+// all panels of the task pass over them, and tasks are small enough to be shared evenly.
 const linearTaskRows = 128
 
 // addTileFloats bounds the tile in which a product is made before it is added to the residual stream: 64 KiB.
 const addTileFloats = 16 << 10
 
-// linearStep cuts the panels (16 outputs) of all products into tasks. Every output is one chain over the inputs, so that the
-// result does not depend on the cut.
+// linearStep cuts the panels (16 outputs) of all products into tasks. Every output is one chain over the inputs, so
+// that the result does not depend on the cut.
 func linearStep(o *device.Linear, index int) step {
 	s := step{kind: stepLinear, index: index, rows: o.Rows, rowsPerTask: o.Rows, perTask: 4}
 	for i := range o.Products {

@@ -59,8 +59,8 @@ const (
 	stepTopK
 )
 
-// taskFloats is how many floats a task of an element-wise operation should touch: about 2 µs of work, ten times what taking
-// a task from another core costs.
+// taskFloats is how many floats a task of an element-wise operation should touch: about 2 µs of work, ten times what
+// taking a task from another core costs.
 const taskFloats = 8192
 
 // byRows cuts a step so that a task touches about taskFloats.
@@ -138,7 +138,8 @@ func (p *pass) Run(ctx context.Context) error {
 	return nil
 }
 
-// work is one thread's share of the pass: step by step, it takes the tasks that are left, then waits for the other threads.
+// work is one thread's share of the pass: step by step, it takes the tasks that are left, then waits for the other
+// threads.
 func (p *pass) work(thread int) {
 	s := &p.scratch[thread]
 	for i := range p.steps {

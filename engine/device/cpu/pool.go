@@ -10,7 +10,8 @@ import (
 // pool is the threads of a device. All of them run a pass together, operation by operation, taking
 // tasks by an atomic counter, so that a thread that the system suspends delays only its current task.
 //
-// Between passes a thread spins for idleSpin and then parks: during decode it is awake, in an idle server it costs nothing.
+// Between passes a thread spins for idleSpin and then parks: during decode it is awake, in an idle server it costs
+// nothing.
 type pool struct {
 	background int        // threads besides the caller's
 	turn       sync.Mutex // held by the pass that runs: several networks may share a device
@@ -28,7 +29,8 @@ type pool struct {
 const idleSpin = 150 * time.Microsecond
 
 // A thread that waits for another's last task spins for about 1 µs, then yields to other goroutines between checks, and
-// after about 150 µs, when the other has most likely lost its processor to another program, sleeps so that it can have ours.
+// after about 150 µs, when the other has most likely lost its processor to another program, sleeps so that it can have
+// ours.
 const (
 	spinsBeforeYield = 1000
 	spinsBeforeSleep = 2000

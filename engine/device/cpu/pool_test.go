@@ -9,8 +9,8 @@ import (
 	"slipway/engine/device"
 )
 
-// copyChain turns rows about four times, so that every operation of a pass depends on the one before, and checks that they
-// are back in place.
+// copyChain turns rows about four times, so that every operation of a pass depends on the one before, and checks that
+// they are back in place.
 func copyChain(t *testing.T, d *Device, rounds int) {
 	const rows, cols = 40, 300
 	a, b, c := newBuffer(rows, cols), newBuffer(rows, cols), newBuffer(rows, cols)

@@ -72,7 +72,8 @@ func (p *pass) deltaPrepare(o *device.DeltaRule, lo, hi int) {
 	}
 }
 
-// decay is α = exp(-exp(aLog)·softplus(a + dtBias)), in float64 because it is one number a head and its error compounds.
+// decay is α = exp(-exp(aLog)·softplus(a + dtBias)), in float64 because it is one number a head and its error
+// compounds.
 func decay(a, aLog, dtBias float32) float32 {
 	x := float64(a) + float64(dtBias)
 	soft := x

@@ -7,7 +7,8 @@ import (
 	"slipway/engine/device/cpu/kernels"
 )
 
-// tape holds one row for each token: per layer α [Hv] | β [Hv] | k [Hk·Dk] | v [Hv·Dv] | row before the convolution [channels].
+// tape holds one row for each token: per layer α [Hv] | β [Hv] | k [Hk·Dk] | v [Hv·Dv] | row before the convolution
+// [channels].
 type tape struct {
 	g    device.StateGeometry
 	rows [][]float32
@@ -47,7 +48,8 @@ type recording struct {
 	at   int  // first row of the pass under way; -1 where it is not recorded
 }
 
-// slack is how many tokens are recorded before the base moves: moving it reads and writes the whole state once, as one token does.
+// slack is how many tokens are recorded before the base moves: moving it reads and writes the whole state once, as one
+// token does.
 const slack = 32
 
 func (s *state) Record(tokens int) error {

@@ -6,8 +6,8 @@ import (
 	"slipway/engine/device"
 )
 
-// topK finds the largest of rows [lo, hi) in one look at every value, which is compared with the worst of the best so far,
-// up to the first NaN.
+// topK finds the largest of rows [lo, hi) in one look at every value, which is compared with the worst of the best so
+// far, up to the first NaN.
 func topK(o *device.TopK, lo, hi int) {
 	allValues, allIDs, src := own(o.Values), own(o.IDs), own(o.Src)
 	for r := lo; r < hi; r++ {

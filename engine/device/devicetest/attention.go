@@ -50,8 +50,8 @@ func (s *suite) attentionShape(t *testing.T, heads, kvHeads, dim, rotary int) {
 	qNorm, kNorm := s.vector(t, qw), s.vector(t, kw)
 	memory := make([]attended, 2)
 	starts := []int{0, 0}
-	// Page borders are crossed inside a segment, hit exactly, and passed one row at a time; the third pass is masked for the
-	// first sequence's rows below 300 (sink and window apart), the fourth with both meeting.
+	// Page borders are crossed inside a segment, hit exactly, and passed one row at a time; the third pass is masked
+	// for the first sequence's rows below 300 (sink and window apart), the fourth with both meeting.
 	for pass, lengths := range [][]int{{255, 1}, {2, 40}, {60, 215}, {90, 1}, {1, 2}} {
 		rows := sum(lengths)
 		segments := lay(lengths, starts, []device.State{nil, nil})

@@ -17,8 +17,8 @@ func (s *suite) state(t *testing.T, g device.StateGeometry) device.State {
 	return st
 }
 
-// ragged are the lengths of the segments of successive passes over the same states: shorter than the taps, and longer than
-// any tile.
+// ragged are the lengths of the segments of successive passes over the same states: shorter than the taps, and longer
+// than any tile.
 var ragged = [][]int{{1, 5, 2}, {2, 1, 130}, {3, 64, 1}, {1, 1, 1}}
 
 // lay makes the segments of a pass.

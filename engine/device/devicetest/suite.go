@@ -1,5 +1,5 @@
-// Package devicetest is the contract suite of devices: every operation against its formula in float64, at odd shapes, over
-// ragged segments. A device's tests call Run; what a device adds (bit equality, speed) it tests itself.
+// Package devicetest is the contract suite of devices: every operation against its formula in float64, at odd shapes,
+// over ragged segments. A device's tests call Run; what a device adds (bit equality, speed) it tests itself.
 package devicetest
 
 import (
@@ -59,7 +59,8 @@ func (s *suite) random(n int) []float32 {
 	return x
 }
 
-// buffer makes a buffer [rows, cols] with values; nil means NaN everywhere, so that an output that is not written shows.
+// buffer makes a buffer [rows, cols] with values; nil means NaN everywhere, so that an output that is not written
+// shows.
 func (s *suite) buffer(t *testing.T, rows, cols int, values []float32) device.Buffer {
 	t.Helper()
 	b, err := s.dev.Buffer(rows, cols)

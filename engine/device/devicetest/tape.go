@@ -41,8 +41,8 @@ func (s *suite) decode(t *testing.T, g device.StateGeometry, states []device.Sta
 	}
 }
 
-// tape rewinds from many lengths by many lengths: the state has the bits of that time, and so has the replay of a tape that
-// was cut out.
+// tape rewinds from many lengths by many lengths: the state has the bits of that time, and so has the replay of a tape
+// that was cut out.
 func (s *suite) tape(t *testing.T) {
 	g := device.StateGeometry{Layers: 2, KeyHeads: 2, ValueHeads: 6, KeyDim: 8, ValueDim: 16, ConvTaps: 4}
 	g.ConvChannels = 2*g.KeyHeads*g.KeyDim + g.ValueHeads*g.ValueDim

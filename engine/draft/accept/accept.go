@@ -1,24 +1,25 @@
 // Package accept decides which drafted tokens a reply takes, so that the reply is distributed as it is without a draft.
 //
-// The rule is speculative sampling (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv 2302.01318): a token d that
-// was drawn from q is accepted with probability min(1, p(d)/q(d)); after a rejection the token is drawn from
-// normalise(max(p-q, 0)). Summed over d, the token is then distributed as p, whatever q is. A q near p only raises how many
-// tokens are accepted. At temperature 0 both distributions are one token, and the rule is equality.
+// The rule is speculative sampling (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv 2302.01318): a
+// token d that was drawn from q is accepted with probability min(1, p(d)/q(d)); after a rejection the token is drawn
+// from normalise(max(p-q, 0)). Summed over d, the token is then distributed as p, whatever q is. A q near p only raises
+// how many tokens are accepted. At temperature 0 both distributions are one token, and the rule is equality.
 package accept
 
 import "slipway/engine/sample"
 
-// Drafted is a proposed token and the distribution that it was drawn from, which was processed as the target's is: penalties,
-// bias, mask, temperature and truncation. A q of one token proposes that token with certainty.
+// Drafted is a proposed token and the distribution that it was drawn from, which was processed as the target's is:
+// penalties, bias, mask, temperature and truncation. A q of one token proposes that token with certainty.
 type Drafted struct {
 	ID int32
 	Q  sample.Distribution
 }
 
-// Verify gives how many of the drafted tokens are accepted, and the token behind them: the residual's after a rejection, the
-// target's own after the last. target(i) gives the target's distribution for the token that follows the first i drafted ones,
-// with those in its history. It is asked in order for 0, 1, ... up to the accepted length, and its result is used only until the
-// next call. random gives numbers in [0, 1), asked for only where there is a choice. The error is target's.
+// Verify gives how many of the drafted tokens are accepted, and the token behind them: the residual's after a
+// rejection, the target's own after the last. target(i) gives the target's distribution for the token that follows the
+// first i drafted ones, with those in its history. It is asked in order for 0, 1, ... up to the accepted length, and
+// its result is used only until the next call. random gives numbers in [0, 1), asked for only where there is a choice.
+// The error is target's.
 func Verify(drafted []Drafted, target func(i int) (sample.Distribution, error), random func() float64) (accepted int, next int32, err error) {
 	for i, d := range drafted {
 		p, err := target(i)

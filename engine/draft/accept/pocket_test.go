@@ -89,8 +89,8 @@ func copied(rows [][]float32) (out [][]float32) {
 	return out
 }
 
-// both gives the target's logits after the prompt's last token and after each of the tokens that follow it, and the head's for
-// the token after the same ones: row i of both is for what follows i of them.
+// both gives the target's logits after the prompt's last token and after each of the tokens that follow it, and the
+// head's for the token after the same ones: row i of both is for what follows i of them.
 func (p *pocket) both(follow []int32) (target, head [][]float32) {
 	p.t.Helper()
 	s := p.sequence()

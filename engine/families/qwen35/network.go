@@ -218,8 +218,8 @@ func (f *fields) layerTypes(c *arch.Config) error {
 	return nil
 }
 
-// rotary reads the rope parameters, nested or flat. Scaled positions (yarn, for windows beyond the model's own) change every
-// angle and are refused by name.
+// rotary reads the rope parameters, nested or flat. Scaled positions (yarn, for windows beyond the model's own) change
+// every angle and are refused by name.
 func (f *fields) rotary(c *arch.Config) error {
 	theta, partial := f.RopeTheta, f.Partial
 	for _, r := range []*rope{f.Rope, f.RopeScaling} {
@@ -270,7 +270,8 @@ func generationEOS(generation []byte) json.RawMessage {
 	return g.EOS
 }
 
-// addEOS takes a number, a list of numbers or null. An id beyond the vocabulary would never come, and no reply would end.
+// addEOS takes a number, a list of numbers or null. An id beyond the vocabulary would never come, and no reply would
+// end.
 func addEOS(c *arch.Config, file string, raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

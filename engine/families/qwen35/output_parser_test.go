@@ -160,8 +160,8 @@ func TestRepliesAreSplit(t *testing.T) {
 	}
 }
 
-// TestCompleteCallsAreJSON also reads random mixtures of tags: nothing panics, a cut changes nothing, and the arguments of
-// calls that ended are JSON objects.
+// TestCompleteCallsAreJSON also reads random mixtures of tags: nothing panics, a cut changes nothing, and the arguments
+// of calls that ended are JSON objects.
 func TestCompleteCallsAreJSON(t *testing.T) {
 	words := []string{"<think>", "</think>", "<tool_call>", "</tool_call>", "<function=get_weather>", "<function=", "</function>", "<parameter=city>", "<parameter=days>",
 		"<parameter=where>", "<parameter=", "</parameter>", "\n", "\n\n", " ", "a", "<", ">", "null", "1", "{'a': [1]}", "é", `"`, `\`}

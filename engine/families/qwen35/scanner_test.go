@@ -8,8 +8,8 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// The pattern itself, run by a backtracking engine, is the reference of the hand scanner. The long s after an apostrophe is
-// left out: that engine folds it otherwise than the tokenizers library does.
+// The pattern itself, run by a backtracking engine, is the reference of the hand scanner. The long s after an
+// apostrophe is left out: that engine folds it otherwise than the tokenizers library does.
 func TestScannerEqualsThePattern(t *testing.T) {
 	pattern := regexp2.MustCompile(splitPattern, regexp2.None)
 	alphabet := []rune("aZé'sSrRvVlLeEtmdD 09٣½\t\r\n\u00a0\u2028\u3000.,!?(_-\u0301\u0903中文кир😀𝟘\u200d\"<|>")

@@ -1,5 +1,5 @@
-// Package qwen35 is the family of Qwen3.5, 3.6 and 3.8. Network: gated delta net with full attention in every fourth layer.
-// Text: ChatML turns, <think>, and calls written as XML-like tags.
+// Package qwen35 is the family of Qwen3.5, 3.6 and 3.8. Network: gated delta net with full attention in every fourth
+// layer. Text: ChatML turns, <think>, and calls written as XML-like tags.
 package qwen35
 
 import (

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// excludeFromBackups tells Time Machine to leave the folder out: the extended attribute that tmutil sets, a binary property
-// list with the one string "com.apple.backupd". Where it fails the marker file still tells other programs.
+// excludeFromBackups tells Time Machine to leave the folder out: the extended attribute that tmutil sets, a binary
+// property list with the one string "com.apple.backupd". Where it fails the marker file still tells other programs.
 func excludeFromBackups(dir string) {
 	path, err := syscall.BytePtrFromString(dir)
 	if err != nil {

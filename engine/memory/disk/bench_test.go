@@ -23,8 +23,8 @@ func fill(b []byte) {
 	}
 }
 
-// A point with a prefix of 13,824 tokens is 1 GiB. Both benchmarks read the same files, one as any program would, the other
-// checked and handed out page by page.
+// A point with a prefix of 13,824 tokens is 1 GiB. Both benchmarks read the same files, one as any program would, the
+// other checked and handed out page by page.
 func benchStore(b *testing.B) (*Store, []int32) {
 	opt := options()
 	opt.CapBytes = 4 << 30

@@ -85,8 +85,8 @@ func TestDamagedPointsAreDroppedAndCountedWhenTheFolderIsOpened(t *testing.T) {
 	}
 }
 
-// A folder that was written with 16-bit keys and values and is opened for 8-bit ones is not torn: nothing of it serves, which is said
-// once, and nothing is counted as damage.
+// A folder that was written with 16-bit keys and values and is opened for 8-bit ones is not torn: nothing of it serves,
+// which is said once, and nothing is counted as damage.
 func TestFolderOfAnotherKVFormatIsNotDamage(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "c"), options())
 	if err != nil {

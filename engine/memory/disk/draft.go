@@ -5,8 +5,8 @@ import (
 	"slipway/engine/pass"
 )
 
-// A draft's own state is in sections of a point's file, each with a key of its own. Where one is missing, or was written under
-// another key, the point serves as it is and the draft begins with what it has.
+// A draft's own state is in sections of a point's file, each with a key of its own. Where one is missing, or was
+// written under another key, the point serves as it is and the draft begins with what it has.
 const (
 	hiddenSection = "hidden"
 	mtpSection    = "mtp"
@@ -21,8 +21,9 @@ type DraftOptions struct {
 
 // Draft is a draft's state behind a prefix of P tokens.
 //
-// Slot S of an MTP head pairs the final hidden row of S with token S+1. So what all continuations share ends with slot P-2
-// ([memory.MTPShared]); slot P-1 is completed from Hidden with the token that really follows, before the draft proposes.
+// Slot S of an MTP head pairs the final hidden row of S with token S+1. So what all continuations share ends with slot
+// P-2 ([memory.MTPShared]); slot P-1 is completed from Hidden with the token that really follows, before the draft
+// proposes.
 type Draft struct {
 	Hidden []float32 // final row of position P-1; nil where it is not known
 	First  int       // slot that MTP begins with

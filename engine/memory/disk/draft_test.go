@@ -14,8 +14,8 @@ import (
 
 const slotBytes = 8
 
-// head is a double of an MTP head: slot S is a number that follows from the final row of S and from token S+1, and from the
-// slots before it.
+// head is a double of an MTP head: slot S is a number that follows from the final row of S and from token S+1, and from
+// the slots before it.
 type head struct{ slots []byte }
 
 func rowAt(ids []int32, position int) []float32 {

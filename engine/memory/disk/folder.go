@@ -64,8 +64,8 @@ func Show(dir string) (Contents, error) {
 	return c, nil
 }
 
-// Clear deletes everything that a folder keeps; the folder stays, with its marker and the day's count. Errors: ErrNoCache,
-// ErrInUse, or the system's.
+// Clear deletes everything that a folder keeps; the folder stays, with its marker and the day's count. Errors:
+// ErrNoCache, ErrInUse, or the system's.
 func Clear(dir string) error {
 	if err := ours(dir); err != nil {
 		return err

@@ -43,9 +43,9 @@ type section struct {
 	CRC   uint32 `json:"crc32c"`
 }
 
-// pointHeader describes a point's file. Sections: "ids" u32 each; "state" as the device gives it; "tail" the positions of the
-// last page that is not whole; for a draft "hidden" f32, the final row of the last token, and "mtp", see [Draft]. A reader
-// passes over others.
+// pointHeader describes a point's file. Sections: "ids" u32 each; "state" as the device gives it; "tail" the positions
+// of the last page that is not whole; for a draft "hidden" f32, the final row of the last token, and "mtp", see
+// [Draft]. A reader passes over others.
 type pointHeader struct {
 	Version    int         `json:"version"`
 	Key        memory.Key  `json:"key"`
@@ -56,8 +56,8 @@ type pointHeader struct {
 	Sections   []section   `json:"sections"`
 }
 
-// pageHeader describes a page's file: PageTokens positions behind a prefix. Its sections are "ids", those of the page alone,
-// and "kv".
+// pageHeader describes a page's file: PageTokens positions behind a prefix. Its sections are "ids", those of the page
+// alone, and "kv".
 type pageHeader struct {
 	Version  int       `json:"version"`
 	Chain    string    `json:"chain"` // the file's name: digest of key and all ids up to the page's end

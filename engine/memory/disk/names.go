@@ -20,8 +20,8 @@ func parseName(s string) (n name, ok bool) {
 	return name(raw), true
 }
 
-// chain gives the names of the whole pages of ids, and the name of all of ids: each page's name is the digest of the one
-// before it and of its ids, the first one's of the key.
+// chain gives the names of the whole pages of ids, and the name of all of ids: each page's name is the digest of the
+// one before it and of its ids, the first one's of the key.
 func chain(key memory.Key, ids []int32, pageTokens int) (pages []name, whole name) {
 	at := name(key.Digest())
 	for len(ids) >= pageTokens {

@@ -10,8 +10,8 @@ import (
 	"slipway/engine/memory"
 )
 
-// Replies lie one after another in one file: u32 length of what follows the checksum, u32 CRC-32C of it, 32 bytes digest of
-// the prefix, ids u32 each. Reading ends at the first that is torn.
+// Replies lie one after another in one file: u32 length of what follows the checksum, u32 CRC-32C of it, 32 bytes
+// digest of the prefix, ids u32 each. Reading ends at the first that is torn.
 
 func (s *Store) replyPath() string { return filepath.Join(s.dir, "replies") }
 

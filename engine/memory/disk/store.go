@@ -88,8 +88,8 @@ const reserve = 64 << 10
 // mostHead is more than a point's header takes.
 const mostHead = 1 << 10
 
-// Open takes a folder into use and makes it if it is missing. Unreferenced pages and torn files are deleted; the other points
-// are read up to their ids.
+// Open takes a folder into use and makes it if it is missing. Unreferenced pages and torn files are deleted; the other
+// points are read up to their ids.
 func Open(dir string, opt Options) (*Store, error) {
 	s := &Store{dir: dir, opt: opt, ids: map[name]memory.PageID{}, names: map[memory.PageID]name{}, files: map[name]bool{}, have: map[name]bool{},
 		jobs: make(chan func(), 1024), stopped: make(chan struct{})}
@@ -233,7 +233,8 @@ func (s *Store) wholePage(n name) bool {
 	return err == nil && header.Chain == n.String() && wholeFile(file, head, header.Sections) == nil
 }
 
-// readPoint reads a point's file up to its ids. Its pages must be there; where one is missing, key and pages are given with the error.
+// readPoint reads a point's file up to its ids. Its pages must be there; where one is missing, key and pages are given
+// with the error.
 func (s *Store) readPoint(n name) (f Found, pages []name, err error) {
 	file, err := os.Open(s.path("points", n))
 	if err != nil {
@@ -325,8 +326,8 @@ func (s *Store) Flushed() <-chan struct{} {
 	return done
 }
 
-// Close finishes what was asked for and gives the folder up, but waits no longer than patience; what is not written by then
-// is lost, and nothing is left half-written under a final name.
+// Close finishes what was asked for and gives the folder up, but waits no longer than patience; what is not written by
+// then is lost, and nothing is left half-written under a final name.
 func (s *Store) Close(patience time.Duration) {
 	close(s.jobs)
 	select {

@@ -35,7 +35,8 @@ func (s *Store) Cost(key memory.Key, kind memory.Kind, ids []int32) (cost memory
 // pointBytes is what a point's file takes at the most, its pages aside.
 func (s *Store) pointBytes(key memory.Key, kind memory.Kind, ids []int32) int64 {
 	sections := s.pointSections(key, ids)
-	// The checksums, the first slot and whether the conversation was resumed are not known yet; their greatest length is.
+	// The checksums, the first slot and whether the conversation was resumed are not known yet; their greatest length
+	// is.
 	for i := range sections {
 		sections[i].CRC = ^uint32(0)
 		if sections[i].Name == mtpSection {
@@ -68,7 +69,9 @@ func (s *Store) pointSections(key memory.Key, ids []int32) []section {
 	return out
 }
 
-// Save writes a point in the background: state is what the network was after ids, resumed whether its conversation was resumed. Its methods are called from the background; done is called from the background, once state is no longer used. Returns at once. The caller made room in the index.
+// Save writes a point in the background: state is what the network was after ids, resumed whether its conversation was
+// resumed. Its methods are called from the background; done is called from the background, once state is no longer
+// used. Returns at once. The caller made room in the index.
 func (s *Store) Save(key memory.Key, kind memory.Kind, resumed bool, ids []int32, state pass.State, done func(error)) {
 	pages, whole := chain(key, ids, s.opt.PageTokens)
 	s.files[whole] = true
@@ -131,7 +134,8 @@ func (s *Store) save(key memory.Key, kind memory.Kind, resumed bool, ids []int32
 	return nil
 }
 
-// draftKey is the key of the hidden row's section: the trunk's row, so the trunk's revision and numerics are all it depends on.
+// draftKey is the key of the hidden row's section: the trunk's row, so the trunk's revision and numerics are all it
+// depends on.
 func draftKey(key memory.Key) string { return "hidden " + key.Revision + " " + key.Numerics }
 
 func describe(what string, data []byte) section {

@@ -15,8 +15,8 @@ import (
 	"slipway/engine/pass"
 )
 
-// The device double: a state is the hash of its history, and a position's keys and values are the hash of the history up to
-// it. Whatever is restored wrongly shows as another hash.
+// The device double: a state is the hash of its history, and a position's keys and values are the hash of the history
+// up to it. Whatever is restored wrongly shows as another hash.
 
 const (
 	pageTokens = 16
@@ -232,8 +232,9 @@ type outcome struct {
 	processed        []int32
 }
 
-// request runs a prompt through the keeper. reply ids are decoded one by one; the last of them is sampled but not processed.
-// cancelAt >= 0 stops after so many prompt tokens are prefilled (whole chunks), or after all with so many reply tokens.
+// request runs a prompt through the keeper. reply ids are decoded one by one; the last of them is sampled but not
+// processed. cancelAt >= 0 stops after so many prompt tokens are prefilled (whole chunks), or after all with so many
+// reply tokens.
 func (w *world) request(prompt []int32, marks Marks, reply []int32, how Ending, prefillLimit int) outcome {
 	w.t.Helper()
 	seq := &fakeSequence{n: w.net}

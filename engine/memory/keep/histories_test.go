@@ -47,9 +47,9 @@ func text(r *rand.Rand, n int) []int32 {
 	return out
 }
 
-// Random histories over several conversations that share system prompts, with little memory and disk, so that everything is
-// evicted, read back, thinned and lost at some time: no wrong state is ever restored, and the prompt is always what was cached
-// plus what was computed. Between them the process ends, cleanly or not, and its files are torn.
+// Random histories over several conversations that share system prompts, with little memory and disk, so that
+// everything is evicted, read back, thinned and lost at some time: no wrong state is ever restored, and the prompt is
+// always what was cached plus what was computed. Between them the process ends, cleanly or not, and its files are torn.
 func TestRandomHistoriesNeverRestoreAWrongState(t *testing.T) {
 	histories, steps := 1000, 12
 	if os.Getenv("SLIPWAY_SOAK") != "" {
@@ -240,8 +240,8 @@ func TestNewConversationIsKeptOnceItIsResumed(t *testing.T) {
 	}
 }
 
-// A budget of three points in memory and of about as many, pages included, on disk, and 500 one-off prompts between the turns of
-// a conversation.
+// A budget of three points in memory and of about as many, pages included, on disk, and 500 one-off prompts between the
+// turns of a conversation.
 func TestFloodOfOneOffPromptsLeavesAConversationThatWasRestored(t *testing.T) {
 	const tight = 64<<10 + testReplies + 18_000 // pages are dearer than points there: it holds one conversation, and no one-off beside it
 	for _, c := range []struct {

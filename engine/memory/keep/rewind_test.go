@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A reply whose tokens were drafted: each step processes some, and takes the rejected ones back before it reports the rest.
-// Every point of it serves a follow-up that parts anywhere in it with the right state.
+// A reply whose tokens were drafted: each step processes some, and takes the rejected ones back before it reports the
+// rest. Every point of it serves a follow-up that parts anywhere in it with the right state.
 func TestRejectedTokensNeverBecomePartOfAPoint(t *testing.T) {
 	for _, how := range []Ending{EndWhole, EndCut, EndCancelled} {
 		w := newWorld(t, 20, 100, 0)

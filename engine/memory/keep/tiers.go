@@ -17,8 +17,8 @@ type ended struct {
 	err   error
 }
 
-// store sends a point to the disk if it is worth a file. The point stays in memory until it is written. A file holds the
-// state at the point's reach, so one with a tape is settled first.
+// store sends a point to the disk if it is worth a file. The point stays in memory until it is written. A file holds
+// the state at the point's reach, so one with a tape is settled first.
 func (k *Keeper) store(p *memory.Point, reach []int32, s pass.State) {
 	if k.opt.Disk == nil {
 		return
@@ -62,8 +62,8 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s pass.State) {
 	k.opt.Disk.Save(k.opt.Key, p.Kind, p.Conversation().Resumed(), slices.Clone(reach), s, done)
 }
 
-// storePeriodic sends the periodic points on the path of ids to the disk, once their request has ended and they were thinned,
-// so that an edit, or a retry after a cancel, finds them after a restart too.
+// storePeriodic sends the periodic points on the path of ids to the disk, once their request has ended and they were
+// thinned, so that an edit, or a retry after a cancel, finds them after a restart too.
 func (k *Keeper) storePeriodic(ids []int32) {
 	if k.opt.Disk == nil {
 		return
@@ -99,8 +99,8 @@ func (k *Keeper) collect() {
 	}
 }
 
-// WritePending sends to the disk what found no room there while other points were being written. It waits for those writes, but
-// no longer than patience. No request may be running.
+// WritePending sends to the disk what found no room there while other points were being written. It waits for those
+// writes, but no longer than patience. No request may be running.
 func (k *Keeper) WritePending(patience time.Duration) {
 	if k.opt.Disk == nil || len(k.unwritten) == 0 {
 		return
@@ -202,8 +202,8 @@ func (k *Keeper) fetch(p *memory.Point, ids []int32) (*memory.Point, error) {
 	return p, nil
 }
 
-// Unload releases every state in memory, before the network is unloaded; points on disk stay known. It reports false, and
-// does nothing, while a request or a write uses one.
+// Unload releases every state in memory, before the network is unloaded; points on disk stay known. It reports false,
+// and does nothing, while a request or a write uses one.
 func (k *Keeper) Unload() bool {
 	k.collect()
 	busy := false
@@ -224,7 +224,8 @@ func (k *Keeper) Unload() bool {
 	return true
 }
 
-// Drop releases the states in memory that no request and no write uses, and reports how many. Points on disk stay known.
+// Drop releases the states in memory that no request and no write uses, and reports how many. Points on disk stay
+// known.
 func (k *Keeper) Drop() int {
 	k.collect()
 	var leaving []*memory.Point
@@ -241,8 +242,8 @@ func (k *Keeper) Drop() int {
 	return len(leaving)
 }
 
-// Clear forgets every point, in memory and on disk, and every reply. It waits for running writes and until the files are
-// deleted. No request may be running.
+// Clear forgets every point, in memory and on disk, and every reply. It waits for running writes and until the files
+// are deleted. No request may be running.
 func (k *Keeper) Clear() {
 	if k.opt.Disk != nil {
 		k.opt.Disk.Flush()
@@ -267,8 +268,8 @@ func (k *Keeper) Clear() {
 	k.publish()
 }
 
-// readDisk adds the points that earlier runs left. Those of another key are added too: they are not used, but named when they
-// would have served, and they are evicted first.
+// readDisk adds the points that earlier runs left. Those of another key are added too: they are not used, but named
+// when they would have served, and they are evicted first.
 func (k *Keeper) readDisk() {
 	found := k.opt.Disk.Found()
 	slices.SortFunc(found, func(a, b disk.Found) int { return len(a.IDs) - len(b.IDs) })

@@ -15,8 +15,8 @@ type Marks struct {
 	Reply  int   // where the ids of the reply's turn begin, after its header; 0: not a chat
 }
 
-// resumes tells whether a prompt whose first common tokens were processed before resumes a conversation, even if no point of
-// it is left: a whole turn is known, or for a text without turns everything that a point may save.
+// resumes tells whether a prompt whose first common tokens were processed before resumes a conversation, even if no
+// point of it is left: a whole turn is known, or for a text without turns everything that a point may save.
 func (m Marks) resumes(common, most int) bool {
 	if m.Reply == 0 {
 		return common >= most
@@ -47,12 +47,12 @@ type stop struct {
 // Tokens that a system block must have for a point of its own: below that it is computed faster than looked up.
 const leastSystem = 32
 
-// coldTurns is how many turn ends (H) the prefill of a prompt saves: the last, and the one before it in case the last message
-// is edited.
+// coldTurns is how many turn ends (H) the prefill of a prompt saves: the last, and the one before it in case the last
+// message is edited.
 const coldTurns = 2
 
-// Admit restores an empty sequence to the longest known prefix of prompt. The last token is always left to compute, as its
-// logits are wanted. The visit's Report explains the outcome.
+// Admit restores an empty sequence to the longest known prefix of prompt. The last token is always left to compute, as
+// its logits are wanted. The visit's Report explains the outcome.
 func (k *Keeper) Admit(prompt []int32, marks Marks, seq pass.Sequence) *Visit {
 	k.collect()
 	v := &Visit{k: k, seq: seq, prompt: prompt, marks: marks}
@@ -154,8 +154,8 @@ const (
 	EndBroken                  // a pass failed: the sequence cannot be trusted
 )
 
-// End saves what was processed: the end of a reply, or what a cancelled request had reached. reply is what was streamed,
-// without the end token. The caller closes the sequence afterwards.
+// End saves what was processed: the end of a reply, or what a cancelled request had reached. reply is what was
+// streamed, without the end token. The caller closes the sequence afterwards.
 func (v *Visit) End(how Ending, reply []int32) {
 	k := v.k
 	defer k.publish()

@@ -27,7 +27,8 @@ type Layer struct {
 
 // Family is the network side of a model family.
 type Family struct {
-	// Parse reads config.json and generation_config.json, which may be nil. Errors are *weights.MisfitError that name the field.
+	// Parse reads config.json and generation_config.json, which may be nil. Errors are *weights.MisfitError that name
+	// the field.
 	Parse func(config, generation []byte) (*Config, error)
 }
 
@@ -68,7 +69,8 @@ func (c *Config) AttentionLayers() int {
 	return n
 }
 
-// Geometry is the shape that sizing prices. The bytes of weights and MTP head are left at 0: config.json does not say them.
+// Geometry is the shape that sizing prices. The bytes of weights and MTP head are left at 0: config.json does not say
+// them.
 func (c *Config) Geometry() profiles.Geometry {
 	return profiles.Geometry{
 		HiddenSize: c.Hidden, IntermediateSize: c.Intermediate, VocabSize: c.VocabSize,

@@ -1,5 +1,5 @@
-// Package servetest is a network for tests of the server: its reply to a token sequence is a function of the tokens, and
-// every pass can be watched, held or broken.
+// Package servetest is a network for tests of the server: its reply to a token sequence is a function of the tokens,
+// and every pass can be watched, held or broken.
 package servetest
 
 import (
@@ -29,7 +29,8 @@ type Network struct {
 	// Next gives the likeliest token after history. The others are less likely the farther their id is from it.
 	Next func(history []int32) int32
 
-	// Pass is called before each pass, in the engine's goroutine; what it returns is the pass's error. It may block and panic.
+	// Pass is called before each pass, in the engine's goroutine; what it returns is the pass's error. It may block and
+	// panic.
 	Pass func(segments []pass.Segment) error
 
 	// Prefill, when not nil, is called in each pass that begins with more than one token, with the pass's context.

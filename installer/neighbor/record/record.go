@@ -1,8 +1,8 @@
 // Package record keeps, for every neighbour that slipway stopped, what it takes to start it again: one file each,
 // mode 0600, written and synced before the first signal, deleted only after the neighbour answers again.
 //
-// Invariants of a file, checked after reading and before writing: schema 1; the ID is the file's name; the server kind and
-// the channel are named; the port is between 1 and 65535; the channel's own fields are there (program, argv and an
+// Invariants of a file, checked after reading and before writing: schema 1; the ID is the file's name; the server kind
+// and the channel are named; the port is between 1 and 65535; the channel's own fields are there (program, argv and an
 // absolute folder for argv; label and plist for launchd and brew; unit for systemd; socket for app); no environment
 // value whose name looks like a secret. argv may hold secrets: it stays in this file and is never printed.
 package record

@@ -11,8 +11,8 @@ import (
 	"slipway/profiles/strict"
 )
 
-// Refused parses each of testdata/bad/*.toml, of which there must be at least so many. Each carries "# want: MESSAGE" on its
-// bad line: the *strict.Error must name that line and hold that message.
+// Refused parses each of testdata/bad/*.toml, of which there must be at least so many. Each carries "# want: MESSAGE"
+// on its bad line: the *strict.Error must name that line and hold that message.
 func Refused(t *testing.T, atLeast int, parse func(file string, data []byte) error) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/bad/*.toml")

@@ -1,6 +1,6 @@
 // Command serve runs the test hub on its own: each --repo ORG/NAME=FOLDER becomes a repository with one revision, files
-// of a megabyte and more as LFS. It prints one JSON line {"url","cdn","token","repos":{NAME: REVISION}} and serves until
-// its standard input closes.
+// of a megabyte and more as LFS. It prints one JSON line {"url","cdn","token","repos":{NAME: REVISION}} and serves
+// until its standard input closes.
 package main
 
 import (

@@ -3,7 +3,8 @@
 //
 // A double takes the real server's command line plus --port and --double FOLDER. In FOLDER the file "mode" is read at
 // every request: idle, busy, moving, draining, wedged, respawning, protected, slow, dishonest, stubborn, or
-// wrong:SHAPE. "load_ms" delays listening, "child" is the command of a child process, "exit_ms" the end after a signal. Starts and ends are lines of "log".
+// wrong:SHAPE. "load_ms" delays listening, "child" is the command of a child process, "exit_ms" the end after a signal.
+// Starts and ends are lines of "log".
 package double
 
 import (

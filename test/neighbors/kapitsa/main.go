@@ -1,4 +1,5 @@
-// Command kapitsa is a double of Kapitsa, of which only the name is known: a real program on a real port, for tests only.
+// Command kapitsa is a double of Kapitsa, of which only the name is known: a real program on a real port, for tests
+// only.
 package main
 
 import "slipway/test/neighbors/double"

@@ -26,7 +26,8 @@ func TestAssemblyIsWhatTheGeneratorWrites(t *testing.T) {
 	}
 }
 
-// One legacy SSE instruction between AVX instructions, or a return with dirty upper halves, costs more than the whole kernel.
+// One legacy SSE instruction between AVX instructions, or a return with dirty upper halves, costs more than the whole
+// kernel.
 func TestAssemblyUsesNoLegacySSE(t *testing.T) {
 	files, err := filepath.Glob("*_amd64.s")
 	if err != nil || len(files) == 0 {

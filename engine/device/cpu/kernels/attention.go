@@ -10,9 +10,9 @@ const BlockTokens = 256
 
 // A KVBlock is the keys and values of one KV head for up to BlockTokens consecutive tokens.
 //
-// Keys are stored transposed, so that the scores of a query run over tokens in vector lanes; StoreKey writes one. Values
-// are one row a token. Places of tokens that are not yet written may hold anything, NaN included. A block that begins at a
-// later token t of another is cut from it as Keys[t:], Values[t·ValueStride:].
+// Keys are stored transposed, so that the scores of a query run over tokens in vector lanes; StoreKey writes one.
+// Values are one row a token. Places of tokens that are not yet written may hold anything, NaN included. A block that
+// begins at a later token t of another is cut from it as Keys[t:], Values[t·ValueStride:].
 type KVBlock struct {
 	Keys        []float32 // [headDim][BlockTokens]
 	Values      []float32 // [BlockTokens] rows of headDim, ValueStride apart
@@ -53,16 +53,17 @@ func ResetAttention(acc []float32, accStride, headDim int, state []Softmax) {
 
 // AttendBlock adds one KV block to the attention of len(counts) query rows of one head.
 //
-// Row r is q[r·qStride:][:headDim]; it sees the first counts[r] tokens of the block, counts[r] in [0, BlockTokens]; a row that
-// sees none is left as it is. scores = (q·key)·scale. acc[r·accStride:][:headDim] and state[r] carry the online softmax from
-// block to block; FinishAttention divides at the end.
+// Row r is q[r·qStride:][:headDim]; it sees the first counts[r] tokens of the block, counts[r] in [0, BlockTokens]; a
+// row that sees none is left as it is. scores = (q·key)·scale. acc[r·accStride:][:headDim] and state[r] carry the
+// online softmax from block to block; FinishAttention divides at the end.
 //
 // The query heads that share a KV head may be rows of one call, and then share its reads.
 //
-// A row's result depends only on its own query, the counts of the blocks it was given and their order: blocks at absolute
-// positions make it independent of how a prompt is cut. Per block: scores are chains of fused multiply-add over the head
-// dimension; their largest value with the old Max is the new Max; acc and Sum are multiplied by e^(old - new); Sum gets the
-// block's weights in the package's order of summation; acc gets them by fused multiply-add, tokens ascending.
+// A row's result depends only on its own query, the counts of the blocks it was given and their order: blocks at
+// absolute positions make it independent of how a prompt is cut. Per block: scores are chains of fused multiply-add
+// over the head dimension; their largest value with the old Max is the new Max; acc and Sum are multiplied by e^(old -
+// new); Sum gets the block's weights in the package's order of summation; acc gets them by fused multiply-add, tokens
+// ascending.
 func AttendBlock(acc []float32, accStride int, state []Softmax, q []float32, qStride, headDim int, block KVBlock, counts []int, scale float32) {
 	for r, n := range counts {
 		if n < 0 || n > BlockTokens {

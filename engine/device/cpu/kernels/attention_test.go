@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// attend runs rows queries over blocks of random keys and values; row r sees tokens [0, first+r]. cut calls AttendBlock for so
-// many rows at a time.
+// attend runs rows queries over blocks of random keys and values; row r sees tokens [0, first+r]. cut calls AttendBlock
+// for so many rows at a time.
 func attend(t *testing.T, rows, first, headDim, cut int) []float32 {
 	t.Helper()
 	r := newRand(uint64(headDim))

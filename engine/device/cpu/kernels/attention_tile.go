@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// attendRows is how many query rows share one pass over the keys: their scores, 1 KiB a row, stay in the second-level cache.
+// attendRows is how many query rows share one pass over the keys: their scores, 1 KiB a row, stay in the second-level
+// cache.
 const attendRows = 48
 
 // attendTile is how many rows share the values where a causal border makes their counts differ.
@@ -49,8 +50,9 @@ type attention struct {
 	counts             []int
 }
 
-// dots writes the scores of all rows for the tokens that the row with most sees, and a few more, to whole panels. Where a
-// whole panel would reach past the keys, as it can in a block that is cut from the end of another, its tokens go one by one.
+// dots writes the scores of all rows for the tokens that the row with most sees, and a few more, to whole panels. Where
+// a whole panel would reach past the keys, as it can in a block that is cut from the end of another, its tokens go one
+// by one.
 func (a *attention) dots(q []float32, qStride int) {
 	rows, keys := len(a.counts), a.block.Keys
 	most := slices.Max(a.counts)
@@ -79,8 +81,8 @@ func (a *attention) dots(q []float32, qStride int) {
 	}
 }
 
-// values adds the weighted values: rows with equal counts together, otherwise attendTile rows together as far as they all see,
-// and then each alone.
+// values adds the weighted values: rows with equal counts together, otherwise attendTile rows together as far as they
+// all see, and then each alone.
 func (a *attention) values() {
 	for lo := 0; lo < len(a.counts); {
 		n, hi := a.counts[lo], lo+1

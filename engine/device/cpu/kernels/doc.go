@@ -2,7 +2,8 @@
 // divides the work over rows, outputs and heads and calls them.
 //
 // Every kernel has one plain Go form, which is its definition, and vector forms for AVX2 with FMA, for AVX-512
-// and (products and attention) for NEON that give the same bits. That holds because each result is one fixed chain of correctly rounded float32 operations:
+// and (products and attention) for NEON that give the same bits. That holds because each result is one fixed chain of
+// correctly rounded float32 operations:
 //
 //   - A matrix product accumulates every (row, output) by fused multiply-add over k = 0, 1, 2, …, beginning at +0. Vector
 //     lanes run over outputs, so no width and no tile changes the chain, and neither the number of rows nor the range of
@@ -13,6 +14,6 @@
 //
 // NaN results are equal as NaN; their payload bits are not defined.
 //
-// Slices may be longer than needed, and are neither read nor written past what the doc comment names. A slice that is too
-// short is a bug of the caller and panics.
+// Slices may be longer than needed, and are neither read nor written past what the doc comment names. A slice that is
+// too short is a bug of the caller and panics.
 package kernels

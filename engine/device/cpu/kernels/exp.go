@@ -1,7 +1,7 @@
 package kernels
 
-// Constants of exp. The polynomial is (e^r - 1)/r interpolated at the 6 Chebyshev nodes of |r| <= ln2/2; ln2 is split so
-// that n·expLn2Hi is exact for |n| < 256.
+// Constants of exp. The polynomial is (e^r - 1)/r interpolated at the 6 Chebyshev nodes of |r| <= ln2/2; ln2 is split
+// so that n·expLn2Hi is exact for |n| < 256.
 const (
 	expLo    = -104.0 // below it the result is 0
 	expHi    = 89.0   // above it the result is +Inf

@@ -25,8 +25,8 @@ func (p *product) fused(rows, lo, hi int) {
 	}
 }
 
-// fused512 runs as many panels as it can, at most n, and returns their number. Four or three panels keep the units busy through
-// the latency of a chain, two do not: 6 are done as 3 and 3.
+// fused512 runs as many panels as it can, at most n, and returns their number. Four or three panels keep the units busy
+// through the latency of a chain, two do not: 6 are done as 3 and 3.
 func (m *Matrix) fused512(t *tileArgs, n int) int {
 	args := (*byte)(unsafe.Pointer(t))
 	switch {

@@ -41,8 +41,8 @@ func ParseISA(name string) (ISA, error) {
 	return Plain, fmt.Errorf("kernels: instruction set %q is not known: plain, avx2, avx512 or neon", name)
 }
 
-// EnvISA is the environment variable that picks the instruction set at start, by a name that ParseISA reads. A set that this
-// processor lacks, or an unknown name, is not used: EnvError is why, and a program should refuse to go on.
+// EnvISA is the environment variable that picks the instruction set at start, by a name that ParseISA reads. A set that
+// this processor lacks, or an unknown name, is not used: EnvError is why, and a program should refuse to go on.
 const EnvISA = "SLIPWAY_CPU_ISA"
 
 var (

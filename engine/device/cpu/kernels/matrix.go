@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// OutUnit is the number of outputs that are packed together. Ranges of outputs whose borders are multiples of it (or the
-// last output) are the fast ones; Split gives such ranges.
+// OutUnit is the number of outputs that are packed together. Ranges of outputs whose borders are multiples of it (or
+// the last output) are the fast ones; Split gives such ranges.
 const OutUnit = 16
 
 // blockK is how many k are expanded to float32 at a time: 128 k of 4 panels are 32 KiB, which leaves room in a 48 KiB
@@ -142,8 +142,8 @@ func (m *Matrix) In() int { return m.in }
 // Bytes returns the memory that the packed matrix holds.
 func (m *Matrix) Bytes() int { return 4 * len(m.words) }
 
-// Split returns the range of outputs of part i of parts, with fast borders. Parts differ by at most OutUnit outputs; with
-// fewer panels than parts some ranges are empty.
+// Split returns the range of outputs of part i of parts, with fast borders. Parts differ by at most OutUnit outputs;
+// with fewer panels than parts some ranges are empty.
 func (m *Matrix) Split(parts, i int) (lo, hi int) {
 	p := m.panels()
 	return min(p*i/parts*OutUnit, m.out), min(p*(i+1)/parts*OutUnit, m.out)
@@ -151,8 +151,8 @@ func (m *Matrix) Split(parts, i int) (lo, hi int) {
 
 func (m *Matrix) panels() int { return (m.out + OutUnit - 1) / OutUnit }
 
-// Row writes W[o][0:In], dequantised as scale·q + bias with one rounding, to dst[0:In]. It is the embedding look-up, and
-// exactly the weights that Mul multiplies with.
+// Row writes W[o][0:In], dequantised as scale·q + bias with one rounding, to dst[0:In]. It is the embedding look-up,
+// and exactly the weights that Mul multiplies with.
 func (m *Matrix) Row(dst []float32, o int) {
 	if o < 0 || o >= m.out {
 		panic(fmt.Sprintf("kernels: row %d of a matrix with %d", o, m.out))

@@ -10,9 +10,9 @@ func float32frombits(b uint32) float32 { return math.Float32frombits(b) }
 
 // Mul computes y[r·yStride + o] = Σ_k W[o][k]·x[r·xStride + k] for r in [0, rows) and o in [outLo, outHi).
 //
-// x is read at [r·xStride, r·xStride+In), y written at those places only; the two must not overlap. Each sum is the chain
-// acc = fma(W[o][k], x[k], acc), k ascending from acc = +0, with W as Row gives it: the same bits whatever the other
-// arguments are. Workers may share a Mul by disjoint ranges of outputs (Split) or of rows; outputs are better.
+// x is read at [r·xStride, r·xStride+In), y written at those places only; the two must not overlap. Each sum is the
+// chain acc = fma(W[o][k], x[k], acc), k ascending from acc = +0, with W as Row gives it: the same bits whatever the
+// other arguments are. Workers may share a Mul by disjoint ranges of outputs (Split) or of rows; outputs are better.
 func (m *Matrix) Mul(y []float32, yStride int, x []float32, xStride int, rows, outLo, outHi int) {
 	if outLo < 0 || outHi > m.out || rows < 0 {
 		panic(fmt.Sprintf("kernels: Mul of %d rows, outputs %d to %d of %d", rows, outLo, outHi, m.out))

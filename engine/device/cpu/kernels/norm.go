@@ -2,8 +2,8 @@ package kernels
 
 import "math"
 
-// RMSNorm writes x[i]·s·w[i] to dst[i] for all i of x, s = 1/√(mean(x²) + eps); the product is rounded after each factor.
-// w holds the full factors (1 + w where the checkpoint stores them zero-centred). dst may be x.
+// RMSNorm writes x[i]·s·w[i] to dst[i] for all i of x, s = 1/√(mean(x²) + eps); the product is rounded after each
+// factor. w holds the full factors (1 + w where the checkpoint stores them zero-centred). dst may be x.
 func RMSNorm(dst, x, w []float32, eps float32) {
 	n := len(x)
 	dst, w = dst[:n], w[:n]
@@ -25,8 +25,8 @@ func RMSNormGated(dst, x, w, z []float32, eps float32) {
 	}
 }
 
-// L2Norm writes x[i]·s to dst[i] for all i of x, s = factor/√(Σx² + eps) (Hugging Face's form of the query and key norm of
-// the delta rule). dst may be x.
+// L2Norm writes x[i]·s to dst[i] for all i of x, s = factor/√(Σx² + eps) (Hugging Face's form of the query and key norm
+// of the delta rule). dst may be x.
 func L2Norm(dst, x []float32, eps, factor float32) {
 	dst = dst[:len(x)]
 	sum := Dot(x, x)

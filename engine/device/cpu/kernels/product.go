@@ -4,8 +4,8 @@ package kernels
 
 import "unsafe"
 
-// unblockedRows is up to how many rows float32 panels are read through from end to end, because each weight is used too few
-// times to be kept in a cache.
+// unblockedRows is up to how many rows float32 panels are read through from end to end, because each weight is used too
+// few times to be kept in a cache.
 const unblockedRows = 4
 
 func (m *Matrix) mul(y []float32, yStride int, x []float32, xStride int, rows, outLo, outHi int) {
@@ -109,7 +109,8 @@ func (p *product) direct(rows, lo, hi int) {
 	}
 }
 
-// expandArgs are the arguments of the kernels that expand one panel to float32; the generator knows the fields by their order.
+// expandArgs are the arguments of the kernels that expand one panel to float32; the generator knows the fields by their
+// order.
 type expandArgs struct {
 	dst    unsafe.Pointer // [k][16] float32
 	src    unsafe.Pointer

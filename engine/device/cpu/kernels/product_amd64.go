@@ -2,8 +2,8 @@ package kernels
 
 import "unsafe"
 
-// fusedRows is the largest number of rows for which weights are unpacked inside the product. With more, a block of weights is
-// expanded to float32 once for all rows.
+// fusedRows is the largest number of rows for which weights are unpacked inside the product. With more, a block of
+// weights is expanded to float32 once for all rows.
 const fusedRows = 4
 
 // fusable says whether fused has a kernel.

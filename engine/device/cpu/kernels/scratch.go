@@ -8,16 +8,16 @@ import (
 // edgeRows is how many rows of a panel that is only partly wanted are computed at a time.
 const edgeRows = 96
 
-// scratch is the working memory of one call. Released memory is kept in a table, so that a warm program allocates none; unlike
-// a sync.Pool the table survives a collection.
+// scratch is the working memory of one call. Released memory is kept in a table, so that a warm program allocates none;
+// unlike a sync.Pool the table survives a collection.
 type scratch struct {
 	wide  []float32 // grows to the largest need of row
 	block []float32 // 4 panels of blockK inputs
 	edge  []float32 // edgeRows rows of a panel
 }
 
-// idle holds one for each worker on the machines that we know; more are left to the garbage collector. A goroutine looks first
-// at a place of its own, found by the address of its stack: a place shared by two costs each a cache miss.
+// idle holds one for each worker on the machines that we know; more are left to the garbage collector. A goroutine
+// looks first at a place of its own, found by the address of its stack: a place shared by two costs each a cache miss.
 var idle [256]struct {
 	atomic.Pointer[scratch]
 	_ [56]byte

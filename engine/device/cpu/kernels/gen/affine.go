@@ -55,8 +55,8 @@ func (e emitter) tables(bits int) int {
 
 // loadCodes fills the registers of codes, which begin at register first.
 //
-// AVX-512 looks the value up: VPERMPS reads the low 4 bits of each lane as an index, so codes of up to 4 bits need no mask (the
-// table of shorter codes repeats itself), and VPERMI2PS reads 5.
+// AVX-512 looks the value up: VPERMPS reads the low 4 bits of each lane as an index, so codes of up to 4 bits need no
+// mask (the table of shorter codes repeats itself), and VPERMI2PS reads 5.
 func (e emitter) loadCodes(bits, first int) codes {
 	c := codes{bits: bits}
 	for i := range e.tables(bits) {
@@ -78,8 +78,8 @@ func (e emitter) loadCodes(bits, first int) codes {
 	return c
 }
 
-// unpack writes the float value of code j of the unit at word (a function of the word's number) to dst; spare is overwritten
-// where a code straddles words.
+// unpack writes the float value of code j of the unit at word (a function of the word's number) to dst; spare is
+// overwritten where a code straddles words.
 func (e emitter) unpack(c codes, j int, word func(i int) operand.Mem, dst, spare reg.VecPhysical) {
 	at, shift := j*c.bits/32, j*c.bits%32
 	straddles := shift+c.bits > 32
@@ -124,7 +124,8 @@ func (e emitter) unpack(c codes, j int, word func(i int) operand.Mem, dst, spare
 	e.VCVTDQ2PS(dst, dst)
 }
 
-// loadScales loads scales and biases of one group of panels into registers scale(p, h) and bias(p, h) and moves src past them.
+// loadScales loads scales and biases of one group of panels into registers scale(p, h) and bias(p, h) and moves src
+// past them.
 func (e emitter) loadScales(tag string, wide, src reg.GPVirtual, panels int, at func(p, disp int) operand.Mem, scale, bias func(p, h int) reg.VecPhysical) {
 	narrow, ready := "narrow"+tag, "ready"+tag
 	e.TESTQ(wide, wide)
@@ -206,8 +207,10 @@ func (e emitter) fusedAffine(bits int, s tileShape) {
 	}
 }
 
-// ahead is how many bytes before their use codes are asked for. On a 300 MB matrix it takes the AVX-512 product of one row from
-// 11.8 to 13.4 GB/s, where a plain read gets 16.5 (two-core Xeon VM, November 2026); 512 does the same, 2048 and 4096 less.
+// ahead is how many bytes before their use codes are asked for. On a 300 MB matrix it takes the AVX-512 product of one
+// row from
+// 11.8 to 13.4 GB/s, where a plain read gets 16.5 (two-core Xeon VM, November 2026); 512 does the same, 2048 and 4096
+// less.
 const ahead = 1024
 
 func (e emitter) fusedBody(args reg.GPVirtual, t tileRegs, bits, panels, rows int) {

@@ -18,7 +18,8 @@ var expTerms = []struct {
 	{"one", 1},
 }
 
-// exp replaces x by e^x, operation by operation as exp32 does. min and max give their second Intel operand, x, when it is NaN.
+// exp replaces x by e^x, operation by operation as exp32 does. min and max give their second Intel operand, x, when it
+// is NaN.
 func (e emitter) exp(x, t, u reg.VecPhysical) {
 	e.VMOVUPS(e.number("expLo", -104), t)
 	e.VMAXPS(x, t, x)

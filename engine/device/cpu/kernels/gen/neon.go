@@ -31,8 +31,8 @@ func (n neon) function(name, doc string) {
 // four is the register list of a panel that begins at register r.
 func four(r int) string { return fmt.Sprintf("[V%d.S4, V%d.S4, V%d.S4, V%d.S4]", r, r+1, r+2, r+3) }
 
-// tile keeps accumulators from V0, weights from V16, inputs from V24. R1 c, R2 a, R3 b, R4 and R5 their strides, R6 step, R7
-// panel, R8 k, R9 rows, R10 resume; R11 b, R12 k, R13 c, R19 to R22 the rows of a under way.
+// tile keeps accumulators from V0, weights from V16, inputs from V24. R1 c, R2 a, R3 b, R4 and R5 their strides, R6
+// step, R7 panel, R8 k, R9 rows, R10 resume; R11 b, R12 k, R13 c, R19 to R22 the rows of a under way.
 func (n neon) tile(panels, maxRows int) {
 	n.function(fmt.Sprintf("tile%dNEON", panels), fmt.Sprintf("is a float32 tile of %d panels and any number of rows, %d at a time. args points at a tileArgs.", panels, maxRows))
 	for i := range 10 {

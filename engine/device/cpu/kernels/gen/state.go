@@ -72,8 +72,8 @@ const (
 	deltaDk
 )
 
-// delta walks the rows of the state twice each, once for S·k and once for the update and S·q; the decayed row is computed both
-// times, which costs less than to store it between.
+// delta walks the rows of the state twice each, once for S·k and once for the update and S·q; the decayed row is
+// computed both times, which costs less than to store it between.
 func (e emitter) delta() {
 	args := e.function("delta", "deltaArgs", "is DeltaStep.")
 	state, q, k := e.field(args, deltaState), e.field(args, deltaQ), e.field(args, deltaK)

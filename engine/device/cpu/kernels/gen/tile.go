@@ -10,8 +10,8 @@ import (
 // tileShape is a register tile: panels of 16 outputs by up to maxRows rows.
 type tileShape struct{ panels, maxRows int }
 
-// tileShapes keeps every accumulator in a register. AVX-512: 4 panels by 6 rows are 24 of 32 registers. AVX2: 16 registers hold
-// 12 accumulators, 2 weights and 2 inputs; one row takes its weights from memory.
+// tileShapes keeps every accumulator in a register. AVX-512: 4 panels by 6 rows are 24 of 32 registers. AVX2: 16
+// registers hold 12 accumulators, 2 weights and 2 inputs; one row takes its weights from memory.
 func (e emitter) tileShapes() []tileShape {
 	if e.isa == avx512 {
 		return []tileShape{{1, 6}, {2, 6}, {3, 6}, {4, 6}}

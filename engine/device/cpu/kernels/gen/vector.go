@@ -285,8 +285,8 @@ func (e emitter) sums() {
 	e.done()
 }
 
-// lastLanes prepares the masks of the first n of 32 lanes. The function returned gives the mask of register i of them; AVX2 has
-// no 4 registers to spare and loads it into register 13.
+// lastLanes prepares the masks of the first n of 32 lanes. The function returned gives the mask of register i of them;
+// AVX2 has no 4 registers to spare and loads it into register 13.
 func (e emitter) lastLanes(n reg.GPVirtual) func(i int) reg.Register {
 	if e.isa == avx512 {
 		e.tailMasks(n, 2)
