@@ -73,7 +73,7 @@ func TestWrongPlainKernelFailsTheSelfTest(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 	var table strings.Builder
-	if err := report.WriteTable(&table); err != nil || !strings.Contains(table.String(), "WRONG") {
+	if err := selftest.WriteTable(&table, report); err != nil || !strings.Contains(table.String(), "WRONG") {
 		t.Errorf("%v:\n%s", err, table.String())
 	}
 }

@@ -76,7 +76,7 @@ func TestMissingKernelRefusesOnlyModelsThatNeedIt(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	if err := report.WriteTable(&table); n != 1 || err != nil || !strings.Contains(table.String(), "not here: only linear_plain does this") {
+	if err := selftest.WriteTable(&table, report); n != 1 || err != nil || !strings.Contains(table.String(), "not here: only linear_plain does this") {
 		t.Errorf("%d operations without a kernel, %v:\n%s", n, err, table.String())
 	}
 	if !d.Refuse("linear_gemv", errors.New("wrong")) {

@@ -51,7 +51,7 @@ var (
 // All measures and runs every check of one server. in.Samples 0: each check's own.
 func (r *Runner) All(ctx context.Context, in Input) (CardAnswer, error) {
 	answer := CardAnswer{Quick: in.Quick, Server: r.Server.Details, URL: r.Server.Base, Reports: []record.Report{}}
-	speed, err := measure.Do(ctx, r.Server, measure.Options{Text: OurText(), Fresh: true, Nonce: r.Nonce, MaxTokens: 64,
+	speed, err := measure.Do(ctx, r.Server, measure.Options{Text: OurText(), Fresh: true, Nonce: randomWord, MaxTokens: 64,
 		Repeat: 1})
 	if err != nil {
 		return answer, err

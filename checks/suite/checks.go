@@ -28,6 +28,20 @@ const (
 	mostHeatRows = 20
 )
 
+// setupOfLengths is the setup of a check whose prompts have counted lengths; usual are those taken where none are asked
+// for.
+func (r *Runner) setupOfLengths(ctx context.Context, check string, in Input, usual []int) (setup record.Setup,
+	counter *count.Counter, err error) {
+	if setup, err = r.setup(check, in); err != nil {
+		return setup, nil, err
+	}
+	if setup.Lengths, err = lengths(r.Server, in, usual...); err != nil {
+		return setup, nil, err
+	}
+	counter, err = count.New(ctx, r.Server)
+	return setup, counter, err
+}
+
 // NeedleInput is the input of Needle.
 type NeedleInput struct {
 	Input
@@ -51,14 +65,7 @@ func (r *Runner) Needle(ctx context.Context, in NeedleInput) (record.Report, err
 	if err := in.Check(); err != nil {
 		return record.Report{}, err
 	}
-	setup, err := r.setup("needle", in.Input)
-	if err != nil {
-		return record.Report{}, err
-	}
-	if setup.Lengths, err = lengths(r.Server, in.Input, needleLengths...); err != nil {
-		return record.Report{}, err
-	}
-	counter, err := count.New(ctx, r.Server)
+	setup, counter, err := r.setupOfLengths(ctx, "needle", in.Input, needleLengths)
 	if err != nil {
 		return record.Report{}, err
 	}
@@ -72,9 +79,8 @@ func (r *Runner) Needle(ctx context.Context, in NeedleInput) (record.Report, err
 	if in.Grid > 1 {
 		rows = min(in.Grid, mostHeatRows)
 	}
-	tasks := needle.Tasks(r.Server, lines, needle.Options{Lengths: setup.Lengths, Samples: setup.Samples, Codes: in.Codes,
-		Grid: in.Grid,
-		Seed: setup.Seed, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
+	tasks := needle.Tasks(r.Server, lines, needle.Options{Lengths: setup.Lengths, Samples: setup.Samples,
+		Codes: in.Codes, Grid: in.Grid, Seed: setup.Seed, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
 	return r.run(ctx, in.Input, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
 		heat := needle.MapOf(answers, rows)
 		report.Text = heat.Text()
@@ -133,22 +139,14 @@ func (r *Runner) Ruler(ctx context.Context, in RulerInput) (record.Report, error
 	if err := in.Check(); err != nil {
 		return record.Report{}, err
 	}
-	setup, err := r.setup("ruler", in.Input)
-	if err != nil {
-		return record.Report{}, err
-	}
-	if setup.Lengths, err = lengths(r.Server, in.Input, rulerLengths...); err != nil {
-		return record.Report{}, err
-	}
-	counter, err := count.New(ctx, r.Server)
+	setup, counter, err := r.setupOfLengths(ctx, "ruler", in.Input, rulerLengths)
 	if err != nil {
 		return record.Report{}, err
 	}
 	setup.Template, setup.Scoring, setup.Tokens = ruler.Template(in.Tasks), ruler.Scoring, counter.Route
 	setup.Options["tasks"], setup.Options["shots"] = strings.Join(in.Tasks, ","), fmt.Sprint(in.Shots)
 	tasks, err := ruler.Tasks(ctx, r.Server, counter, ruler.Options{Tasks: in.Tasks, Lengths: setup.Lengths,
-		Samples: setup.Samples,
-		Seed:    setup.Seed, Shots: in.Shots, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
+		Samples: setup.Samples, Seed: setup.Seed, Shots: in.Shots, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
 	if err != nil {
 		return record.Report{}, tooShort(err)
 	}
@@ -211,7 +209,7 @@ func (r *Runner) Cache(ctx context.Context, in CacheInput) (record.Report, error
 	setup.Lengths, setup.Template, setup.Scoring, setup.Tokens = []int{in.Tokens}, cache.Template, cache.Scoring,
 		lines.Route
 	tasks := cache.Tasks(r.Server, lines, cache.Options{Tokens: in.Tokens, Samples: setup.Samples, Seed: setup.Seed,
-		MaxTokens: setup.MaxTokens, Nonce: r.Nonce})
+		MaxTokens: setup.MaxTokens, Nonce: randomWord})
 	return r.run(ctx, in.Input, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
 		report.Findings, report.Scores = cache.Findings(answers), []record.Score{}
 		return map[string][]byte{}

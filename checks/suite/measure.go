@@ -49,7 +49,7 @@ func (r *Runner) Measure(ctx context.Context, in MeasureInput) (MeasureAnswer, e
 	sum := sha256.Sum256([]byte(in.Text))
 	answer := MeasureAnswer{Text: MeasuredText{in.Name, len(in.Text), hex.EncodeToString(sum[:])}}
 	var err error
-	answer.Result, err = measure.Do(ctx, r.Server, measure.Options{Text: in.Text, Fresh: in.Fresh, Nonce: r.Nonce,
+	answer.Result, err = measure.Do(ctx, r.Server, measure.Options{Text: in.Text, Fresh: in.Fresh, Nonce: randomWord,
 		MaxTokens: in.MaxTokens,
 		Repeat:    in.Repeat, Thinking: in.Thinking, Stage: in.Stage})
 	if !in.ShowAnswer {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,6 @@ type Runner struct {
 	// OpenFolder opens the folder of answers and gives its absolute path.
 	OpenFolder func() (path string, folder *os.Root, err error)
 	Say        func(text string) // a sentence while work continues
-	Nonce      func() string     // a word that no earlier prompt began with
 }
 
 // Input is what every check takes.
@@ -175,4 +175,14 @@ func Class(report record.Report, least float64) fault.Class {
 		return fault.CheckFailed
 	}
 	return fault.OK
+}
+
+// randomWord is 16 letters that no earlier prompt began with.
+func randomWord() string {
+	var raw [16]byte
+	rand.Read(raw[:])
+	for i := range raw {
+		raw[i] = 'a' + raw[i]%26
+	}
+	return string(raw[:])
 }

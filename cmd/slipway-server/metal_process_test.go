@@ -80,7 +80,7 @@ func TestSelfTestFindsABrokenKernel(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, out, errOut := finish(t, fakeCommand(t, "SLIPWAY_FAKE_BROKEN="+c.broken, "selftest", "--quick", "--json"))
-			var s selfTest
+			var s wire.SelfTest
 			if err := json.Unmarshal([]byte(out), &s); err != nil || code != c.code || s.Passed != (code == 0) || !s.Quick || s.GPU == nil || len(s.Degraded) != len(c.degraded) {
 				t.Fatalf("exit %d, %v, stderr %q, %s", code, err, errOut, out)
 			}

@@ -14,21 +14,6 @@ import (
 	"slipway/wire"
 )
 
-// selfTest is what set-up keeps in its receipt.
-type selfTest struct {
-	SchemaVersion int            `json:"schema_version"`
-	Version       string         `json:"version"`
-	Quick         bool           `json:"quick"`
-	GPU           *wire.GPUFacts `json:"gpu"` // null where Metal could not be opened
-	// Passed: Metal may be used, if need be with plain variants.
-	Passed bool `json:"passed"`
-	// Refusal is why it may not, a sentence.
-	Refusal string `json:"refusal,omitempty"`
-	// Degraded are the fast kernels that gave way to plain ones, and why: sentences.
-	Degraded []string `json:"degraded"`
-	selftest.Report
-}
-
 func selftestVerb(out io.Writer) *cli.Command {
 	return &cli.Command{
 		Name:  "selftest",
@@ -61,7 +46,7 @@ func runSelftest(ctx context.Context, quick, asJSON bool, out io.Writer) error {
 		e.SetIndent("", "  ")
 		err = e.Encode(result)
 	} else {
-		err = result.writeTable(out)
+		err = writeTable(out, result)
 	}
 	if err == nil && !result.Passed {
 		return &failure{exitMetal, result.Refusal}
@@ -70,13 +55,13 @@ func runSelftest(ctx context.Context, quick, asJSON bool, out io.Writer) error {
 }
 
 // testMachine tests the default GPU. The error is the context's.
-func testMachine(ctx context.Context, opt metal.Options, operations []selftest.Operation) (selfTest, error) {
-	result := selfTest{SchemaVersion: 1, Version: version, Degraded: []string{}}
+func testMachine(ctx context.Context, opt metal.Options, operations []selftest.Operation) (wire.SelfTest, error) {
+	result := wire.SelfTest{SchemaVersion: 1, Version: version, Degraded: []string{}}
 	device, report, err := gpu.Test(ctx, opt, operations)
 	if ctx.Err() != nil {
 		return result, ctx.Err()
 	}
-	result.Report = report
+	result.KernelReport = report
 	if asked, err := metal.Ask(opt.Libraries); err == nil {
 		result.GPU = factsOf(asked)
 	}
@@ -93,8 +78,8 @@ func testMachine(ctx context.Context, opt metal.Options, operations []selftest.O
 	return result, nil
 }
 
-func (s selfTest) writeTable(out io.Writer) error {
-	if err := s.WriteTable(out); err != nil {
+func writeTable(out io.Writer, s wire.SelfTest) error {
+	if err := selftest.WriteTable(out, s.KernelReport); err != nil {
 		return err
 	}
 	for _, note := range s.Degraded {

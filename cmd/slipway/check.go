@@ -100,21 +100,21 @@ func (s *session) checked(c *cli.Context, check func(suite.Input) error,
 
 // runner checks the server that a verb is about.
 func (s *session) runner(c *cli.Context) (*suite.Runner, error) {
-	server, err := s.judged(c)
+	in, err := judged(c)
+	if err != nil {
+		return nil, err
+	}
+	server, profile, err := s.operator(c).Judged(s.ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	r := s.runnerFor(c, server)
-	if c.String("url") == "" { // our own server: its profile decides how it answers
-		if set, err := s.operator(c).Settings(); err == nil {
-			r.Profile = set.Decisions.Profile.Name
-		}
-	}
+	r.Profile = profile
 	return r, nil
 }
 
 func (s *session) runnerFor(c *cli.Context, server *client.Server) *suite.Runner {
-	return &suite.Runner{Server: server, Version: version, Nonce: randomWord, Say: func(text string) { s.say("%s", text) },
+	return &suite.Runner{Server: server, Version: version, Say: func(text string) { s.say("%s", text) },
 		OpenFolder: func() (string, *os.Root, error) { return s.checkFolder(c) }}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"slipway/checks/client"
 	"slipway/checks/compare"
 	"slipway/checks/record"
 	"slipway/checks/suite"
@@ -45,26 +44,24 @@ func (s *session) compare(c *cli.Context, a, b string, files bool) (suite.Compar
 	if err != nil {
 		return suite.CompareAnswer{}, err
 	}
-	keyB, err := keyNamed(c.String("key-env-b"), c.String("key-file-b"))
+	inA, err := judged(c)
 	if err != nil {
 		return suite.CompareAnswer{}, err
 	}
-	keyA, err := keyOf(c)
+	inB := inA
+	inA.URL, inB.URL, inB.Model = a, b, c.String("model-b")
+	if inB.Key, err = keyNamed(c.String("key-env-b"), c.String("key-file-b")); err != nil {
+		return suite.CompareAnswer{}, err
+	}
+	serverA, _, err := s.operator(c).Judged(s.ctx, inA)
 	if err != nil {
 		return suite.CompareAnswer{}, err
 	}
-	servers := [2]*client.Server{}
-	for i, at := range []struct{ address, model, key string }{{a, c.String("model"), keyA},
-		{b, c.String("model-b"), keyB}} {
-		if servers[i], err = client.New(at.address, at.model, at.key); err != nil {
-			return suite.CompareAnswer{}, err
-		}
-		servers[i].Patience = c.Duration("patience")
-		if err := servers[i].Identify(s.ctx); err != nil {
-			return suite.CompareAnswer{}, err
-		}
+	serverB, _, err := s.op.Judged(s.ctx, inB)
+	if err != nil {
+		return suite.CompareAnswer{}, err
 	}
-	return s.runnerFor(c, servers[0]).Compare(s.ctx, servers[1], in)
+	return s.runnerFor(c, serverA).Compare(s.ctx, serverB, in)
 }
 
 func printCompare(w io.Writer, a suite.CompareAnswer) {

@@ -8,8 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"slipway/checks/client"
-	"slipway/installer/launch"
+	"slipway/installer/operate"
 )
 
 // judgedFlags say which server is measured or checked, and by what key.
@@ -28,32 +27,11 @@ func urlFlags() []cli.Flag {
 	}
 }
 
-// judged is the server that a verb is about, already asked for its model.
-func (s *session) judged(c *cli.Context) (*client.Server, error) {
-	address, model := c.String("url"), c.String("model")
-	if address == "" {
-		set, err := s.operator(c).Running(s.ctx)
-		if err != nil {
-			return nil, err
-		}
-		address = launch.URL(set.Port)
-	}
-	return s.serverAt(c, address, model)
-}
-
-func (s *session) serverAt(c *cli.Context, address, model string) (*client.Server, error) {
+// judged is the server that the flags of a verb name.
+func judged(c *cli.Context) (operate.ServerInput, error) {
 	key, err := keyOf(c)
-	if err != nil {
-		return nil, err
-	}
-	server, err := client.New(address, model, key)
-	if err != nil {
-		return nil, err
-	}
-	if server.Patience = c.Duration("patience"); server.Patience <= 0 {
-		return nil, usage("--patience must be longer than nothing")
-	}
-	return server, server.Identify(s.ctx)
+	return operate.ServerInput{URL: c.String("url"), Model: c.String("model"), Key: key,
+		Patience: c.Duration("patience")}, err
 }
 
 // keyOf reads a key only from where the flags say: a key for one server is not for another.

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"slipway/installer/answers"
 	"slipway/installer/build"
 )
 
@@ -89,12 +90,10 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // document VERB: standard output is exactly one document that the schema of the verb accepts.
 func document(ts *testscript.TestScript, neg bool, args []string) {
 	verb := strings.Join(args, " ")
-	answer, ok := answers[verb]
-	if !ok {
-		ts.Fatalf("no verb %q", verb)
-	}
+	answer, err := answers.Schema(verb)
+	ts.Check(err)
 	compiler := jsonschema.NewCompiler()
-	schema, err := json.Marshal(envelopeSchema(answer))
+	schema, err := json.Marshal(answer.Schema)
 	ts.Check(err)
 	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(string(schema)))
 	ts.Check(err)

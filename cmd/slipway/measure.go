@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -45,8 +44,7 @@ func measureVerb(s *session) *cli.Command {
 				return err
 			}
 			answer, err := runner.Measure(s.ctx, suite.MeasureInput{Name: name, Text: text, Fresh: c.Bool("fresh"),
-				MaxTokens: c.Int("max-tokens"),
-				Repeat:    c.Int("repeat"), Thinking: c.Bool("thinking"), ShowAnswer: c.Bool("show-answer"), Stage: s.measureStage})
+				MaxTokens: c.Int("max-tokens"), Repeat: c.Int("repeat"), Thinking: c.Bool("thinking"), ShowAnswer: c.Bool("show-answer"), Stage: s.measureStage})
 			if errors.As(err, new(*client.Fault)) {
 				f := explain(err)
 				f.details = answer
@@ -84,14 +82,4 @@ func measuredFile(path string) (name, text string, err error) {
 		return "", "", usage("--file " + path + ": it is empty")
 	}
 	return name, string(raw), nil
-}
-
-// randomWord is 16 letters that no earlier prompt began with.
-func randomWord() string {
-	var raw [16]byte
-	rand.Read(raw[:])
-	for i := range raw {
-		raw[i] = 'a' + raw[i]%26
-	}
-	return string(raw[:])
 }

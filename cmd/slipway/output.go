@@ -14,13 +14,14 @@ import (
 
 	"slipway/fault"
 	"slipway/installer"
+	"slipway/installer/answers"
 	"slipway/installer/consent"
 	"slipway/installer/operate"
 	"slipway/termtext"
 )
 
 // Rules of output. Results go to standard output, everything else to standard error. With --json standard output holds
-// exactly one document, the envelope below, whatever happens. With --events ndjson standard error holds one JSON
+// exactly one document, an answers.Envelope, whatever happens. With --events ndjson standard error holds one JSON
 // object a line while a command runs, and nothing else. Text that others wrote is printed without control characters.
 
 // session is one command line being carried out.
@@ -43,36 +44,9 @@ type session struct {
 	environment installer.Environment
 }
 
-// envelope is the document of --json. Exactly one of Data and Error is there: Data when the command could do or answer
-// what it was asked, also when the exit code says that changes are pending or something is blocked.
-type envelope struct {
-	OK            bool       `json:"ok"`
-	SchemaVersion int        `json:"schema_version"`
-	Data          any        `json:"data,omitempty"`
-	Error         *errorBody `json:"error,omitempty"`
-	Meta          meta       `json:"meta"`
+func (s *session) meta(code int) answers.Meta {
+	return answers.Meta{Command: s.verb, Version: version, ExitCode: code, Toy: s.op != nil && s.op.Toy()}
 }
-
-type errorBody struct {
-	Code      string   `json:"code"`
-	Message   string   `json:"message"`
-	Details   any      `json:"details,omitempty"`
-	Retryable bool     `json:"retryable"`
-	Next      []string `json:"next"` // argv of the next step; empty when a person must act first
-}
-
-type meta struct {
-	Command  string `json:"command"`
-	Version  string `json:"version"`
-	ExitCode int    `json:"exit_code"`
-	Toy      bool   `json:"toy"` // the model is the one inside this program, which is no chat model
-}
-
-func (s *session) meta(code int) meta {
-	return meta{s.verb, version, code, s.op != nil && s.op.Toy()}
-}
-
-const schemaVersion = 1
 
 // answer prints an answer with the exit code of its class, unless there is an error.
 func (s *session) answer(data any, err error, human func(w io.Writer)) error {
@@ -89,7 +63,7 @@ func (s *session) answer(data any, err error, human func(w io.Writer)) error {
 func (s *session) result(code int, data any, human func(w io.Writer)) error {
 	s.progress.end()
 	if s.json {
-		s.document(envelope{OK: true, SchemaVersion: schemaVersion, Data: data, Meta: s.meta(code)})
+		s.document(answers.Envelope{OK: true, Data: data, Meta: s.meta(code)})
 	} else {
 		human(printable{s.out})
 	}
@@ -144,7 +118,7 @@ func (s *session) end(err error) int {
 	}
 	f.next = s.again(f.next)
 	if s.json && !s.answered {
-		s.document(envelope{SchemaVersion: schemaVersion, Meta: s.meta(f.code), Error: &errorBody{
+		s.document(answers.Envelope{Meta: s.meta(f.code), Error: &answers.Error{
 			Code: codeName(f.code), Message: f.Error(), Details: f.details, Next: s.argv(f.next...),
 			Retryable: fault.Class(f.code).Retryable()}})
 		if s.out.err == nil {
@@ -175,8 +149,9 @@ func (s *session) tell(f *failure) {
 	}
 }
 
-func (s *session) document(e envelope) {
+func (s *session) document(e answers.Envelope) {
 	s.answered = true
+	e.SchemaVersion = answers.SchemaVersion
 	enc := json.NewEncoder(s.out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")

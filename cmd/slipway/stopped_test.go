@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"slipway/fault"
+	"slipway/installer/answers"
 )
 
 // What a verb found until a signal came is no whole answer: it ends with the signal's code, in words and as a document.
@@ -22,7 +23,7 @@ func TestVerbThatASignalStopsHasNoAnswer(t *testing.T) {
 			if code != want {
 				t.Errorf("exit code %d, want %d", code, want)
 			}
-			var e envelope
+			var e answers.Envelope
 			if asDocument && (json.Unmarshal(out.Bytes(), &e) != nil || e.OK || e.Meta.ExitCode != want) {
 				t.Errorf("%s", out.String())
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,10 +22,7 @@ func upVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "attach", Usage: "stay, show the log, and stop the server at Ctrl-C"},
 			eventsFlag()},
 		Action: func(c *cli.Context) error {
-			answer, err := s.operator(c).Up(s.ctx, operate.UpInput{Change: func(in *installer.Input) error {
-				return changeInto(c,
-					in)
-			}})
+			answer, err := s.operator(c).Up(s.ctx, operate.UpInput{Change: func(in *installer.Input) error { return changeInto(c, in) }})
 			if err == nil && c.Bool("attach") {
 				return s.attach()
 			}
@@ -78,22 +74,8 @@ func upgradeVerb(s *session) *cli.Command {
 
 // attach shows the server's log until Ctrl-C, SIGTERM or SIGHUP, which stop the server, or until the server ends.
 func (s *session) attach() error {
-	home, err := s.op.OpenHome()
-	if err != nil {
-		return err
-	}
-	defer home.Close()
 	s.say("Attached: Ctrl-C stops the server.")
-	follow := newFollower(home.Root, s.out, 10)
-	return s.op.Attach(s.ctx, home, s.pause, follow.more)
-}
-
-// pause waits a moment between two looks at a log, or until the context ends.
-func (s *session) pause() {
-	select {
-	case <-s.ctx.Done():
-	case <-time.After(300 * time.Millisecond):
-	}
+	return s.op.Attach(s.ctx, s.follow(10))
 }
 
 func downVerb(s *session) *cli.Command {

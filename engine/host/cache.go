@@ -15,6 +15,7 @@ import (
 	"slipway/engine/memory/keep"
 	"slipway/engine/model"
 	"slipway/engine/pass"
+	"slipway/wire"
 )
 
 // tapeTokens is how many tokens of a reply can be taken back. Clients that leave have seen up to some dozens of tokens
@@ -126,17 +127,8 @@ func (h *Host) closeCache(patience time.Duration) {
 	}
 }
 
-// CacheContents is what a folder of restore points holds.
-type CacheContents struct {
-	SchemaVersion int `json:"schema_version"`
-	disk.Contents
-}
-
 // ShowCache looks into a folder of restore points.
-func ShowCache(dir string) (CacheContents, error) {
-	contents, err := disk.Show(dir)
-	return CacheContents{1, contents}, err
-}
+func ShowCache(dir string) (wire.CacheContents, error) { return disk.Show(dir) }
 
 // ClearCache deletes the restore points and remembered replies of a folder that no server uses.
 func ClearCache(dir string) error { return disk.Clear(dir) }

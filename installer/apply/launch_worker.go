@@ -171,7 +171,7 @@ func provenMetal(ctx context.Context, home *Home, want launch.Settings) (map[str
 	if err != nil && (want.Device != "auto" || result.Refusal == "") {
 		return nil, err
 	}
-	notes := map[string]string{selfTestNote: result.Sentence(), testedNote: of}
+	notes := map[string]string{selfTestNote: launch.SelfTestSentence(result), testedNote: of}
 	if len(result.Degraded) > 0 {
 		notes[degradedNote] = strings.Join(result.Degraded, "; ")
 	}

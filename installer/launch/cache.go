@@ -12,22 +12,8 @@ import (
 
 	"slipway/fault"
 	"slipway/termtext"
+	"slipway/wire"
 )
-
-// Cache is what a folder of restore points holds, as `slipway-server cache show` says.
-type Cache struct {
-	Points     int       `json:"points"`
-	PointBytes int64     `json:"point_bytes"`
-	Pages      int       `json:"pages"`
-	PageBytes  int64     `json:"page_bytes"`
-	ReplyBytes int64     `json:"reply_bytes"`
-	Oldest     time.Time `json:"oldest"` // point; zero without any
-	Newest     time.Time `json:"newest"`
-	InUse      bool      `json:"in_use"` // by a running server
-}
-
-// Bytes is all that is kept.
-func (c Cache) Bytes() int64 { return c.PointBytes + c.PageBytes + c.ReplyBytes }
 
 // CacheError: the server's cache verb did not do it. Refused: the folder is not as it should be; Why says how.
 type CacheError struct {
@@ -49,8 +35,8 @@ func (e *CacheError) Fault() fault.Fault {
 const cacheLimit = 10 * time.Minute
 
 // ShowCache asks a server program what a folder holds. Errors: *CacheError.
-func ShowCache(ctx context.Context, program, folder string) (Cache, error) {
-	var c Cache
+func ShowCache(ctx context.Context, program, folder string) (wire.CacheContents, error) {
+	var c wire.CacheContents
 	out, err := cacheVerb(ctx, program, "show", folder)
 	if err == nil {
 		if err = json.Unmarshal(out, &c); err != nil {

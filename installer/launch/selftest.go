@@ -7,24 +7,12 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"slipway/wire"
 )
 
-// SelfTest is what `slipway-server selftest --json` says of this machine's GPU.
-type SelfTest struct {
-	SchemaVersion int      `json:"schema_version"`
-	Passed        bool     `json:"passed"`
-	Refusal       string   `json:"refusal"`  // why Metal may not be used; empty where it may
-	Degraded      []string `json:"degraded"` // fast kernels that gave way to plain ones, and why
-	Numerics      string   `json:"numerics"`
-	Seconds       float64  `json:"seconds"`
-	GPU           *struct {
-		Name string `json:"name"`
-	} `json:"gpu"`
-	Results []struct{} `json:"results"`
-}
-
-// Sentence says how it went.
-func (s SelfTest) Sentence() string {
+// SelfTestSentence says how a self-test went.
+func SelfTestSentence(s wire.SelfTest) string {
 	if !s.Passed {
 		return "refused: " + s.Refusal
 	}
@@ -40,7 +28,7 @@ const selfTestLimit = 3 * time.Minute
 
 // RunSelfTest has the server test every kernel on this machine's GPU. Errors: *UnfitError where the GPU may not be
 // used or the server could not say; the context's.
-func RunSelfTest(ctx context.Context, program string) (SelfTest, error) {
+func RunSelfTest(ctx context.Context, program string) (wire.SelfTest, error) {
 	limited, cancel := context.WithTimeout(ctx, selfTestLimit)
 	defer cancel()
 	var said strings.Builder
@@ -48,9 +36,9 @@ func RunSelfTest(ctx context.Context, program string) (SelfTest, error) {
 	cmd.Env, cmd.WaitDelay, cmd.Stderr = environment(), time.Second, &said
 	out, runErr := cmd.Output()
 	if ctx.Err() != nil {
-		return SelfTest{}, context.Cause(ctx)
+		return wire.SelfTest{}, context.Cause(ctx)
 	}
-	var s SelfTest
+	var s wire.SelfTest
 	if err := json.Unmarshal(out, &s); err != nil || s.SchemaVersion != 1 {
 		why := strings.TrimSpace(said.String())
 		if why == "" {

@@ -45,7 +45,7 @@ func (o *Operator) Connect(client string) (ConnectAnswer, error) {
 		d := set.Decisions
 		port, model, window = d.Request.Port, d.Model.ID, d.Profile.WindowTokens
 	} else {
-		o.Coat.Say("Nothing is set up yet: these are the values of a set-up without flags.")
+		o.Caller.Say("Nothing is set up yet: these are the values of a set-up without flags.")
 	}
 	a := ConnectAnswer{Client: client, API: addressesOf(port, 0).API, Model: model}
 	a.Text = strings.NewReplacer("{{API}}", a.API, "{{MODEL}}", model, "{{WINDOW}}", strconv.Itoa(window), "{{KEY}}",

@@ -9,7 +9,6 @@ import (
 	"slipway/installer/apply"
 	"slipway/installer/launch"
 	"slipway/installer/neighbor"
-	"slipway/installer/plan"
 )
 
 // DownAnswer is the answer of Down.
@@ -41,22 +40,6 @@ func (o *Operator) Down(ctx context.Context) (a DownAnswer, err error) {
 	return a, err
 }
 
-// LogsAnswer is the answer of Logs.
-type LogsAnswer struct {
-	File  string   `json:"file"` // below the home
-	Lines []string `json:"lines"`
-}
-
-// Logs reads the last lines of the server's log.
-func (o *Operator) Logs(lines int) (a LogsAnswer, err error) {
-	a = LogsAnswer{plan.ServerLog, []string{}}
-	err = o.inHome(func(home *apply.Home) error {
-		a.Lines = append(a.Lines, launch.LastLines(home.Root, 0, lines)...)
-		return nil
-	})
-	return a, err
-}
-
 // Running is the server of this home, if it answers. Errors: *Error with the class NotReady, and those of a look.
 func (o *Operator) Running(ctx context.Context) (set launch.Settings, err error) {
 	err = o.inHome(func(home *apply.Home) error {
@@ -73,41 +56,6 @@ func (o *Operator) Running(ctx context.Context) (set launch.Settings, err error)
 	})
 	return set, err
 }
-
-// ErrServerEnded says that a server of ours ended by itself.
-var ErrServerEnded = fault.New(fault.Fault{Class: fault.NotReady, Step: fault.ReadLog}, "the server ended by itself")
-
-// Attach calls more whenever the server's log may have grown, until the server ends, or until the context does, which
-// stops the server. It rotates the log.
-func (o *Operator) Attach(ctx context.Context, home *apply.Home, wait func(), more func()) error {
-	for {
-		more()
-		if err := launch.RotateLog(home.Root, launch.LogLimitBytes); err != nil {
-			return err
-		}
-		status, err := launch.Look(context.WithoutCancel(ctx), home.Root, home.Path)
-		if err != nil {
-			return err
-		}
-		switch status.State {
-		case launch.Stopped:
-			o.Coat.Say("The server was stopped by another command.")
-			return nil
-		case launch.Crashed:
-			return ErrServerEnded
-		}
-		wait()
-		if ctx.Err() != nil {
-			o.Coat.Say("Stopping the server.")
-			_, err := launch.Stop(context.WithoutCancel(ctx), home.Root, home.Path)
-			more()
-			return err
-		}
-	}
-}
-
-// OpenHome opens the home for callers that follow a file in it. Errors: apply.ErrNoHome, *apply.HomeError.
-func (o *Operator) OpenHome() (*apply.Home, error) { return o.openHome() }
 
 // ChecksFolder opens the folder of the home in which checks keep answers, for the person only, and gives its path.
 func (o *Operator) ChecksFolder() (path string, folder *os.Root, err error) {

@@ -40,7 +40,7 @@ func (a JobAnswer) Class() fault.Class {
 
 func (o *Operator) jobAnswer(j apply.Job) JobAnswer {
 	return JobAnswer{Job: j.ID, Digest: j.Digest, State: j.State(), ExitCode: j.ExitCode, Message: j.Message, Log: j.Log,
-		Wait: o.Coat.Command("wait", "--job", j.ID)}
+		Wait: o.Caller.Command("wait", "--job", j.ID)}
 }
 
 // Detach starts this program again, in a session of its own, to apply a plan file, and returns. args are its arguments;

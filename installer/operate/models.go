@@ -41,7 +41,7 @@ type LockAnswer struct {
 
 // LockModel derives every hash of a model from its revision, and keeps the lock in the home.
 func (o *Operator) LockModel(ctx context.Context, in installer.LockInput) (LockAnswer, error) {
-	in.Home, in.Say = o.Home, o.Coat.Say
+	in.Home, in.Say = o.Home, o.Caller.Say
 	locked, err := installer.LockModel(ctx, in, o.Environment)
 	if err != nil {
 		return LockAnswer{}, err

@@ -127,11 +127,11 @@ func (o *Operator) restoreLeftBehind(ctx context.Context, allowStop plan.Kinds) 
 	}
 	list, err := o.restore(ctx)
 	if err != nil {
-		o.Coat.Say(fmt.Sprintf("What slipway stopped earlier could not be looked at: %v", err))
+		o.Caller.Say(fmt.Sprintf("What slipway stopped earlier could not be looked at: %v", err))
 	}
 	for _, r := range list {
 		if r.Result != neighbor.Held {
-			o.Coat.Say(r.Sentence)
+			o.Caller.Say(r.Sentence)
 		}
 	}
 }

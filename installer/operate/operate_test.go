@@ -33,7 +33,7 @@ func operator(t *testing.T, c *caller, home string) *Operator {
 		Environment: installer.Environment{UserHome: filepath.Dir(home), WorkingDir: source, RecordedSource: source,
 			ToolPath: os.Getenv("PATH"), Executable: filepath.Join(source, "slipway"), Sources: machine.System(),
 			Getenv: os.Getenv},
-		Coat: Coat{
+		Caller: Caller{
 			Say:      func(text string) { c.said = append(c.said, text) },
 			Report:   func(apply.Event) {},
 			ShowPlan: func(installer.Prepared) { c.shown++ },

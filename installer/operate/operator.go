@@ -1,6 +1,6 @@
 // Package operate carries out slipway's verbs. Each verb is a method of Operator: an input struct in, an answer struct
 // out, errors that carry their class. Nothing here parses a flag, prints, or picks an exit code, so that the terminal,
-// --json and other callers are coats over the same answers.
+// --json and other callers are all callers of the same functions.
 package operate
 
 import (
@@ -22,14 +22,14 @@ type Operator struct {
 	Version     string // of slipway, for receipts
 	Home        string // as it was given; empty means the usual one
 	Verb        string // for the record of who holds the home's lock
-	Coat        Coat
+	Caller      Caller
 
 	Model   string      // that the last run settled on; empty before
 	planned *plan.Model // of the last plan; nil before
 }
 
-// Coat is what a verb needs from its caller. Every function must be set.
-type Coat struct {
+// Caller is what a verb needs from its caller. Every function must be set.
+type Caller struct {
 	// Say gets a sentence while work continues.
 	Say func(text string)
 	// Report gets progress of a run.
@@ -173,7 +173,7 @@ func (o *Operator) neighborhood() (*neighbor.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	system.Say = o.Coat.Say
+	system.Say = o.Caller.Say
 	return system, nil
 }
 
@@ -194,7 +194,7 @@ func (o *Operator) ownBlockers(blockers []plan.Blocker) []plan.Blocker {
 
 func (o *Operator) ownCommand(command []string) []string {
 	if len(command) > 1 && command[0] == "slipway" {
-		return o.Coat.Command(command[1:]...)
+		return o.Caller.Command(command[1:]...)
 	}
 	return command
 }

@@ -149,7 +149,7 @@ func (o *Operator) Plan(ctx context.Context, in installer.Input, file string) (P
 	if err := atomicfile.Write(a.File, plan.WriteFile(p.Plan), 0o600); err != nil {
 		return a, &PlanFileError{a.File, err}
 	}
-	a.Apply = o.Coat.Command("apply", "--plan", a.File, "--digest", p.Plan.Digest)
+	a.Apply = o.Caller.Command("apply", "--plan", a.File, "--digest", p.Plan.Digest)
 	return a, nil
 }
 

@@ -68,7 +68,7 @@ func (o *Operator) Setup(ctx context.Context, in SetupInput) (SetupAnswer, error
 	if settled(prepared) {
 		return o.nothingToDo(ctx, prepared)
 	}
-	o.Coat.ShowPlan(prepared)
+	o.Caller.ShowPlan(prepared)
 	if err := o.consentTo(ctx, in, prepared); err != nil {
 		return SetupAnswer{}, err
 	}
@@ -166,7 +166,7 @@ func (o *Operator) consentTo(ctx context.Context, in SetupInput, p installer.Pre
 
 // agreed asks; without a yes nothing may be done. notAsked is the error where nothing can be asked.
 func (o *Operator) agreed(ctx context.Context, q Question, notAsked error) error {
-	reply, err := o.Coat.Agree(ctx, q)
+	reply, err := o.Caller.Agree(ctx, q)
 	switch {
 	case err != nil:
 		f, _ := fault.Of(err)
@@ -210,11 +210,11 @@ func (o *Operator) run(ctx context.Context, p installer.Prepared) (apply.Result,
 
 func (o *Operator) options() apply.Options {
 	return apply.Options{UserHome: o.Environment.UserHome, Command: "slipway " + o.Verb, Version: o.Version,
-		Report: o.Coat.Report, Now: time.Now}
+		Report: o.Caller.Report, Now: time.Now}
 }
 
 func (o *Operator) nothingToDo(ctx context.Context, p installer.Prepared) (SetupAnswer, error) {
-	o.Coat.Say("Everything is set up already; nothing was changed.")
+	o.Caller.Say("Everything is set up already; nothing was changed.")
 	return o.finish(ctx, p, apply.Result{})
 }
 
@@ -243,19 +243,19 @@ func (o *Operator) setupAnswer(p installer.Prepared, done apply.Result) SetupAns
 	return SetupAnswer{Digest: p.Plan.Digest, Changed: done.Changed, Continued: done.Continued, Home: d.Home,
 		Model:   d.Model.ID,
 		Profile: d.Profile.Name, Server: addressesOf(d.Request.Port, d.Request.MonitorPort),
-		Receipt: apply.ReceiptPath(p.Plan.Digest), Stop: o.Coat.Command("down")}
+		Receipt: apply.ReceiptPath(p.Plan.Digest), Stop: o.Caller.Command("down")}
 }
 
 // SetAsideJournal moves a damaged journal away. A whole one stays.
 func (o *Operator) SetAsideJournal() error {
 	return o.inHome(func(home *apply.Home) error {
 		if _, err := apply.OpenDigest(home); err == nil {
-			o.Coat.Say("The journal is not damaged; it stays where it is.")
+			o.Caller.Say("The journal is not damaged; it stays where it is.")
 			return nil
 		}
 		name, err := apply.SetAsideJournal(home)
 		if err == nil {
-			o.Coat.Say("The damaged journal is " + name + " now.")
+			o.Caller.Say("The damaged journal is " + name + " now.")
 		}
 		return err
 	})

@@ -83,7 +83,7 @@ func (o *Operator) restoreBeforeRemoval(ctx context.Context, home *apply.Home) e
 			return err
 		}
 		for _, r := range list {
-			o.Coat.Say(r.Sentence)
+			o.Caller.Say(r.Sentence)
 		}
 		if restoreClass(list, false) != fault.OK {
 			return &Error{Text: "A server that slipway stopped could not be started again, and its record lies in the home.",

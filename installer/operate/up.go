@@ -103,7 +103,7 @@ func (o *Operator) Upgrade(ctx context.Context, in UpInput) (SetupAnswer, error)
 	if prepared.Assessment.PendingCount() == 0 {
 		return o.nothingToDo(ctx, prepared)
 	}
-	o.Coat.ShowPlan(prepared)
+	o.Caller.ShowPlan(prepared)
 	if err := o.consentTo(ctx, SetupInput{Input: request, Yes: in.Yes}, prepared); err != nil {
 		return SetupAnswer{}, err
 	}
@@ -133,7 +133,7 @@ func (o *Operator) migrate() error {
 	}
 	done, err := apply.Migrate(path, o.Environment.UserHome)
 	for _, what := range done {
-		o.Coat.Say(what)
+		o.Caller.Say(what)
 	}
 	return err
 }

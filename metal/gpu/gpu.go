@@ -11,6 +11,7 @@ import (
 	"slipway/metal"
 	"slipway/metal/mtl"
 	"slipway/metal/selftest"
+	"slipway/wire"
 )
 
 // Accelerator is Metal. It implements device.Accelerator.
@@ -61,10 +62,10 @@ func (a Accelerator) Open(opt device.AcceleratorOptions) (device.GPU, error) {
 }
 
 // Test opens the GPU and runs operations. The device is the caller's; after an error there is none.
-func Test(ctx context.Context, opt metal.Options, operations []selftest.Operation) (*metal.Device, selftest.Report, error) {
+func Test(ctx context.Context, opt metal.Options, operations []selftest.Operation) (*metal.Device, wire.KernelReport, error) {
 	d, err := metal.New(opt)
 	if err != nil {
-		return nil, selftest.Report{}, err
+		return nil, wire.KernelReport{}, err
 	}
 	reference := cpu.New(0)
 	defer reference.Close()

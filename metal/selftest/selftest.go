@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"slipway/engine/device"
+	"slipway/wire"
 )
 
 // Device is a device whose kernel files can be refused one by one.
@@ -18,41 +19,6 @@ type Device interface {
 	device.Device
 	// Refuse replaces a kernel file by its plain variant from now on. False when it has none, or was refused before.
 	Refuse(file string, reason error) bool
-}
-
-// Result is one operation's.
-type Result struct {
-	Operation string   `json:"operation"`
-	Files     []string `json:"kernel_files"`
-	// Difference is the largest, as a share of its row's largest value.
-	Difference float64 `json:"difference"`
-	Tolerance  float64 `json:"tolerance"`
-	// Refused are the files that were refused until this operation was correct.
-	Refused []string `json:"refused,omitempty"`
-	// Unusable is the plain kernel file that alone supports this form and cannot be used: models that need it are
-	// refused, the device is not.
-	Unusable string `json:"unusable,omitempty"`
-	// Failure is what is wrong even with plain kernels; empty when the operation is correct.
-	Failure string `json:"failure,omitempty"`
-}
-
-// Report is a run's.
-type Report struct {
-	Device   string   `json:"device"`
-	Numerics string   `json:"numerics"` // at the end, after all refusals
-	Passed   bool     `json:"passed"`
-	Seconds  float64  `json:"seconds"`
-	Results  []Result `json:"results"`
-}
-
-// FirstFailure is the first operation that failed; nil when all are correct.
-func (r Report) FirstFailure() *Result {
-	for i := range r.Results {
-		if r.Results[i].Failure != "" {
-			return &r.Results[i]
-		}
-	}
-	return nil
 }
 
 // Operations are what a server tests before it loads a model: every kernel file at ragged shapes, and the widest rows
@@ -64,9 +30,9 @@ func All() []Operation { return slices.Concat(Operations(), TileShapes(), Whole(
 
 // Run runs the operations in order. The error is the context's, between two operations; failures of the device are in
 // the report.
-func Run(ctx context.Context, d Device, reference device.Device, operations []Operation) (r Report, err error) {
+func Run(ctx context.Context, d Device, reference device.Device, operations []Operation) (r wire.KernelReport, err error) {
 	began := time.Now()
-	r = Report{Device: d.Name(), Passed: true}
+	r = wire.KernelReport{Device: d.Name(), Passed: true}
 	defer func() { r.Numerics, r.Seconds = d.Numerics(), time.Since(began).Seconds() }()
 	for i, o := range operations {
 		if err := ctx.Err(); err != nil {
@@ -80,11 +46,11 @@ func Run(ctx context.Context, d Device, reference device.Device, operations []Op
 }
 
 // one refuses the operation's files, the most likely cause first, until the result is correct.
-func one(d Device, reference device.Device, o Operation, seed uint64) Result {
+func one(d Device, reference device.Device, o Operation, seed uint64) wire.KernelResult {
 	if wide, ok := d.(interface{ BF16() bool }); ok && wide.BF16() && slices.Contains(o.Files, "linear_gemm") {
 		o.Tolerance *= bf16Times
 	}
-	r := Result{Operation: o.Name, Files: o.Files, Tolerance: o.Tolerance}
+	r := wire.KernelResult{Operation: o.Name, Files: o.Files, Tolerance: o.Tolerance}
 	worst, what, err := check(d, reference, o, seed)
 	var form interface{ UnusableFile() string }
 	if errors.As(err, &form) {
@@ -153,7 +119,7 @@ func Compare(got, want *World, o Operation) (worst float64, what string, err err
 }
 
 // WriteTable writes the report for people.
-func (r Report) WriteTable(w io.Writer) error {
+func WriteTable(w io.Writer, r wire.KernelReport) error {
 	width := 0
 	for _, x := range r.Results {
 		width = max(width, utf8.RuneCountInString(x.Operation))

@@ -10,24 +10,7 @@ import (
 
 // chat answers POST /v1/chat/completions.
 func (w *Wire) chat(rec *web.Record, r *http.Request) *turn.Error {
-	o, release, failure := w.bodies.Read(rec, r)
-	defer release()
-	if failure != nil {
-		return failure
-	}
-	q, how, failure := w.readChat(o)
-	if failure != nil {
-		return failure
-	}
-	o = nil // release gives its memory back
-	reply, failure := w.turns.Start(r.Context(), rec.ID, q, release)
-	if failure != nil {
-		return failure
-	}
-	if how.stream {
-		return w.streamChat(rec, reply, q, how)
-	}
-	return w.plainChat(rec, reply, q)
+	return w.generate(rec, r, form{w.readChat, w.streamChat, w.plainChat})
 }
 
 type chatReply struct {

@@ -16,24 +16,7 @@ const defaultTextTokens = 16
 
 // completions answers POST /v1/completions. The prompt is taken raw: added tokens are recognised, nothing is added.
 func (w *Wire) completions(rec *web.Record, r *http.Request) *turn.Error {
-	o, release, failure := w.bodies.Read(rec, r)
-	defer release()
-	if failure != nil {
-		return failure
-	}
-	q, how, failure := w.readText(o)
-	if failure != nil {
-		return failure
-	}
-	o = nil // release gives its memory back
-	reply, failure := w.turns.Start(r.Context(), rec.ID, q, release)
-	if failure != nil {
-		return failure
-	}
-	if how.stream {
-		return w.streamText(rec, reply, q, how)
-	}
-	return w.plainText(rec, reply, q)
+	return w.generate(rec, r, form{w.readText, w.streamText, w.plainText})
 }
 
 func (w *Wire) readText(o *web.Object) (*turn.Request, streaming, *turn.Error) {

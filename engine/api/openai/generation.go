@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"math"
+	"net/http"
 	"strconv"
 
 	"slipway/engine/api/turn"
@@ -13,6 +14,35 @@ import (
 type streaming struct {
 	stream       bool
 	includeUsage bool // as a last event
+}
+
+// form is one of the two forms that a generation is asked for and answered in.
+type form struct {
+	read   func(*web.Object) (*turn.Request, streaming, *turn.Error)
+	stream func(*web.Record, *turn.Reply, *turn.Request, streaming) *turn.Error
+	plain  func(*web.Record, *turn.Reply, *turn.Request) *turn.Error
+}
+
+// generate reads a request, starts its reply and sends it.
+func (w *Wire) generate(rec *web.Record, r *http.Request, f form) *turn.Error {
+	o, release, failure := w.bodies.Read(rec, r)
+	defer release()
+	if failure != nil {
+		return failure
+	}
+	q, how, failure := f.read(o)
+	if failure != nil {
+		return failure
+	}
+	o = nil // release gives its memory back
+	reply, failure := w.turns.Start(r.Context(), rec.ID, q, release)
+	if failure != nil {
+		return failure
+	}
+	if how.stream {
+		return f.stream(rec, reply, q, how)
+	}
+	return f.plain(rec, reply, q)
 }
 
 // mostStops bounds the texts looked for after every token; OpenAI allows 4.

@@ -6,27 +6,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
-)
 
-// Contents is what a cache folder holds, by its files alone.
-type Contents struct {
-	Points     int       `json:"points"`
-	PointBytes int64     `json:"point_bytes"`
-	Pages      int       `json:"pages"`
-	PageBytes  int64     `json:"page_bytes"`
-	ReplyBytes int64     `json:"reply_bytes"`
-	Oldest     time.Time `json:"oldest,omitzero"` // point; absent without any
-	Newest     time.Time `json:"newest,omitzero"`
-	InUse      bool      `json:"in_use"` // by a running server
-}
+	"slipway/wire"
+)
 
 // ErrNoCache says that a folder is no cache of ours.
 var ErrNoCache = errors.New("this is no cache folder of slipway")
 
 // Show looks at a folder without taking it into use. Errors: ErrNoCache, or the system's.
-func Show(dir string) (Contents, error) {
-	var c Contents
+func Show(dir string) (wire.CacheContents, error) {
+	c := wire.CacheContents{SchemaVersion: 1}
 	if err := ours(dir); err != nil {
 		return c, err
 	}
