@@ -85,7 +85,8 @@ func TestPagesShowCommandsThatExist(t *testing.T) {
 			words := strings.Fields(match[2])
 			verb := words[:1]
 			usage, ok := helpOf(match[1], verb)
-			if ok && len(words) > 1 && regexp.MustCompile(`(?m)^\s+`+regexp.QuoteMeta(words[1])+`[ ,]`).MatchString(usage) && !strings.HasPrefix(words[1], "-") {
+			if ok && len(words) > 1 && regexp.MustCompile(`(?m)^\s+`+regexp.QuoteMeta(words[1])+`[ ,]`).MatchString(
+				usage) && !strings.HasPrefix(words[1], "-") {
 				if deeper, has := helpOf(match[1], words[:2]); has {
 					usage = deeper
 				}
@@ -118,7 +119,8 @@ func TestReadmeRequestIsAnswered(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	server := exec.CommandContext(ctx, program(t, "slipway-server"), "serve", "--model", "manifests/pocket", "--port", "0")
+	server := exec.CommandContext(ctx, program(t, "slipway-server"), "serve", "--model", "manifests/pocket", "--port",
+		"0")
 	stderr, err := server.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +153,8 @@ func TestReadmeRequestIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said strings.Builder
-	for _, piece := range regexp.MustCompile(`"content":"((?:[^"\\]|\\.)*)"`).FindAllStringSubmatch(string(stream), -1) {
+	for _, piece := range regexp.MustCompile(`"content":"((?:[^"\\]|\\.)*)"`).FindAllStringSubmatch(string(stream),
+		-1) {
 		said.WriteString(piece[1])
 	}
 	if said.String() != "Hello! How can I help you?" {
@@ -201,7 +204,8 @@ func TestContributingListsEveryFolder(t *testing.T) {
 			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 				continue
 			}
-			if !slices.Contains([]string{"docs", "cmd"}, name) && !regexp.MustCompile(`(?m)(^|[\s,])`+name+`([\s,/;]|$)`).MatchString(rooms) {
+			if !slices.Contains([]string{"docs", "cmd"}, name) &&
+				!regexp.MustCompile(`(?m)(^|[\s,])`+name+`([\s,/;]|$)`).MatchString(rooms) {
 				t.Errorf("CONTRIBUTING.md does not tell of %s", folder)
 			}
 		}

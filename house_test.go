@@ -91,7 +91,8 @@ func TestWiresImportNeitherEachOtherNorTheServer(t *testing.T) {
 			wires++
 		}
 		for _, imported := range list {
-			if strings.HasPrefix(pkg, "engine/api/") && imported != pkg && (isWire(imported) || imported == "engine/api") {
+			if strings.HasPrefix(pkg, "engine/api/") && imported != pkg &&
+				(isWire(imported) || imported == "engine/api") {
 				t.Errorf("%s imports %s: wires are separate, and what they share knows none of them", pkg, imported)
 			}
 		}
@@ -121,10 +122,12 @@ func TestCommandsDecideNothing(t *testing.T) {
 		"os/exec": "starting programs is work of installer", "net": "talking to others is work of installer and checks",
 		"slipway/installer/apply": "carrying out a plan is work of installer/operate",
 		"slipway/installer/store": "models on disk are work of installer/operate",
-		"slipway/installer/hub":   "the hub is work of installer", "slipway/installer/pin": "proofs are work of installer",
+		"slipway/installer/hub":   "the hub is work of installer", "slipway/installer/pin": "proofs are work " +
+			"of installer",
 		"slipway/installer/process": "processes are work of installer",
 	}
-	calls := regexp.MustCompile(`\b(launch\.(Look|Stop|Start|RotateLog)|installer\.(Prepare|LockModel|Models)|plan\.(Make|Judge)|neighbor\.New)\(`)
+	calls := regexp.MustCompile(
+		`\b(launch\.(Look|Stop|Start|RotateLog)|installer\.(Prepare|LockModel|Models)|plan\.(Make|Judge)|neighbor\.New)\(`)
 	files, err := filepath.Glob("cmd/slipway/*.go")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d files, %v", len(files), err)
@@ -186,7 +189,8 @@ func TestServersMainImportsOnlyHostServeAndAPI(t *testing.T) {
 		}
 		for _, imported := range imports {
 			if strings.HasPrefix(imported, "engine/") && !slices.Contains(allowed, imported) {
-				t.Errorf("%s: cmd/slipway-server imports %s; it may import %v of the engine", strings.Join(target, " "), imported, allowed)
+				t.Errorf("%s: cmd/slipway-server imports %s; it may import %v of the engine", strings.Join(target, " "),
+					imported, allowed)
 			}
 		}
 	}
@@ -213,7 +217,8 @@ func TestModuleThatCrashesBeforeMainIsNotLinked(t *testing.T) {
 
 // The rules themselves must be able to fail.
 func TestForbiddenImportsSeesASeededOne(t *testing.T) {
-	for _, seeded := range [][2]string{{"engine/serve", "installer/plan"}, {"cmd/slipway", "engine/text"}, {"profiles", "net/http"}} {
+	for _, seeded := range [][2]string{{"engine/serve", "installer/plan"}, {"cmd/slipway", "engine/text"},
+		{"profiles", "net/http"}} {
 		hit := false
 		for _, rule := range house {
 			hit = hit || matches(rule.from, seeded[0]) && matches(rule.to, seeded[1])

@@ -51,12 +51,14 @@ func alternative(which string, m manifests.Manifest, chosen choice, facts machin
 	a := Alternative{Model: m.ID, Fits: c.result != nil}
 	switch {
 	case !a.Fits:
-		a.Sentence = fmt.Sprintf("The next %s model, %s, does not fit here: %s", which, m.ID, needs(chosen.profile, m, host, can.On(device)))
+		a.Sentence = fmt.Sprintf("The next %s model, %s, does not fit here: %s", which, m.ID,
+			needs(chosen.profile, m, host, can.On(device)))
 	case device == "cpu":
 		a.Sentence = fmt.Sprintf("A real model for this processor: --model %s (%s to download). %s", m.ID,
 			units.Bytes(m.DownloadBytes), cpuSpeed(m))
 	default:
-		a.Sentence = fmt.Sprintf("The next %s model, %s, fits too, with a context of %s tokens: --model %s.", which, m.ID,
+		a.Sentence = fmt.Sprintf("The next %s model, %s, fits too, with a context of %s tokens: --model %s.", which,
+			m.ID,
 			units.Count(c.sized.WindowTokens), m.ID)
 	}
 	return a

@@ -57,7 +57,8 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 	}
 	var ok bool
 	if c.manifest, ok = k.manifest(in.Model); !ok {
-		return c, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are", in.Model)}
+		return c, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are",
+			in.Model)}
 	}
 	if in.Profile == "" {
 		in.Profile = "exact"
@@ -81,7 +82,8 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 func askedProfile(id string, capabilities profiles.Capabilities) (profiles.Profile, error) {
 	p, ok := profiles.ByID(id)
 	if !ok {
-		return p, &ChoiceError{fmt.Sprintf("there is no profile %q; there are %s", id, strings.Join(profileIDs(), ", "))}
+		return p, &ChoiceError{fmt.Sprintf("there is no profile %q; there are %s", id,
+			strings.Join(profileIDs(), ", "))}
 	}
 	if missing := p.Unhonoured(capabilities); len(missing) > 0 {
 		return p, &ChoiceError{strings.Join(missing, "; ")}

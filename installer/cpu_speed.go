@@ -13,6 +13,7 @@ const cpuWeightsPerSecond = 4_300_000_000
 // cpuSpeed is an estimate of how fast a model answers on a processor: every weight is read once a token. It is no part
 // of a plan.
 func cpuSpeed(m manifests.Manifest) string {
-	return fmt.Sprintf("Estimated speed: %.1f tokens a second, from a measurement on 2 cores of an AMD EPYC; slipway measure measures yours.",
+	return fmt.Sprintf("Estimated speed: %.1f tokens a second, from a measurement on 2 cores of an AMD EPYC; "+
+		"slipway measure measures yours.",
 		cpuWeightsPerSecond/float64(m.Geometry.WeightsBytes))
 }

@@ -81,11 +81,14 @@ func engineSentence(err error) string {
 	var old *build.OldGoError
 	switch {
 	case errors.As(err, &old):
-		return fmt.Sprintf("The server cannot be built: %s. There is no prebuilt slipway-server beside this program that it trusts.", old.Error())
+		return fmt.Sprintf("The server cannot be built: %s. There is no prebuilt slipway-server beside this program "+
+			"that it trusts.", old.Error())
 	case errors.Is(err, build.ErrNoGo):
-		return "The server cannot be built: there is no Go toolchain on this machine, and no prebuilt slipway-server beside this program that it trusts."
+		return "The server cannot be built: there is no Go toolchain on this machine, and no prebuilt " +
+			"slipway-server beside this program that it trusts."
 	case errors.Is(err, build.ErrNoSource):
-		return fmt.Sprintf("The server cannot be built: %v, and there is no prebuilt slipway-server beside this program that it trusts. Name the source with --source, or run slipway in its repository.", err)
+		return fmt.Sprintf("The server cannot be built: %v, and there is no prebuilt slipway-server beside this "+
+			"program that it trusts. Name the source with --source, or run slipway in its repository.", err)
 	}
 	return fmt.Sprintf("The server cannot be built: %v.", err)
 }

@@ -31,8 +31,9 @@ type Locked struct {
 func LockModel(ctx context.Context, in LockInput, at Environment) (Locked, error) {
 	m, ok := known{models: at.Manifests}.manifest(in.Model)
 	if !ok {
-		return Locked{}, &ChoiceError{fmt.Sprintf("there is no model %q; slipway models list names those that there are",
-			in.Model)}
+		return Locked{}, &ChoiceError{
+			fmt.Sprintf("there is no model %q; slipway models list names those that there are",
+				in.Model)}
 	}
 	if m.Embedded {
 		return Locked{}, &ChoiceError{m.ID + " is inside this program and locked already"}
@@ -42,7 +43,8 @@ func LockModel(ctx context.Context, in LockInput, at Environment) (Locked, error
 
 func lockManifest(ctx context.Context, m manifests.Manifest, in LockInput, at Environment) (Locked, error) {
 	if m.Revision == "" {
-		return Locked{}, &ChoiceError{fmt.Sprintf("the manifest of %s names no revision, and a branch is never a pin", m.ID)}
+		return Locked{}, &ChoiceError{fmt.Sprintf("the manifest of %s names no revision, and a branch is never a pin",
+			m.ID)}
 	}
 	lock, sentence, err := proveList(ctx, m, in.AcceptUnproven, in.Say, at)
 	if err != nil {

@@ -79,7 +79,8 @@ func TestLockModelWithoutProofIsRefusedFromAMirror(t *testing.T) {
 		t.Fatal("no such manifest")
 	}
 	// The git side is there and does not have the pinned commit.
-	if _, err := server.Add(m.Repo, testhub.File{Path: "config.json", Content: testhub.Bytes([]byte("{}"))}); err != nil {
+	if _, err := server.Add(
+		m.Repo, testhub.File{Path: "config.json", Content: testhub.Bytes([]byte("{}"))}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "home")

@@ -94,7 +94,8 @@ func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known, userHo
 	use := launch.LookPort(ctx, port)
 	w.PortTaken, w.PortOwner = use.Taken && !apply.OurServerHolds(ctx, p.Decisions.Home, userHome, port), use.Owner
 	if w.PortTaken && use.Home != "" {
-		w.PortWays = fmt.Sprintf("Choose another port with --port, or stop that server: slipway down --home %q.", use.Home)
+		w.PortWays = fmt.Sprintf("Choose another port with --port, or stop that server: slipway down --home %q.",
+			use.Home)
 	}
 	return nil
 }

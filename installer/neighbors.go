@@ -27,9 +27,10 @@ type neighborhood struct {
 	problem     string
 	fix         string // of the problem; empty: the usual one
 	ways        string
-	otherPort   int                // a port that is free, where the wanted one is not; 0: none known
-	contended   string             // whose memory the launch would need, and the ways around; named servers are not in it
-	stopped     []neighbor.Outcome // by slipway, and not back yet
+	otherPort   int // a port that is free, where the wanted one is not; 0: none known
+	// whose memory the launch would need, and the ways around; named servers are not in it
+	contended string
+	stopped   []neighbor.Outcome // by slipway, and not back yet
 }
 
 // allowedKinds are the kinds that --allow-stop names, each by its id: `llama-server` is accepted for `llama.cpp`.
@@ -208,12 +209,14 @@ func (n *neighborhood) decide(in Input, list []neighbor.Conflict) {
 			n.problem = (&neighbor.RefusedError{Server: s, Why: s.Refusal}).Error() + "."
 		case len(s.Losses) > 0 && !in.AcceptLoss:
 			n.problem = (&neighbor.LossError{Server: s}).Error() + "."
-			n.fix = "Add --accept-loss if that is all right, use another port, or stop it yourself; slipway leaves it alone."
+			n.fix = "Add --accept-loss if that is all right, use another port, or stop it yourself; slipway " +
+				"leaves it alone."
 		case s.State != neighbor.StateIdle:
 			n.problem = (&neighbor.NotIdleError{Server: s, Idle: s.Idle}).Error() + "."
 		}
 		id := s.Identity()
-		n.stops = append(n.stops, plan.StoppedServer{Ports: s.Ports, Kind: s.Kind, Title: s.Title, Port: s.Port, PID: s.PID,
+		n.stops = append(n.stops, plan.StoppedServer{Ports: s.Ports, Kind: s.Kind, Title: s.Title, Port: s.Port,
+			PID:     s.PID,
 			StartUS: id.StartUS, BootID: id.BootID, Exe: id.Exe, Channel: string(s.Channel), Models: s.Models})
 		line := c.Why
 		for _, way := range c.Gentle {
@@ -238,7 +241,8 @@ func stoppedCheck(o neighbor.Outcome) plan.Check {
 		Command:  []string{"slipway", "restore"}, DocsURL: plan.DocsURL + "#neighbors"}
 	held := "It is started again when our server ends."
 	if o.Unloaded {
-		c.Expected, c.Fix = "every model that slipway unloaded is loaded again", strings.Replace(c.Fix, "Start", "Load", 1)
+		c.Expected, c.Fix = "every model that slipway unloaded is loaded again",
+			strings.Replace(c.Fix, "Start", "Load", 1)
 		held = "It is loaded again when our server ends."
 	}
 	switch o.Result {
@@ -259,7 +263,8 @@ func (n *neighborhood) already(in Input) {
 			continue
 		}
 		n.stops = append(n.stops, plan.StoppedServer{Kind: r.Server, Title: r.Title, Port: r.Port, PID: r.PID,
-			StartUS: r.StartUS, BootID: r.BootID, Exe: r.Exe, Channel: string(r.Channel), Models: neighbor.ModelIDs(r.Models)})
+			StartUS: r.StartUS, BootID: r.BootID, Exe: r.Exe, Channel: string(r.Channel),
+			Models: neighbor.ModelIDs(r.Models)})
 	}
 }
 

@@ -27,19 +27,23 @@ func TestWaysAroundAServerAreWholeSentences(t *testing.T) {
 		{"not looked at yet", neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, Channel: "argv",
 			Idle: neighbor.Idle{State: neighbor.StateUnknown, Reasons: []string{"not looked at yet"}}},
 			neighbor.Need{Port: 8000},
-			"MTPLX has port 8000. Choose another port with --port. With --allow-stop mtplx slipway stops it once it is idle, and starts it again when ours stops."},
+			"MTPLX has port 8000. Choose another port with --port. With --allow-stop mtplx slipway stops it once it " +
+				"is idle, and starts it again when ours stops."},
 		{"unknown", neighbor.Server{Kind: "unknown", Title: "an unknown program", Port: 8000, PID: 1,
 			Refusal: "slipway does not know this program"},
 			neighbor.Need{Port: 8000}, ""},
 		{"refused", neighbor.Server{Kind: "omlx", Title: "oMLX", Port: 8000, PID: 1,
 			Refusal: "it belongs to another user"},
-			neighbor.Need{Port: 8000}, "oMLX has port 8000. Choose another port with --port. slipway does not stop it: it belongs to another user."},
+			neighbor.Need{Port: 8000}, "oMLX has port 8000. Choose another port with --port. slipway does not stop " +
+				"it: it belongs to another user."},
 		{"only unloads", neighbor.Server{Kind: "ollama", Title: "Ollama", Port: 8000, PID: 1, Channel: "unload"},
-			neighbor.Need{Port: 8000}, "Ollama has port 8000. Choose another port with --port. slipway only unloads its models, which does not free its port: quit it yourself to use this one."},
+			neighbor.Need{Port: 8000}, "Ollama has port 8000. Choose another port with --port. slipway only unloads " +
+				"its models, which does not free its port: quit it yourself to use this one."},
 		{"memory", neighbor.Server{Kind: "ollama", Title: "Ollama", Port: 1, PID: 1, Channel: "unload",
 			FootprintBytes: 9 << 30},
 			neighbor.Need{Port: 8000, NeedsBytes: 20 << 30, AvailableBytes: 12 << 30},
-			"With --allow-stop ollama slipway unloads its models once it is idle, and loads them again when ours stops."},
+			"With --allow-stop ollama slipway unloads its models once it is idle, and loads them again when " +
+				"ours stops."},
 	} {
 		conflicts := neighbor.Conflicts([]neighbor.Server{row.server}, row.need)
 		if len(conflicts) != 1 {
@@ -52,8 +56,9 @@ func TestWaysAroundAServerAreWholeSentences(t *testing.T) {
 }
 
 func TestAllowedKindsHaveOneSpellingInThePlan(t *testing.T) {
-	for named, want := range map[string]string{"": "", "llama-server": "llama.cpp", "llama.cpp,llama-server": "llama.cpp",
-		"mtplx,ollama": "mtplx,ollama"} {
+	for named, want := range map[string]string{"": "", "llama-server": "llama.cpp",
+		"llama.cpp,llama-server": "llama.cpp",
+		"mtplx,ollama":           "mtplx,ollama"} {
 		if got, err := allowedKinds(plan.Kinds(named)); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v", named, got, err)
 		}
@@ -125,7 +130,8 @@ func TestOfferedSmallerChoiceFits(t *testing.T) {
 		t.Errorf("%s was offered, and then: %q", said, again)
 	}
 	if _, list := weigh(Input{Request: plan.Request{Model: "qwen3.8-27b-mtplx-bare-speed",
-		AllowStop: "mtplx"}}); len(list) != 1 || !strings.Contains(strings.Join(list[0].Gentle, " "), "leave it alone and take ") {
+		AllowStop: "mtplx"}}); len(list) != 1 || !strings.Contains(strings.Join(list[0].Gentle, " "),
+		"leave it alone and take ") {
 		t.Errorf("named to be stopped: %+v", list)
 	}
 }

@@ -14,7 +14,8 @@ func (c *choice) place(ctx context.Context, in Input, home string, k known, plac
 	facts machine.Facts) error {
 	if c.lock == nil || c.manifest.Embedded {
 		if in.InPlace {
-			return &ChoiceError{fmt.Sprintf("%s cannot be used in place: it is inside this program, or its file list is not known yet: slipway models lock --model %s",
+			return &ChoiceError{fmt.Sprintf("%s cannot be used in place: it is inside this program, or its file "+
+				"list is not known yet: slipway models lock --model %s",
 				c.manifest.ID, c.manifest.ID)}
 		}
 		return nil
@@ -42,7 +43,8 @@ func (c *choice) place(ctx context.Context, in Input, home string, k known, plac
 	folder, whole := store.WholeIn(*c.lock, places)
 	switch {
 	case in.InPlace && !whole:
-		return &ChoiceError{fmt.Sprintf("--in-place: no folder on this machine holds every file of %s and nothing else of a model; name one with --model-dir", c.manifest.ID)}
+		return &ChoiceError{fmt.Sprintf("--in-place: no folder on this machine holds every file of %s and nothing "+
+			"else of a model; name one with --model-dir", c.manifest.ID)}
 	case !whole:
 		return nil
 	case !in.InPlace:

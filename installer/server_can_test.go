@@ -38,7 +38,8 @@ func TestPlanBegunOnAssumptionsContinuesOnceTheServerIsProbed(t *testing.T) {
 		{"the server cannot do what the open plan wants", other, was, "by q8"},
 	} {
 		begun := func(digest string) bool { return digest == row.journal }
-		d, err := decideBy(machine.Fact[profiles.Capabilities]{Value: row.probe, Known: true, Certain: true}, assumed, begun,
+		d, err := decideBy(machine.Fact[profiles.Capabilities]{Value: row.probe, Known: true, Certain: true}, assumed,
+			begun,
 			decide)
 		if err != nil || d.plan.Digest != row.want {
 			t.Errorf("%s: %s %v, want %s", row.name, d.plan.Digest, err, row.want)
@@ -56,7 +57,8 @@ func TestPlanUsesNoFormatOfAnotherDevice(t *testing.T) {
 		d.profile, _ = profiles.ByID(row.profile)
 		d.size(host, row.device, mac, 0)
 		if d.sized.KVFormat != row.want || d.notFit != "" || !honours(mac, d.sized) {
-			t.Errorf("%s on %s: keys and values are planned in %q, wanted %s: %s", row.profile, row.device, d.sized.KVFormat,
+			t.Errorf("%s on %s: keys and values are planned in %q, wanted %s: %s", row.profile, row.device,
+				d.sized.KVFormat,
 				row.want, d.notFit)
 		}
 	}
@@ -89,7 +91,8 @@ func TestPlanOnAMacNames8BitKV(t *testing.T) {
 		rest := int64(27)<<30 - costs.ProjectedBytes(profiles.Load{Sequences: 1, RestorePoints: 4})
 		want := int(rest / (bytes + costs.MTPKVBytesPerToken) / 4096 * 4096)
 		if c.sized.WindowTokens != want || costs.KVBytesPerToken != bytes {
-			t.Errorf("%s: a window of %d at %d bytes a token, wanted %d", id, c.sized.WindowTokens, costs.KVBytesPerToken, want)
+			t.Errorf("%s: a window of %d at %d bytes a token, wanted %d", id, c.sized.WindowTokens,
+				costs.KVBytesPerToken, want)
 		}
 	}
 	if head := sized["balanced"].result.Costs.MTPKVBytesPerToken; head != 4096 {

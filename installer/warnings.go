@@ -35,7 +35,8 @@ func warnings(f machine.Facts) []plan.Check {
 	if f.FileSystem.Known && slices.Contains(weakFileSystems, strings.ToLower(f.FileSystem.Value)) {
 		warn("file-system", fmt.Sprintf("the home lies on %s", f.FileSystem.Value),
 			"a local file system such as APFS or ext4",
-			"Choose a home on an internal disk with --home; here files are copied instead of cloned, and locks may not hold.")
+			"Choose a home on an internal disk with --home; here files are copied instead of cloned, and locks "+
+				"may not hold.")
 	}
 	if f.Pressure.Known && f.Pressure.Value == "critical" {
 		warn("memory-pressure", "memory is nearly exhausted", "normal memory pressure",
@@ -43,7 +44,8 @@ func warnings(f machine.Facts) []plan.Check {
 	}
 	for _, a := range f.Access {
 		if a.Fact.Known && a.Fact.Value == "privacy" {
-			warn("privacy", fmt.Sprintf("macOS does not let this program read %q", a.Path), "access to the model's files",
+			warn("privacy", fmt.Sprintf("macOS does not let this program read %q", a.Path),
+				"access to the model's files",
 				"System Settings, Privacy & Security, Files and Folders: allow your terminal, or use another folder.")
 		}
 	}

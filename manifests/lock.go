@@ -88,7 +88,8 @@ func (l Lock) File(path string) (File, bool) {
 // Validate checks the invariants above.
 func (l Lock) Validate() error {
 	if l.SchemaVersion != LockSchemaVersion {
-		return &LockError{"schema_version", fmt.Sprintf("is %d, this program reads %d", l.SchemaVersion, LockSchemaVersion)}
+		return &LockError{"schema_version", fmt.Sprintf("is %d, this program reads %d", l.SchemaVersion,
+			LockSchemaVersion)}
 	}
 	if err := ValidateRepo(l.Repo); err != nil {
 		return &LockError{"repo", err.Error()}
@@ -128,7 +129,8 @@ func (l Lock) Validate() error {
 			if other == f.Path {
 				return &LockError{at("path"), fmt.Sprintf("path %q is listed twice", f.Path)}
 			}
-			return &LockError{at("path"), fmt.Sprintf("paths %q and %q are one file where case does not count", other, f.Path)}
+			return &LockError{at("path"), fmt.Sprintf("paths %q and %q are one file where case does not count", other,
+				f.Path)}
 		}
 		seen[folded] = f.Path
 	}
@@ -136,7 +138,8 @@ func (l Lock) Validate() error {
 		folded := foldPath(f.Path)
 		for cut := strings.LastIndexByte(folded, '/'); cut > 0; cut = strings.LastIndexByte(folded[:cut], '/') {
 			if other, taken := seen[folded[:cut]]; taken {
-				return &LockError{fmt.Sprintf("files[%d].path", i), fmt.Sprintf("%q is a file and a folder of %q", other, f.Path)}
+				return &LockError{fmt.Sprintf("files[%d].path", i), fmt.Sprintf("%q is a file and a folder of %q",
+					other, f.Path)}
 			}
 		}
 	}

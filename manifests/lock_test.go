@@ -10,7 +10,8 @@ import (
 )
 
 func lockOf(paths ...string) Lock {
-	l := Lock{SchemaVersion: 1, Repo: "org/name", Revision: "0123456789abcdef0123456789abcdef01234567", Source: "a test"}
+	l := Lock{SchemaVersion: 1, Repo: "org/name", Revision: "0123456789abcdef0123456789abcdef01234567",
+		Source: "a test"}
 	for i, p := range paths {
 		l.Files = append(l.Files, File{Path: p, Size: int64(i), SHA256: DigestOf([32]byte{byte(i)}), Proof: Unproven})
 	}
@@ -72,7 +73,8 @@ func TestHostilePathsAreRefused(t *testing.T) {
 }
 
 func TestOrdinaryPathsAreAccepted(t *testing.T) {
-	for _, p := range []string{"config.json", "model-00001-of-00002.safetensors", "mtp/weights.safetensors", ".gitattributes",
+	for _, p := range []string{"config.json", "model-00001-of-00002.safetensors", "mtp/weights.safetensors",
+		".gitattributes",
 		"a b.json", "имя/\u0439.json", "..a", "a..b", "中文.json"} {
 		if err := ValidatePath(p); err != nil {
 			t.Error(err)
@@ -146,8 +148,9 @@ func TestDamagedLockIsRefused(t *testing.T) {
 		"unknown proof":       swap(`"told"`, `"believed"`),
 		"no files":            `{"schema_version":1,"repo":"org/name","revision":"0123456789abcdef0123456789abcdef01234567","source":"","files":[]}`,
 		"escape in source":    swap(`"a test"`, `"a\u001b[2Jtest"`),
-		"local time":          swap(`"source": "a test",`, `"source": "a test", "locked_at": "2026-11-29T22:00:00+03:00",`),
-		"deep nesting":        strings.Repeat("[", 100000),
+		"local time": swap(`"source": "a test",`,
+			`"source": "a test", "locked_at": "2026-11-29T22:00:00+03:00",`),
+		"deep nesting": strings.Repeat("[", 100000),
 	}
 	for name, text := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -79,7 +79,8 @@ func (m Manifest) CeilingBytes() int64 { return m.DownloadBytes + m.DownloadByte
 
 // Candidate is the manifest as sizing and proposing see it.
 func (m Manifest) Candidate() profiles.Candidate {
-	c := profiles.Candidate{ID: m.ID, Title: m.Title, Geometry: m.Geometry, DownloadBytes: m.DownloadBytes, Embedded: m.Embedded}
+	c := profiles.Candidate{ID: m.ID, Title: m.Title, Geometry: m.Geometry, DownloadBytes: m.DownloadBytes,
+		Embedded: m.Embedded}
 	if m.Draft != nil {
 		c.DFlash2, c.DraftDownloadBytes = &m.Draft.Geometry, m.Draft.DownloadBytes
 	}
@@ -183,7 +184,8 @@ func includeFault(key string, globs []string) (string, string) {
 		return key, "is empty: no file is wanted"
 	}
 	for _, glob := range globs {
-		if _, err := path.Match(glob, ""); err != nil || strings.HasPrefix(glob, "/") || strings.Contains(glob, "..") || strings.Contains(glob, `\`) {
+		if _, err := path.Match(glob, ""); err != nil || strings.HasPrefix(glob, "/") || strings.Contains(glob, "..") ||
+			strings.Contains(glob, `\`) {
 			return key, "has " + glob + ", which is no glob over relative slash paths"
 		}
 	}

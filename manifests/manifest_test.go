@@ -58,7 +58,8 @@ func TestReferencePinsAreThoseOfTheIssue(t *testing.T) {
 	if m.Repo != "Youssofal/Qwen3.8-27B-MTPLX-Bare-Speed" || m.Revision != "b59d7002368575f08a58ba0d26686b53a9c162d6" {
 		t.Errorf("target is %s@%s", m.Repo, m.Revision)
 	}
-	if m.Draft == nil || m.Draft.Repo != "incoai/Qwen3.8-27B-DFlash2" || m.Draft.Revision != "015e795645c74b1a0eeef3b570031fb62e769bc5" {
+	if m.Draft == nil || m.Draft.Repo != "incoai/Qwen3.8-27B-DFlash2" ||
+		m.Draft.Revision != "015e795645c74b1a0eeef3b570031fb62e769bc5" {
 		t.Errorf("draft is %+v", m.Draft)
 	}
 }

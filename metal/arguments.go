@@ -33,6 +33,7 @@ func (a *arguments) write(d *Device, params unsafe.Pointer, n int) (*mtl.Buffer,
 		a.blocks = append(a.blocks, b)
 	}
 	copy(a.blocks[block].Bytes[at:at+n], unsafe.Slice((*byte)(params), n))
-	a.used += (n + argumentAlign - 1) / argumentAlign * argumentAlign // argumentBytes is a multiple: no struct crosses blocks
+	// argumentBytes is a multiple: no struct crosses blocks
+	a.used += (n + argumentAlign - 1) / argumentAlign * argumentAlign
 	return a.blocks[block], at, nil
 }

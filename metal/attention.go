@@ -20,23 +20,27 @@ const (
 )
 
 var (
-	decodeNames   = map[int]string{64: "attention_decode_d64", 128: "attention_decode_d128", 256: "attention_decode_d256"}
-	decodeQ8Names = map[int]string{64: "attention_decode_q8_d64", 128: "attention_decode_q8_d128", 256: "attention_decode_q8_d256"}
-	flashNames    = map[int]string{64: "attention_flash_d64", 128: "attention_flash_d128", 256: "attention_flash_d256"}
+	decodeNames = map[int]string{64: "attention_decode_d64", 128: "attention_decode_d128",
+		256: "attention_decode_d256"}
+	decodeQ8Names = map[int]string{64: "attention_decode_q8_d64", 128: "attention_decode_q8_d128",
+		256: "attention_decode_q8_d256"}
+	flashNames = map[int]string{64: "attention_flash_d64", 128: "attention_flash_d128", 256: "attention_flash_d256"}
 )
 
 // decodeParams are what attention_decode and attention_combine get for a segment.
 func decodeParams(o *device.Attention, g *device.Segment) kernels.AttentionDecodeParams {
 	tokens := g.Start + g.N
 	split := max(minSplitTokens, divide(divide(tokens, maxSplits), device.PageTokens)*device.PageTokens)
-	return kernels.AttentionDecodeParams{AttentionParams: attentionParams(o, g), Splits: u32(divide(tokens, split)), SplitTokens: u32(split)}
+	return kernels.AttentionDecodeParams{AttentionParams: attentionParams(o, g), Splits: u32(divide(tokens, split)),
+		SplitTokens: u32(split)}
 }
 
 func attentionParams(o *device.Attention, g *device.Segment) kernels.AttentionParams {
 	pool := o.KV.(*kv).g
 	return kernels.AttentionParams{Rows: u32(g.N), Row: u32(g.Row), Start: u32(g.Start),
 		Heads: u32(o.Dst.Cols() / pool.HeadDim), KVHeads: u32(pool.Heads), Dim: u32(pool.HeadDim),
-		Sink: u32(g.Policy.Sink), Window: u32(g.Policy.Window), DenseFrom: u32(g.Policy.DenseFrom), Scale: scaleOf(pool.HeadDim)}
+		Sink: u32(g.Policy.Sink), Window: u32(g.Policy.Window), DenseFrom: u32(g.Policy.DenseFrom),
+		Scale: scaleOf(pool.HeadDim)}
 }
 
 // partialFloats is what attention_decode writes for a segment.
@@ -47,10 +51,12 @@ func partialFloats(q *kernels.AttentionDecodeParams) int {
 // decodeVariant is the kernel for split keys of the pages of k, where group query heads share a key head, and how many
 // of these heads a threadgroup takes.
 func (d *Device) decodeVariant(k *kv, group int) (v variant, heads int) {
-	v = variant{library: "attention_decode", name: decodeNames[k.g.HeadDim], constants: [6]uint32{k.q8(), u32(divisor(group, 6))}, count: 2, threads: 128}
+	v = variant{library: "attention_decode", name: decodeNames[k.g.HeadDim], constants: [6]uint32{
+		k.q8(), u32(divisor(group, 6))}, count: 2, threads: 128}
 	if k.g.Format == device.KVQ8 {
 		heads = divisor(group, 8)
-		v = d.either(variant{library: "attention_decode_q8", name: decodeQ8Names[k.g.HeadDim], constants: [6]uint32{u32(heads)}, count: 1, threads: 128}, v)
+		v = d.either(variant{library: "attention_decode_q8", name: decodeQ8Names[k.g.HeadDim], constants: [6]uint32{
+			u32(heads)}, count: 1, threads: 128}, v)
 	}
 	if v.library == "attention_decode" {
 		heads = int(v.constants[1])
@@ -68,7 +74,8 @@ func divisor(n, most int) int {
 
 // combine is attention_decode's second kernel, which needs constants and uses none.
 func (k *kv) combine() variant {
-	return variant{library: "attention_decode", name: "attention_combine", constants: [6]uint32{k.q8(), 1}, count: 2, threads: k.g.HeadDim}
+	return variant{library: "attention_decode", name: "attention_combine", constants: [6]uint32{k.q8(), 1}, count: 2,
+		threads: k.g.HeadDim}
 }
 
 // decodes reports whether attention_decode takes a segment.
@@ -96,7 +103,8 @@ func (p *pass) encodeAttention(e *encoder, o *device.Attention) error {
 		params := decodeParams(o, g)
 		v, together := p.dev.decodeVariant(pool, heads/pool.g.Heads)
 		err := e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)),
-			[3]int{int(params.Splits), heads / together, g.N}, [3]int{128, 1, 1}, attentionBytes(o, g)*float64(g.N)/float64(together), 0,
+			[3]int{int(params.Splits), heads / together, g.N}, [3]int{128, 1, 1},
+			attentionBytes(o, g)*float64(g.N)/float64(together), 0,
 			use{p.meta.partial, 4 * at, 1, write}, q.use(2, read), use{pool.keys[o.Layer], 0, 3, read},
 			use{pool.values[o.Layer], 0, 4, read}, p.integers(p.meta.pages[i], 5))
 		if err != nil {
@@ -154,7 +162,8 @@ func (p *pass) encodeTilesFrom(e *encoder, o *device.Attention, segment, at, n i
 	constants := [6]uint32{pool.q8()}
 	v := variant{library: "attention_plain", name: "attention_plain", constants: constants, count: 1, threads: 128}
 	if name := flashNames[pool.g.HeadDim]; name != "" {
-		v = p.dev.either(variant{library: "attention_flash", name: name, constants: constants, count: 1, threads: 128}, v)
+		v = p.dev.either(variant{library: "attention_flash", name: name, constants: constants, count: 1, threads: 128},
+			v)
 	}
 	grid, group := groups(int(params.Heads), g.N, plane), plane
 	if v.library == "attention_flash" {

@@ -58,14 +58,18 @@ func layer(t *testing.T, w *selftest.World, format device.KVFormat, lengths ...i
 	m := func(out, in int) device.Matrix { return w.Matrix(selftest.Affine(out, in, 4, 32, device.FormatF16)) }
 	norm, headNorm := w.Vector(hidden), w.Vector(dim)
 	x, y := w.Output(n, hidden), w.Output(n, hidden)
-	qkv, conv, z, a, b, o := w.Output(n, g.ConvChannels), w.Output(n, g.ConvChannels), w.Output(n, 128), w.Output(n, 4), w.Output(n, 4), w.Output(n, 128)
-	qGate, q, k, v, attended, table := w.Output(n, 2*heads*dim), w.Output(n, heads*dim), w.Output(n, dim), w.Output(n, dim), w.Output(n, heads*dim), w.Output(n, 16)
+	qkv, conv, z, a, b, o := w.Output(n, g.ConvChannels), w.Output(n, g.ConvChannels), w.Output(n, 128), w.Output(n, 4),
+		w.Output(n, 4), w.Output(n, 128)
+	qGate, q, k, v, attended, table := w.Output(n, 2*heads*dim), w.Output(n, heads*dim), w.Output(n, dim),
+		w.Output(n, dim), w.Output(n, heads*dim), w.Output(n, 16)
 	gate, up, selected, logits := w.Output(n, inner), w.Output(n, inner), w.Output(1, hidden), w.Output(1, 50)
 	values, ids := w.Output(1, 5), w.Output(1, 5)
 	embed := m(50, hidden)
-	in := []device.Product{{W: m(g.ConvChannels, hidden), Dst: qkv}, {W: m(128, hidden), Dst: z}, {W: m(4, hidden), Dst: b}, {W: m(4, hidden), Dst: a}}
+	in := []device.Product{{W: m(g.ConvChannels, hidden), Dst: qkv}, {W: m(128, hidden), Dst: z},
+		{W: m(4, hidden), Dst: b}, {W: m(4, hidden), Dst: a}}
 	out := []device.Product{{W: m(hidden, 128), Dst: x, Add: true}}
-	inAttention := []device.Product{{W: m(2*heads*dim, hidden), Dst: qGate}, {W: m(dim, hidden), Dst: k}, {W: m(dim, hidden), Dst: v}}
+	inAttention := []device.Product{{W: m(2*heads*dim, hidden), Dst: qGate}, {W: m(dim, hidden), Dst: k},
+		{W: m(dim, hidden), Dst: v}}
 	outAttention := []device.Product{{W: m(hidden, heads*dim), Dst: x, Add: true}}
 	gateUp := []device.Product{{W: m(inner, hidden), Dst: gate}, {W: m(inner, hidden), Dst: up}}
 	down := []device.Product{{W: m(hidden, inner), Dst: x, Add: true}}
@@ -91,7 +95,8 @@ func layer(t *testing.T, w *selftest.World, format device.KVFormat, lengths ...i
 		p.Linear(gate, down, n)
 		p.RMSNorm(y, x, norm, 1e-6, n, 0)
 		p.Linear(y, inAttention, n)
-		p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: k, V: v, QNorm: headNorm, KNorm: headNorm, Rotation: table, KV: kv, Eps: 1e-6})
+		p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: k, V: v, QNorm: headNorm, KNorm: headNorm,
+			Rotation: table, KV: kv, Eps: 1e-6})
 		p.Attention(device.Attention{Dst: attended, Q: q, QGate: qGate, KV: kv})
 		p.Linear(attended, outAttention, n)
 		p.Gather(selected, x, []int32{int32(n - 1)})
@@ -102,7 +107,8 @@ func layer(t *testing.T, w *selftest.World, format device.KVFormat, lengths ...i
 	if err != nil { // a mutated pass may leave the range of f16: that shows too
 		return [][]float32{{float32(len(err.Error()))}}
 	}
-	return selftest.States(append(append(selftest.Rows(x), selftest.Rows(logits)...), selftest.Rows(values)...), segments, 0)
+	return selftest.States(append(append(selftest.Rows(x), selftest.Rows(logits)...), selftest.Rows(values)...),
+		segments, 0)
 }
 
 // Each barrier that the host writes is ignored alone. Some order of dispatches must then give a wrong result. A token
@@ -163,16 +169,20 @@ func TestOperationsOnOneBufferKeepTheirOrder(t *testing.T) {
 	}{
 		{"write after read", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, x, z) }, 1},
 		{"read after write", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, z, y) }, 1},
-		{"write after write", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, y, z) }, 1},
+		{"write after write", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, y, z) },
+			1},
 		{"read after read", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, z, x) }, 0},
-		{"nothing shared", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, z, other) }, 0},
+		{"nothing shared", func(p device.Pass, x, y, z, other device.Buffer) { gather(p, y, x); gather(p, z, other) },
+			0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run := func(d device.Device) (rows [][]float32) {
 				w := selftest.NewWorld(d, 1)
 				defer w.Release()
 				buffers := [4]device.Buffer{w.Buffer(3, 5), w.Buffer(3, 5), w.Buffer(3, 5), w.Buffer(3, 5)}
-				w.Run(selftest.Stateless(3), func(p device.Pass) { c.record(p, buffers[0], buffers[1], buffers[2], buffers[3]) })
+				w.Run(selftest.Stateless(3), func(p device.Pass) {
+					c.record(p, buffers[0], buffers[1], buffers[2], buffers[3])
+				})
 				for _, b := range buffers {
 					rows = append(rows, selftest.Rows(b)...)
 				}

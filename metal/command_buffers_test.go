@@ -84,8 +84,11 @@ func TestLongAttentionIsSplitByRows(t *testing.T) {
 func TestLongProductIsSplitWithTheSameBits(t *testing.T) {
 	clock := fake.Configuration{DispatchMicros: 50_000, Threads: 2}
 	for name, pieces := range map[string][2]uint64{ // of two products: where the GPU is fast, and slow
-		"65 rows of [40,544] 8 bits by 32, scales bf16": {2, 12}, "33 rows of [33,96] f16": {2, 8}, "33 rows of [40,64] 4 bits by 32, scales f16": {2, 8},
-		"1 rows of [40,544] 8 bits by 32, scales bf16": {1, 4}, "1 rows of [9,5120] bf16": {1, 2}, "10 rows of [9,256] 3 bits by 64, scales f16": {2, 2}, // less than a tile
+		"65 rows of [40,544] 8 bits by 32, scales bf16": {2, 12}, "33 rows of [33,96] f16": {2, 8},
+		"33 rows of [40,64] 4 bits by 32, scales f16": {2, 8},
+		// less than a tile
+		"1 rows of [40,544] 8 bits by 32, scales bf16": {1, 4}, "1 rows of [9,5120] bf16": {1, 2},
+		"10 rows of [9,256] 3 bits by 64, scales f16": {2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := slices.Concat(selftest.TileShapes(), selftest.Largest27B())
@@ -117,7 +120,8 @@ func TestLongProductIsSplitWithTheSameBits(t *testing.T) {
 				t.Errorf("in pieces: %s", what)
 			}
 			if dispatches != pieces[0] || in != pieces[1] || commits < in/2 {
-				t.Errorf("%d dispatches in %d command buffers, %d where the GPU is fast, wanted %d", in, commits, dispatches, pieces)
+				t.Errorf("%d dispatches in %d command buffers, %d where the GPU is fast, wanted %d", in, commits,
+					dispatches, pieces)
 			}
 		})
 	}

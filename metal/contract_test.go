@@ -51,8 +51,11 @@ func TestPagesAndStatesSurviveARoundTrip(t *testing.T) {
 	}
 	w := newWorld(t, d, 1)
 	segments, n := w.SegmentsOf(geometry, 3, 1)
-	x, dst, weight := w.Buffer(n, geometry.ConvChannels), w.Output(n, geometry.ConvChannels), w.Vector(4*geometry.ConvChannels)
-	if err := w.Pass(segments, func(p device.Pass) { p.Conv(device.Conv{Dst: dst, X: x, Weight: weight}) }); err != nil {
+	x, dst, weight := w.Buffer(n, geometry.ConvChannels), w.Output(n, geometry.ConvChannels),
+		w.Vector(4*geometry.ConvChannels)
+	if err := w.Pass(segments, func(p device.Pass) {
+		p.Conv(device.Conv{Dst: dst, X: x, Weight: weight})
+	}); err != nil {
 		t.Fatal(err)
 	}
 	a, b := segments[0].State, segments[1].State
@@ -65,4 +68,5 @@ func TestPagesAndStatesSurviveARoundTrip(t *testing.T) {
 	}
 }
 
-var geometry = device.StateGeometry{Layers: 2, KeyHeads: 1, ValueHeads: 2, KeyDim: 32, ValueDim: 8, ConvChannels: 80, ConvTaps: 4}
+var geometry = device.StateGeometry{Layers: 2, KeyHeads: 1, ValueHeads: 2, KeyDim: 32, ValueDim: 8, ConvChannels: 80,
+	ConvTaps: 4}

@@ -25,7 +25,8 @@ type copied struct {
 func (d *Device) regionOf(bytes []byte) []byte {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(bytes)))
 	for _, region := range d.opt.Mapped {
-		if from := uintptr(unsafe.Pointer(unsafe.SliceData(region))); at >= from && at+uintptr(len(bytes)) <= from+uintptr(len(region)) {
+		if from := uintptr(unsafe.Pointer(unsafe.SliceData(region))); at >= from && at+uintptr(len(bytes)) <= from+
+			uintptr(len(region)) {
 			return region
 		}
 	}
@@ -82,7 +83,8 @@ func copyChunk(to, from []byte) (err error) {
 // faulted turns a fault under a mapping into an error.
 func faulted(err *error) {
 	if fault := recover(); fault != nil {
-		*err = fmt.Errorf("the weights cannot be read from the disk any more: %v; see whether the disk works and the files are whole, then start the server anew", fault)
+		*err = fmt.Errorf("the weights cannot be read from the disk any more: %v; see whether the disk works and "+
+			"the files are whole, then start the server anew", fault)
 	}
 }
 
@@ -90,7 +92,8 @@ func faulted(err *error) {
 func pagesOf(bytes []byte) []byte {
 	page := uintptr(os.Getpagesize())
 	before := uintptr(unsafe.Pointer(&bytes[0])) % page
-	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&bytes[0]), -int(before))), (before+uintptr(len(bytes))+page-1)/page*page)
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&bytes[0]), -int(before))),
+		(before+uintptr(len(bytes))+page-1)/page*page)
 }
 
 // letGo drops the pages of a part of a file's mapping from our memory; the next read gets them from the file. Linux

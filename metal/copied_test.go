@@ -47,7 +47,8 @@ func misaligned(t testing.TB, out int) (region []byte, m device.MatrixData, file
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { syscall.Munmap(region) })
-	return region, device.MatrixData{Name: "w", Out: out, In: 1024, Format: device.FormatF16, Data: region[from : from+n : from+n]}, file
+	return region, device.MatrixData{Name: "w", Out: out, In: 1024, Format: device.FormatF16,
+		Data: region[from : from+n : from+n]}, file
 }
 
 // fileResident is the memory of this process that belongs to files; false where the system does not tell.
@@ -77,7 +78,9 @@ func TestCopiedWeightsAreHeldOnce(t *testing.T) {
 	if got := d.Weights(); got != (metal.Weights{CopiedBytes: size}) || reported != size || d.HeldBytes()-held != size {
 		t.Errorf("counted %+v, reported %d, held %d of %d", got, reported, d.HeldBytes()-held, size)
 	}
-	if err := d.Prefault(context.Background(), func(done, total int64) { t.Errorf("%d of %d bytes are read again", done, total) }); err != nil {
+	if err := d.Prefault(context.Background(), func(done, total int64) {
+		t.Errorf("%d of %d bytes are read again", done, total)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	after, _ := fileResident(t)
@@ -115,7 +118,8 @@ func TestFileTruncatedDuringTheCopyIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := d.HeldBytes()
-	if _, err := d.Matrix(m); err == nil || !strings.Contains(err.Error(), "from the disk") || d.HeldBytes() != held || d.Weights().CopiedBytes != 0 {
+	if _, err := d.Matrix(m); err == nil || !strings.Contains(err.Error(), "from the disk") || d.HeldBytes() != held ||
+		d.Weights().CopiedBytes != 0 {
 		t.Errorf("%v, wanted an error about the disk; %d bytes held", err, d.HeldBytes()-held)
 	}
 }

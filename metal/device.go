@@ -67,7 +67,8 @@ const leastFamily = 7
 type FamilyError struct{ Facts mtl.Facts }
 
 func (e *FamilyError) Error() string {
-	return fmt.Sprintf("%s is no GPU of Apple silicon (family Apple %d; %d is the least)", e.Facts.Name, e.Facts.AppleFamily, leastFamily)
+	return fmt.Sprintf("%s is no GPU of Apple silicon (family Apple %d; %d is the least)", e.Facts.Name,
+		e.Facts.AppleFamily, leastFamily)
 }
 
 // KernelError is a kernel that cannot run here and has no other variant.
@@ -90,7 +91,8 @@ func New(opt Options) (d *Device, err error) {
 		opt.Source = kernels.Source
 	}
 	d = &Device{opt: opt, runtime: r, gpu: gpu, queue: gpu.NewQueue(), facts: gpu.Facts(), pace: startPace,
-		libraries: map[string]*mtl.Library{}, pipelines: map[variant]*mtl.Pipeline{}, refused: map[string]error{}, live: map[*mtl.Buffer]bool{}}
+		libraries: map[string]*mtl.Library{}, pipelines: map[variant]*mtl.Pipeline{}, refused: map[string]error{},
+		live: map[*mtl.Buffer]bool{}}
 	if d.facts.AppleFamily < leastFamily {
 		d.Close()
 		return nil, &FamilyError{d.facts}

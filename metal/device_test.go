@@ -30,11 +30,14 @@ func with(file, text string) func(string) string {
 }
 
 func TestKernelFileWithAnErrorIsReplaced(t *testing.T) {
-	for _, file := range []string{"rms_norm", "linear_gemv", "linear_gemm", "delta_step", "delta_chunk", "gated_norm", "attention_input", "attention_flash", "attention_decode", "attention_decode_q8"} {
+	for _, file := range []string{"rms_norm", "linear_gemv", "linear_gemm", "delta_step", "delta_chunk", "gated_norm",
+		"attention_input", "attention_flash", "attention_decode", "attention_decode_q8"} {
 		t.Run(file, func(t *testing.T) {
-			d := open(t, fake.Configuration{Seed: 2}, metal.Options{Source: with(file, kernels.Source(file)+"\nthis is no kernel\n")})
+			d := open(t, fake.Configuration{Seed: 2}, metal.Options{
+				Source: with(file, kernels.Source(file)+"\nthis is no kernel\n")})
 			list := d.Degraded()
-			if len(list) != 1 || !strings.HasPrefix(list[0], file+" cannot be used here") || !strings.Contains(list[0], "this is no kernel") {
+			if len(list) != 1 || !strings.HasPrefix(list[0], file+" cannot be used here") ||
+				!strings.Contains(list[0], "this is no kernel") {
 				t.Fatalf("named: %q", list)
 			}
 			for i, o := range about(file) {
@@ -66,12 +69,14 @@ func TestGPUOfAnotherMakeIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var unfit *metal.FamilyError
-	if _, err := metal.New(metal.Options{Libraries: libraries}); !errors.As(err, &unfit) || unfit.Facts.AppleFamily != 6 {
+	if _, err := metal.New(metal.Options{Libraries: libraries}); !errors.As(err, &unfit) ||
+		unfit.Facts.AppleFamily != 6 {
 		t.Errorf("%v, wanted a FamilyError", err)
 	}
 	fake.Configure(fake.Configuration{Family: 8, WorkingSetBytes: 5 << 30, NoResidencySets: true})
 	f, err := metal.Ask(libraries)
-	if err != nil || f.AppleFamily != 8 || !f.Metal3 || f.Metal4 || f.ResidencySets || f.WorkingSetBytes != 5<<30 || f.Name == "" {
+	if err != nil || f.AppleFamily != 8 || !f.Metal3 || f.Metal4 || f.ResidencySets || f.WorkingSetBytes != 5<<30 ||
+		f.Name == "" {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
@@ -154,7 +159,8 @@ func TestAlignedMappedWeightsAreUsedInPlace(t *testing.T) {
 	copy(xr.Floats(), x.Floats())
 	for i, at := range []int{16, 2*page + 32, 5*page + 48, 9 * page, 16*page + 16, 4 * page, 17*page + 2} {
 		before := fake.Count()
-		data := device.MatrixData{Name: "w", Out: out, In: 64, Format: device.FormatF16, Data: region[at : at+out*128 : at+out*128]}
+		data := device.MatrixData{Name: "w", Out: out, In: 64, Format: device.FormatF16,
+			Data: region[at : at+out*128 : at+out*128]}
 		m, err := d.Matrix(data)
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +212,8 @@ func TestAlignedMappedWeightsAreUsedInPlace(t *testing.T) {
 func TestMacWithoutResidencySetsWorks(t *testing.T) {
 	region := mapped(t, os.Getpagesize())
 	d := open(t, fake.Configuration{NoResidencySets: true}, metal.Options{Mapped: [][]byte{region}})
-	if _, err := d.Matrix(device.MatrixData{Name: "w", Out: 2, In: 64, Format: device.FormatF16, Data: region[:256:256]}); err != nil {
+	if _, err := d.Matrix(device.MatrixData{Name: "w", Out: 2, In: 64, Format: device.FormatF16,
+		Data: region[:256:256]}); err != nil {
 		t.Fatal(err)
 	}
 	if ok, err := d.MakeResident(); ok || err != nil {
@@ -233,7 +240,8 @@ func TestTruncatedWeightFileIsAnError(t *testing.T) {
 	defer syscall.Munmap(region)
 	d := open(t, fake.Configuration{}, metal.Options{Mapped: [][]byte{region}})
 	defer d.Close() // before the mapping goes
-	if _, err := d.Matrix(device.MatrixData{Name: "w", Out: 2, In: 64, Format: device.FormatF16, Data: region[:256:256]}); err != nil {
+	if _, err := d.Matrix(device.MatrixData{Name: "w", Out: 2, In: 64, Format: device.FormatF16,
+		Data: region[:256:256]}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -28,35 +28,50 @@ func plane(x, y string) []edge {
 }
 
 var edges = map[string][]edge{
-	"embed_affine":          {{"in", []int{32, 64, 256}}, {"rows", []int{1, 3, 4, 5, 9}}}, // in is a multiple of 32
-	"embed_dense":           plane("in", "rows"),
-	"rms_norm":              {{"cols", []int{1, 255, 256, 257, 320}}, {"rows", []int{1, 2}}},
-	"rms_norm_plain":        {{"rows", []int{1, 63, 64, 65, 100}}, {"cols", []int{1, 31, 257}}},
-	"linear_gemv_affine":    {{"rows", []int{1, 2, 7, 8}}, {"out", []int{1, 3, 4, 5, 7, 8, 9, 33}}, {"in", []int{32, 480, 512, 544, 1024, 1088}}, {"gated rows", []int{1, 7, 8}}, {"gated out", []int{1, 3, 4, 5, 7, 9}}},
-	"linear_gemv_dense":     {{"rows", []int{1, 2, 7, 8}}, {"out", []int{1, 3, 4, 5, 7, 8, 9, 33}}, {"in", []int{4, 124, 128, 132, 300}}, {"gated rows", []int{2}}}, // in is a multiple of 4
-	"linear_gemm_affine":    {{"rows", []int{9, 31, 32, 33, 65}}, {"out", []int{1, 31, 32, 33, 40}}, {"in", []int{32, 64, 544}}},                                    // more than 8 rows
-	"linear_gemm_dense":     {{"rows", []int{9, 31, 32, 33, 65}}, {"out", []int{1, 31, 32, 33, 40}}, {"in", []int{32, 64, 96}}},
-	"linear_plain_affine":   {{"out", []int{1, 31, 32, 33, 40}}, {"rows", []int{1, 3, 7, 8, 9}}},
-	"linear_plain_dense":    {{"out", []int{1, 31, 32, 33, 40}}, {"rows", []int{1, 3, 7, 8, 9}}, {"in", []int{1, 3, 4, 5, 31, 32, 33}}},
-	"swiglu":                {{"count", []int{1, 63, 64, 65, 300}}},
-	"gather":                plane("cols", "rows"),
-	"top_k_slices":          {{"cols", []int{1, 31, 32, 33, 255, 256, 257, 2047, 2048, 2049}}, {"k", []int{1, 4, 31, 32}}, {"rows", []int{1, 3}}},
-	"top_k_merge":           {{"cols", []int{1, 2048, 2049, 65536, 65537}}, {"k", []int{1, 31, 32}}, {"rows", []int{1, 3}}}, // a lane has a list of 2,048, or two
-	"top_k_plain":           {{"cols", []int{1, 255, 256, 257, 300}}, {"k", []int{1, 4, 33, 40}}, {"rows", []int{1, 3}}},
-	"rotation":              plane("pairs", "rows"),
-	"delta_input":           {{"channels", []int{3, 63, 64, 65, 100}}, {"rows", []int{1, 2, 3, 4, 5, 70}}},
-	"delta_step":            {{"value dim", []int{1, 3, 4, 5, 33}}, {"rows", []int{1, 2, 16}}},
-	"delta_step_plain":      {{"value dim", []int{1, 31, 32, 33, 40}}, {"rows", []int{1, 2, 70}}},
-	"delta_chunk":           {{"rows", []int{17, 31, 32, 33, 100}}, {"value dim", []int{8, 24, 32, 40}}}, // more than 16 rows; value dim a multiple of 8
+	"embed_affine":   {{"in", []int{32, 64, 256}}, {"rows", []int{1, 3, 4, 5, 9}}}, // in is a multiple of 32
+	"embed_dense":    plane("in", "rows"),
+	"rms_norm":       {{"cols", []int{1, 255, 256, 257, 320}}, {"rows", []int{1, 2}}},
+	"rms_norm_plain": {{"rows", []int{1, 63, 64, 65, 100}}, {"cols", []int{1, 31, 257}}},
+	"linear_gemv_affine": {{"rows", []int{1, 2, 7, 8}}, {"out", []int{1, 3, 4, 5, 7, 8, 9, 33}},
+		{"in", []int{32, 480, 512, 544, 1024, 1088}}, {"gated rows", []int{1, 7, 8}},
+		{"gated out", []int{1, 3, 4, 5, 7, 9}}},
+	// in is a multiple of 4
+	"linear_gemv_dense": {{"rows", []int{1, 2, 7, 8}}, {"out", []int{1, 3, 4, 5, 7, 8, 9, 33}},
+		{"in", []int{4, 124, 128, 132, 300}}, {"gated rows", []int{2}}},
+	// more than 8 rows
+	"linear_gemm_affine": {{"rows", []int{9, 31, 32, 33, 65}}, {"out", []int{1, 31, 32, 33, 40}},
+		{"in", []int{32, 64, 544}}},
+	"linear_gemm_dense": {{"rows", []int{9, 31, 32, 33, 65}}, {"out", []int{1, 31, 32, 33, 40}},
+		{"in", []int{32, 64, 96}}},
+	"linear_plain_affine": {{"out", []int{1, 31, 32, 33, 40}}, {"rows", []int{1, 3, 7, 8, 9}}},
+	"linear_plain_dense": {{"out", []int{1, 31, 32, 33, 40}}, {"rows", []int{1, 3, 7, 8, 9}},
+		{"in", []int{1, 3, 4, 5, 31, 32, 33}}},
+	"swiglu": {{"count", []int{1, 63, 64, 65, 300}}},
+	"gather": plane("cols", "rows"),
+	"top_k_slices": {{"cols", []int{1, 31, 32, 33, 255, 256, 257, 2047, 2048, 2049}},
+		{"k", []int{1, 4, 31, 32}}, {"rows", []int{1, 3}}},
+	// a lane has a list of 2,048, or two
+	"top_k_merge": {{"cols", []int{1, 2048, 2049, 65536, 65537}}, {"k", []int{1, 31, 32}},
+		{"rows", []int{1, 3}}},
+	"top_k_plain": {{"cols", []int{1, 255, 256, 257, 300}}, {"k", []int{1, 4, 33, 40}},
+		{"rows", []int{1, 3}}},
+	"rotation":         plane("pairs", "rows"),
+	"delta_input":      {{"channels", []int{3, 63, 64, 65, 100}}, {"rows", []int{1, 2, 3, 4, 5, 70}}},
+	"delta_step":       {{"value dim", []int{1, 3, 4, 5, 33}}, {"rows", []int{1, 2, 16}}},
+	"delta_step_plain": {{"value dim", []int{1, 31, 32, 33, 40}}, {"rows", []int{1, 2, 70}}},
+	// more than 16 rows; value dim a multiple of 8
+	"delta_chunk":           {{"rows", []int{17, 31, 32, 33, 100}}, {"value dim", []int{8, 24, 32, 40}}},
 	"gated_norm":            {{"heads", []int{1, 3, 4, 5, 10}}, {"dim", []int{1, 31, 32, 33, 128}}},
 	"gated_norm_plain":      {{"heads", []int{1, 63, 64, 65, 99}}, {"dim", []int{1, 33}}},
 	"attention_input":       {{"dim", []int{2, 31, 32, 33, 100}}, {"rows", []int{1, 2, 17}}},
 	"attention_input_plain": {{"all heads", []int{3, 31, 32, 33, 36}}, {"rows", []int{1, 3, 4, 5, 9}}},
-	"attention_plain":       {{"heads", []int{1, 31, 32, 33, 34}}, {"rows", []int{1, 3, 4, 5, 9}}, {"keys", []int{1, 255, 256, 257, 701}}},
-	"attention_flash":       {{"rows", []int{9, 15, 16, 17, 33}}, {"keys", []int{9, 31, 32, 33, 255, 256, 257, 717}}}, // more than 8 rows
-	"attention_decode":      {{"rows", []int{1, 2, 7, 8}}, {"keys", []int{1, 31, 32, 33, 255, 256, 257, 701}}},
-	"attention_decode_q8":   {{"rows", []int{1, 2, 7, 8}}, {"keys", []int{1, 31, 32, 33, 255, 256, 257, 701}}},
-	"attention_combine":     {{"rows", []int{1, 2, 8}}, {"keys", []int{1, 256, 257, 513, 701}}}, // a split is 256 keys
+	"attention_plain": {{"heads", []int{1, 31, 32, 33, 34}}, {"rows", []int{1, 3, 4, 5, 9}},
+		{"keys", []int{1, 255, 256, 257, 701}}},
+	// more than 8 rows
+	"attention_flash":     {{"rows", []int{9, 15, 16, 17, 33}}, {"keys", []int{9, 31, 32, 33, 255, 256, 257, 717}}},
+	"attention_decode":    {{"rows", []int{1, 2, 7, 8}}, {"keys", []int{1, 31, 32, 33, 255, 256, 257, 701}}},
+	"attention_decode_q8": {{"rows", []int{1, 2, 7, 8}}, {"keys", []int{1, 31, 32, 33, 255, 256, 257, 701}}},
+	"attention_combine":   {{"rows", []int{1, 2, 8}}, {"keys", []int{1, 256, 257, 513, 701}}}, // a split is 256 keys
 }
 
 // valueless are the kernels that read no number that could be large, denormal or none.

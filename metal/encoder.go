@@ -81,7 +81,8 @@ func (e *encoder) forget() {
 
 // run encodes one dispatch of v: its parameters at index 0, and every buffer in one message. bytes and flops are what
 // it moves and computes.
-func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, group [3]int, bytes, flops float64, uses ...use) error {
+func (e *encoder) run(v variant, params unsafe.Pointer, paramBytes int, grid, group [3]int, bytes, flops float64,
+	uses ...use) error {
 	p, err := e.dev.pipeline(v)
 	if err != nil {
 		return err

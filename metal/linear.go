@@ -51,7 +51,8 @@ func (p *pass) encodeLinear(e *encoder, o *device.Linear) error {
 		n, left := 0, e.budget()
 		for j := i; j < len(o.Products) && n < gemvProducts; j++ {
 			other := o.Products[j].W.(*matrix)
-			if cost := other.cost(o.Rows, other.out); !done[j] && p.linearVariant(other, o.Rows) == v && (n == 0 || cost <= left) {
+			if cost := other.cost(o.Rows, other.out); !done[j] && p.linearVariant(other, o.Rows) == v &&
+				(n == 0 || cost <= left) {
 				together[n], done[j] = &o.Products[j], true
 				left -= cost
 				n++
@@ -83,7 +84,8 @@ func (p *pass) encodeProduct(e *encoder, o *device.Linear, q *device.Product, v 
 }
 
 // encodePiece runs rows [row, row+rows) by outputs [from, from+outs) of a product.
-func (p *pass) encodePiece(e *encoder, o *device.Linear, q *device.Product, v variant, row, rows, from, outs int) error {
+func (p *pass) encodePiece(e *encoder, o *device.Linear, q *device.Product, v variant, row, rows, from,
+	outs int) error {
 	whole, dst := q.W.(*matrix), q.Dst.(*buffer)
 	m := whole.rows(from, outs)
 	params := kernels.LinearParams{Rows: u32(rows), Out: u32(outs), In: u32(m.in), Stride: u32(whole.out)}
@@ -101,7 +103,8 @@ func (p *pass) encodePiece(e *encoder, o *device.Linear, q *device.Product, v va
 	if m.format != device.FormatAffine {
 		n -= 2
 	}
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, whole.cost(rows, outs), 0, uses[:n]...)
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, whole.cost(rows, outs), 0,
+		uses[:n]...)
 }
 
 // encodeRow runs a product of one row with linear_gemv, outs outputs at a time. With more rows it would have to read
@@ -202,7 +205,8 @@ func (p *pass) encodeTogether(e *encoder, o *device.Linear, v variant, column in
 			tiles = own
 		}
 	}
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{tiles, 1, 1}, [3]int{64, 1, 1}, cost, 0, uses[:n]...)
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{tiles, 1, 1}, [3]int{64, 1, 1}, cost, 0,
+		uses[:n]...)
 }
 
 // gated returns the variant that runs gate, up and SwiGLU in one dispatch, when the two operations are exactly that.
@@ -211,7 +215,8 @@ func (p *pass) gated(linear *device.Linear, after *device.SwiGLU) (v variant, ok
 		return v, false
 	}
 	gate, up := &linear.Products[0], &linear.Products[1]
-	if gate.Add || up.Add || gate.Dst != after.Gate || up.Dst != after.Up || after.Dst != after.Gate || after.Gate == after.Up {
+	if gate.Add || up.Add || gate.Dst != after.Gate || up.Dst != after.Up || after.Dst != after.Gate ||
+		after.Gate == after.Up {
 		return v, false
 	}
 	v = p.linearVariant(gate.W.(*matrix), linear.Rows)
@@ -239,17 +244,20 @@ func (p *pass) linearVariant(m *matrix, rows int) (v variant) {
 		few = m.bits == 4 || m.bits == 8
 		many = few
 	}
-	v = variant{library: "linear_plain", name: plainLinear[kind], constants: m.weightConstants(), count: 3, threads: 128}
+	v = variant{library: "linear_plain", name: plainLinear[kind], constants: m.weightConstants(), count: 3,
+		threads: 128}
 	switch {
 	case rows <= gemvRows && few:
-		fast := variant{library: "linear_gemv", name: gemvLinear[kind], constants: m.weightConstants(), count: 6, threads: 64}
+		fast := variant{library: "linear_gemv", name: gemvLinear[kind], constants: m.weightConstants(), count: 6,
+			threads: 64}
 		fast.constants[3] = u32(rows)
 		if m.format == device.FormatAffine && m.in >= splitColumns {
 			fast.constants[5] = 1
 		}
 		v = p.dev.either(fast, v)
 	case rows > gemvRows && many:
-		fast := variant{library: "linear_gemm", name: gemmLinear[kind], constants: m.weightConstants(), count: 3, threads: 128}
+		fast := variant{library: "linear_gemm", name: gemmLinear[kind], constants: m.weightConstants(), count: 3,
+			threads: 128}
 		if p.dev.opt.BF16 {
 			fast.name = gemmLinearBF16[kind]
 		}

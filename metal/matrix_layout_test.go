@@ -20,7 +20,8 @@ func TestMatrixOfAnotherLayoutGivesNaN(t *testing.T) {
 	if strings.Count(text, numbered) != 1 {
 		t.Fatalf("%s has %d of %q", file, strings.Count(text, numbered), numbered)
 	}
-	d := open(t, fake.Configuration{Seed: 4}, metal.Options{Source: with(file, strings.Replace(text, numbered, "float(thread_index % 8 * 8 + thread_index / 8);", 1))})
+	d := open(t, fake.Configuration{Seed: 4}, metal.Options{
+		Source: with(file, strings.Replace(text, numbered, "float(thread_index % 8 * 8 + thread_index / 8);", 1))})
 	rows, err := about(file)[0].Do(newWorld(t, d, 1))
 	if err != nil {
 		t.Fatal(err)

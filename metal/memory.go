@@ -148,7 +148,8 @@ func (m *matrix) Bytes() int64 { return m.bytes }
 
 // Matrix uses mapped memory in place and copies the rest.
 func (d *Device) Matrix(data device.MatrixData) (device.Matrix, error) {
-	m := &matrix{out: data.Out, in: data.In, format: data.Format, bits: data.Bits, group: data.Group, scaleFormat: data.ScaleFormat}
+	m := &matrix{out: data.Out, in: data.In, format: data.Format, bits: data.Bits, group: data.Group,
+		scaleFormat: data.ScaleFormat}
 	if err := checkMatrix(data); err != nil {
 		return nil, fmt.Errorf("%s: %w", data.Name, err)
 	}
@@ -195,7 +196,8 @@ func checkMatrix(m device.MatrixData) error {
 	}
 	scales := m.Out * (m.In / m.Group) * formatBytes[m.ScaleFormat]
 	if scales == 0 || len(m.Data) != m.Out*m.In*m.Bits/8 || len(m.Scales) != scales || len(m.Biases) != scales {
-		return fmt.Errorf("%d bytes of codes, %d of scales, %d of biases for [%d,%d]", len(m.Data), len(m.Scales), len(m.Biases), m.Out, m.In)
+		return fmt.Errorf("%d bytes of codes, %d of scales, %d of biases for [%d,%d]", len(m.Data), len(m.Scales),
+			len(m.Biases), m.Out, m.In)
 	}
 	return nil
 }
@@ -237,7 +239,8 @@ func (d *Device) inView(what string, at, n uintptr) (piece, bool, error) {
 			return piece{}, false, err
 		}
 		var err error
-		if v.buffer, err = d.gpu.NewBufferOver(*(*unsafe.Pointer)(unsafe.Pointer(&v.from)), int(v.to-v.from)); err != nil {
+		if v.buffer, err = d.gpu.NewBufferOver(*(*unsafe.Pointer)(unsafe.Pointer(&v.from)),
+			int(v.to-v.from)); err != nil {
 			return piece{}, false, fmt.Errorf("%s: %w", what, err)
 		}
 		d.heldBytes += int64(v.to-v.from) - d.overlap(v)

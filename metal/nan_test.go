@@ -53,7 +53,8 @@ var spoiling = []spoiled{
 		w.Run(selftest.Stateless(3), func(p device.Pass) { p.TopK(values, ids, src, 3) })
 		return append(selftest.Rows(values), selftest.Rows(ids)[0], selftest.Rows(ids)[2])
 	}, only(1), 0},
-	spoiltEmbedding("affine", device.MatrixData{Format: device.FormatAffine, Bits: 4, Group: 32, ScaleFormat: device.FormatF32}),
+	spoiltEmbedding("affine", device.MatrixData{Format: device.FormatAffine, Bits: 4, Group: 32,
+		ScaleFormat: device.FormatF32}),
 	spoiltEmbedding("dense", device.MatrixData{Format: device.FormatF32}),
 	{"convolution", func(w *selftest.World, spoil bool) [][]float32 {
 		g := selftest.StateOf(1, 1, 1, 98)
@@ -88,7 +89,8 @@ var spoiling = []spoiled{
 		spoilRow(qGate, 7, spoil)
 		w.Run([]device.Segment{{N: n, Pages: []int32{1}}}, func(p device.Pass) {
 			p.Rotation(table, []float64{1, 0.1, 0.01, 0.001})
-			p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: k, V: v, QNorm: qNorm, KNorm: kNorm, Rotation: table, KV: kv, Eps: 1e-6})
+			p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: k, V: v, QNorm: qNorm, KNorm: kNorm,
+				Rotation: table, KV: kv, Eps: 1e-6})
 		})
 		for i := range n {
 			keys, values := make([]float32, dim), make([]float32, dim)
@@ -180,7 +182,8 @@ func spoiltAttention(w *selftest.World, format device.KVFormat, spoil bool) [][]
 	segments := []device.Segment{{N: n, Pages: []int32{0}}, {Row: n, N: n, Pages: []int32{1}}}
 	w.Run(segments, func(p device.Pass) {
 		p.Rotation(table, []float64{1, 0.1, 0.01, 0.001})
-		p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: k, V: v, QNorm: qNorm, KNorm: kNorm, Rotation: table, KV: kv, Eps: 1e-6})
+		p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: k, V: v, QNorm: qNorm, KNorm: kNorm,
+			Rotation: table, KV: kv, Eps: 1e-6})
 		p.Attention(device.Attention{Dst: dst, Q: q, QGate: qGate, KV: kv})
 	})
 	out := selftest.Rows(dst)
@@ -190,7 +193,8 @@ func spoiltAttention(w *selftest.World, format device.KVFormat, spoil bool) [][]
 			one := []device.Segment{{N: 1, Start: n + i, Pages: []int32{int32(row)}}}
 			w.Run(one, func(p device.Pass) {
 				p.Rotation(table, []float64{1, 0.1, 0.01, 0.001})
-				p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: v2, V: v2, QNorm: qNorm, KNorm: kNorm, Rotation: table, KV: kv, Eps: 1e-6})
+				p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: v2, V: v2, QNorm: qNorm, KNorm: kNorm,
+					Rotation: table, KV: kv, Eps: 1e-6})
 				p.Attention(device.Attention{Dst: dst, Q: q, QGate: qGate, KV: kv})
 			})
 			out = append(out, selftest.Rows(dst)[0])
@@ -205,7 +209,8 @@ func TestNaNKeyReachesNoEarlierRow(t *testing.T) {
 	for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
 		for _, format := range []device.KVFormat{device.KVNative, device.KVQ8} {
 			t.Run(fmt.Sprint(kind, ", pages of format ", format), func(t *testing.T) {
-				clean, dirty := spoiltAttention(newWorld(t, d, 1), format, false), spoiltAttention(newWorld(t, d, 1), format, true)
+				clean, dirty := spoiltAttention(newWorld(t, d, 1), format, false),
+					spoiltAttention(newWorld(t, d, 1), format, true)
 				for i := range clean {
 					sees := i >= spoilt && i < n || i >= 2*n && i < 2*n+3
 					if !sees && differ(dirty[i:i+1], clean[i:i+1], 0) != "" {
@@ -246,7 +251,8 @@ func TestNaNTokenReachesNoEarlierToken(t *testing.T) {
 	for kind, d := range metals(t, fake.Configuration{Seed: 3}) {
 		for name, column := range map[string]int{"query": 3, "key": 35, "value": 64 + 16 + 5} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
-				clean, dirty := spoiltDelta(newWorld(t, d, 1), n, spoilt, column, false), spoiltDelta(newWorld(t, d, 1), n, spoilt, column, true)
+				clean, dirty := spoiltDelta(newWorld(t, d, 1), n, spoilt, column, false),
+					spoiltDelta(newWorld(t, d, 1), n, spoilt, column, true)
 				for i := range n + 20 {
 					feels := i == spoilt || i > spoilt && i < n && name != "query"
 					if !feels && differ(dirty[i:i+1], clean[i:i+1], 0) != "" {

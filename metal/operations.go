@@ -134,7 +134,8 @@ func (p *pass) encodeEmbed(e *encoder, o *device.Embed, at int) error {
 
 func (p *pass) encodeNorm(e *encoder, o *device.RMSNorm) error {
 	dst, x := own(o.Dst), own(o.X)
-	params := kernels.RMSNormParams{Rows: u32(o.Rows), Cols: u32(x.cols), Stride: u32(dst.cols), Column: u32(o.Column), Eps: o.Eps}
+	params := kernels.RMSNormParams{Rows: u32(o.Rows), Cols: u32(x.cols), Stride: u32(dst.cols), Column: u32(o.Column),
+		Eps: o.Eps}
 	v := p.dev.either(variant{library: "rms_norm", name: "rms_norm", threads: 256},
 		variant{library: "rms_norm_plain", name: "rms_norm_plain", threads: 64})
 	grid, group := [3]int{o.Rows, 1, 1}, [3]int{256, 1, 1}
@@ -190,11 +191,14 @@ func (p *pass) encodeAttentionInput(e *encoder, o *device.AttentionInput) error 
 	pool, q, rotation := o.KV.(*kv), own(o.Q), own(o.Rotation)
 	d := pool.g.HeadDim
 	heads := q.cols / d
-	params := kernels.AttentionInputParams{Rows: u32(p.Rows), Heads: u32(heads), KVHeads: u32(pool.g.Heads), Dim: u32(d),
+	params := kernels.AttentionInputParams{Rows: u32(p.Rows), Heads: u32(heads), KVHeads: u32(pool.g.Heads),
+		Dim:   u32(d),
 		Pairs: u32(rotation.cols / 2), Eps: o.Eps}
 	constants := [6]uint32{pool.q8()}
-	v := p.dev.either(variant{library: "attention_input", name: "attention_input", constants: constants, count: 1, threads: 32},
-		variant{library: "attention_input_plain", name: "attention_input_plain", constants: constants, count: 1, threads: 128})
+	v := p.dev.either(variant{library: "attention_input", name: "attention_input", constants: constants, count: 1,
+		threads: 32},
+		variant{library: "attention_input_plain", name: "attention_input_plain", constants: constants, count: 1,
+			threads: 128})
 	all := heads + 2*pool.g.Heads
 	grid, group := [3]int{all, p.Rows, 1}, [3]int{32, 1, 1}
 	if v.threads == 128 {
@@ -202,7 +206,8 @@ func (p *pass) encodeAttentionInput(e *encoder, o *device.AttentionInput) error 
 	}
 	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(12*p.Rows*all*d), 0,
 		q.use(1, write), own(o.QGate).use(2, read), own(o.K).use(3, read), own(o.V).use(4, read),
-		own(o.QNorm).use(5, constant), own(o.KNorm).use(6, constant), rotation.use(7, read), p.integers(p.meta.slots, 8),
+		own(o.QNorm).use(5, constant), own(o.KNorm).use(6, constant), rotation.use(7, read),
+		p.integers(p.meta.slots, 8),
 		use{pool.keys[o.Layer], 0, 9, write}, use{pool.values[o.Layer], 0, 10, write}, p.status(11))
 }
 

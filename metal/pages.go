@@ -37,7 +37,8 @@ func (d *Device) KV(g device.KVGeometry) (device.KV, error) {
 		return nil, fmt.Errorf("attention heads of %d dimensions: the kernels take up to %d", g.HeadDim, maxHeadDim)
 	}
 	if g.Format == device.KVQ8 && g.HeadDim%device.KVGroup != 0 {
-		return nil, fmt.Errorf("attention heads of %d dimensions: the 8-bit format takes multiples of %d", g.HeadDim, device.KVGroup)
+		return nil, fmt.Errorf("attention heads of %d dimensions: the 8-bit format takes multiples of %d", g.HeadDim,
+			device.KVGroup)
 	}
 	k := &kv{dev: d, g: g}
 	what := fmt.Sprintf("the cache of %d pages", g.Pages)
@@ -93,7 +94,8 @@ func (k *kv) rowsAt(page int32, head, at int) int {
 }
 
 func (k *kv) wordsAt(page int32, head, at int) int {
-	return int(page)*k.pageBytes() + k.g.Heads*device.PageTokens*k.rowBytes() + (head*device.PageTokens+at)*k.wordBytes()
+	return int(page)*k.pageBytes() + k.g.Heads*device.PageTokens*k.rowBytes() +
+		(head*device.PageTokens+at)*k.wordBytes()
 }
 
 func (k *kv) CopyPage(dst, src int32) {

@@ -178,7 +178,8 @@ func TestPocketRewindsAndRestoresToTheSameLogits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ckpt.Close()
-	n, err := model.Load(d, ckpt, model.Options{WindowTokens: 512, MaxSequences: 2, ChunkTokens: 128, ExtraPages: 2, TapeTokens: 8})
+	n, err := model.Load(d, ckpt, model.Options{WindowTokens: 512, MaxSequences: 2, ChunkTokens: 128, ExtraPages: 2,
+		TapeTokens: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

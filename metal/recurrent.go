@@ -59,7 +59,8 @@ func (p *pass) encodeDeltaInput(e *encoder, conv *device.Conv, delta *device.Del
 			}
 		}
 		threads := int(params.Channels + params.Heads)
-		err := e.run(variant{library: "delta_input", name: "delta_input", threads: 64}, unsafe.Pointer(&params), int(unsafe.Sizeof(params)),
+		err := e.run(variant{library: "delta_input", name: "delta_input", threads: 64}, unsafe.Pointer(&params),
+			int(unsafe.Sizeof(params)),
 			groups(threads, 1, flat), flat, float64(8*g.N*threads), 0, uses[:n]...)
 		if err != nil {
 			return err
@@ -98,12 +99,15 @@ func (s *state) advance(e *encoder, layer, n int, dst, qkv, alpha, beta use) err
 		return s.deltaStep(e, layer, n, dst, qkv, alpha, beta)
 	}
 	params := s.deltaParams(n)
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{divide(s.g.ValueDim, 32), s.g.ValueHeads, 1}, [3]int{128, 1, 1},
-		float64(8*s.matrixFloats()), 16*float64(n*s.matrixFloats()), dst, qkv, alpha, beta, use{s.b, 4 * s.matrixAt(layer), 5, write})
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)),
+		[3]int{divide(s.g.ValueDim, 32), s.g.ValueHeads, 1}, [3]int{128, 1, 1},
+		float64(8*s.matrixFloats()), 16*float64(n*s.matrixFloats()), dst, qkv, alpha, beta,
+		use{s.b, 4 * s.matrixAt(layer), 5, write})
 }
 
 func (s *state) deltaParams(n int) kernels.DeltaStepParams {
-	return kernels.DeltaStepParams{Rows: u32(n), KeyHeads: u32(s.g.KeyHeads), ValueHeads: u32(s.g.ValueHeads), KeyDim: u32(s.g.KeyDim), ValueDim: u32(s.g.ValueDim)}
+	return kernels.DeltaStepParams{Rows: u32(n), KeyHeads: u32(s.g.KeyHeads), ValueHeads: u32(s.g.ValueHeads),
+		KeyDim: u32(s.g.KeyDim), ValueDim: u32(s.g.ValueDim)}
 }
 
 // deltaStep advances a layer by n rows: dst, qkv, alpha and beta at indices 1 to 4.
@@ -120,6 +124,8 @@ func (s *state) deltaStep(e *encoder, layer, n int, dst, qkv, alpha, beta use) e
 		grid = [3]int{divide(s.g.ValueDim, 4), s.g.ValueHeads, 1}
 	}
 	flops := 8 * float64(n*s.matrixFloats())
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(8*s.matrixFloats()), flops*8, // a chain of dependent steps
+	// a chain of dependent steps
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), grid, group, float64(8*s.matrixFloats()),
+		flops*8,
 		dst, qkv, alpha, beta, use{s.b, 4 * s.matrixAt(layer), 5, write})
 }

@@ -23,7 +23,8 @@ func (k *kv) ReturnPages(pages []int32) error {
 	}
 	for _, b := range slices.Concat(k.keys, k.values) {
 		if err := k.dev.remap(b, runs); err != nil && k.lost == nil {
-			k.lost = fmt.Errorf("attention memory could not be mapped again after pages of it were returned to the system: %w; restart the server", err)
+			k.lost = fmt.Errorf("attention memory could not be mapped again after pages of it were returned to the "+
+				"system: %w; restart the server", err)
 		}
 	}
 	return k.lost
@@ -55,7 +56,8 @@ func (d *Device) remap(b *mtl.Buffer, runs [][2]int) error {
 	var failed error
 	err := d.gpu.Renew(b, func() {
 		for _, r := range runs {
-			_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(&b.Bytes[r[0]]), uintptr(r[1]-r[0]), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
+			_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(&b.Bytes[r[0]]), uintptr(r[1]-r[0]),
+				unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
 			if err != nil {
 				failed = err
 			}

@@ -65,7 +65,8 @@ func TestReturnedPagesGiveTheirMemoryBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if after := residentBytes(t); before > 0 && before-after < len(gone)*n*9/10 {
-			t.Errorf("format %d: %d bytes resident before, %d after %d were returned", format, before, after, len(gone)*n)
+			t.Errorf("format %d: %d bytes resident before, %d after %d were returned", format, before, after,
+				len(gone)*n)
 		}
 		back := make([]byte, n)
 		for page := range kept {
@@ -92,7 +93,8 @@ func TestReturnedPagesWorkLikeNewOnes(t *testing.T) {
 		attend := func(page int32, start, n int) [][]float32 {
 			w.Run([]device.Segment{{N: n, Start: start, Pages: []int32{page}}}, func(p device.Pass) {
 				p.Rotation(table, []float64{1, 0.1, 0.01, 0.001})
-				p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: k, V: v, QNorm: norm, KNorm: norm, Rotation: table, KV: kv, Eps: 1e-6})
+				p.AttentionInput(device.AttentionInput{Q: q, QGate: qGate, K: k, V: v, QNorm: norm, KNorm: norm,
+					Rotation: table, KV: kv, Eps: 1e-6})
 				p.Attention(device.Attention{Dst: dst, Q: q, QGate: qGate, KV: kv})
 			})
 			return selftest.Rows(dst)[:n]
@@ -141,7 +143,8 @@ func TestConversationKeepsItsPagesWhenOthersAreReturned(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ckpt.Close() })
-	n, err := model.Load(open(t, fake.Configuration{Threads: 2}, metal.Options{}), ckpt, model.Options{WindowTokens: 1024, MaxSequences: 2, ChunkTokens: 32})
+	n, err := model.Load(open(t, fake.Configuration{Threads: 2}, metal.Options{}), ckpt, model.Options{
+		WindowTokens: 1024, MaxSequences: 2, ChunkTokens: 32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +169,8 @@ func TestConversationKeepsItsPagesWhenOthersAreReturned(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rows, err := n.Forward(t.Context(), []pass.Segment{{Seq: both[1], Tokens: tokens[20:], Logits: pass.LogitsLast}})
+		rows, err := n.Forward(t.Context(), []pass.Segment{
+			{Seq: both[1], Tokens: tokens[20:], Logits: pass.LogitsLast}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,8 @@ func TestWrongFastKernelIsReplacedBySelfTest(t *testing.T) {
 			if !strings.Contains(text, c.from) {
 				t.Fatalf("%s has no %q", c.file, c.from)
 			}
-			d := open(t, fake.Configuration{Seed: 4}, metal.Options{Source: with(c.file, strings.Replace(text, c.from, c.to, 1))})
+			d := open(t, fake.Configuration{Seed: 4}, metal.Options{
+				Source: with(c.file, strings.Replace(text, c.from, c.to, 1))})
 			report, err := selftest.Run(context.Background(), d, reference(), selftest.Few())
 			if err != nil || !report.Passed {
 				t.Fatalf("%v, %+v", err, report)
@@ -63,7 +64,8 @@ func TestWrongFastKernelIsReplacedBySelfTest(t *testing.T) {
 }
 
 func TestWrongPlainKernelFailsTheSelfTest(t *testing.T) {
-	d := open(t, fake.Configuration{Seed: 4}, metal.Options{Source: with("swiglu", strings.Replace(kernels.Source("swiglu"), "silu(gate[i])", "sigmoid(gate[i])", 1))})
+	d := open(t, fake.Configuration{Seed: 4}, metal.Options{
+		Source: with("swiglu", strings.Replace(kernels.Source("swiglu"), "silu(gate[i])", "sigmoid(gate[i])", 1))})
 	report, err := selftest.Run(context.Background(), d, reference(), selftest.Few())
 	if err != nil || report.Passed {
 		t.Fatalf("%v, passed %v", err, report.Passed)
@@ -80,7 +82,8 @@ func TestWrongPlainKernelFailsTheSelfTest(t *testing.T) {
 
 func TestCorrectDevicePassesTheSelfTest(t *testing.T) {
 	d := open(t, fake.Configuration{Seed: 4, Threads: 2}, metal.Options{})
-	report, err := selftest.Run(context.Background(), d, reference(), append(selftest.Operations(), selftest.Whole()...))
+	report, err := selftest.Run(context.Background(), d, reference(),
+		append(selftest.Operations(), selftest.Whole()...))
 	if err != nil || !report.Passed || len(d.Degraded()) > 0 {
 		t.Fatalf("%v, passed %v, degraded %v", err, report.Passed, d.Degraded())
 	}

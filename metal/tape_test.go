@@ -23,7 +23,8 @@ type taped struct {
 func (s *taped) step(n int) {
 	s.t.Helper()
 	g := s.state.Geometry()
-	qkv, conv, a, b := s.w.Buffer(n, g.ConvChannels), s.w.Output(n, g.ConvChannels), s.w.Buffer(n, g.ValueHeads), s.w.Buffer(n, g.ValueHeads)
+	qkv, conv, a, b := s.w.Buffer(n, g.ConvChannels), s.w.Output(n, g.ConvChannels), s.w.Buffer(n, g.ValueHeads),
+		s.w.Buffer(n, g.ValueHeads)
 	dst, weight, aLog := s.w.Output(n, g.ValueHeads*g.ValueDim), s.w.Vector(4*g.ConvChannels), s.w.Vector(g.ValueHeads)
 	err := s.w.Pass([]device.Segment{{N: n, Start: len(s.after), State: s.state}}, func(p device.Pass) {
 		for l := range g.Layers {
@@ -141,7 +142,9 @@ func TestFailedReplayFailsTheNextPass(t *testing.T) {
 	w := s.w
 	x := w.Buffer(1, s.state.Geometry().ConvChannels)
 	weight := w.Vector(4 * s.state.Geometry().ConvChannels)
-	err := w.Pass([]device.Segment{{N: 1, State: s.state}}, func(p device.Pass) { p.Conv(device.Conv{Dst: x, X: x, Weight: weight}) })
+	err := w.Pass([]device.Segment{{N: 1, State: s.state}}, func(p device.Pass) {
+		p.Conv(device.Conv{Dst: x, X: x, Weight: weight})
+	})
 	if err == nil {
 		t.Fatal("a pass runs over a state whose replay failed")
 	}

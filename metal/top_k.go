@@ -25,7 +25,8 @@ func (p *pass) encodeTopK(e *encoder, o *device.TopK) error {
 	plain := variant{library: "top_k_plain", name: "top_k_plain", threads: 256}
 	n := divide(cols, topKSlice)
 	if k > topKMost || n > topKSlices || p.dev.either(slices, plain) == plain || p.dev.either(merge, plain) == plain {
-		return e.run(plain, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{o.Rows, 1, 1}, [3]int{256, 1, 1},
+		return e.run(plain, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{o.Rows, 1, 1},
+			[3]int{256, 1, 1},
 			float64(4*o.Rows*cols*k), 0, values.use(1, write), ids.use(2, write), src.use(3, read))
 	}
 	if err := p.growPartial("the largest of slices", 2*o.Rows*n*k); err != nil {
@@ -38,5 +39,6 @@ func (p *pass) encodeTopK(e *encoder, o *device.TopK) error {
 	}
 	e.phase()
 	return e.run(merge, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{o.Rows, 1, 1}, [3]int{32, 1, 1},
-		float64(8*o.Rows*n*k), 0, values.use(1, write), ids.use(2, write), src.use(3, read), use{p.meta.partial, 0, 4, read})
+		float64(8*o.Rows*n*k), 0, values.use(1, write), ids.use(2, write), src.use(3, read),
+		use{p.meta.partial, 0, 4, read})
 }

@@ -28,7 +28,8 @@ func chosen(w *selftest.World, rows, cols, k int, change func(x []float32)) (x, 
 // Many equal values, both zeros, denormals and infinities: the order and every bit are a stable sort's.
 func TestLargestValuesAreInStableOrder(t *testing.T) {
 	for kind, d := range metals(t, fake.Configuration{Seed: 4}) {
-		for _, c := range []struct{ rows, cols, k int }{{1, 1, 1}, {3, 31, 4}, {2, 255, 3}, {1, 256, 1}, {2, 257, 257}, {1, 5000, 20}, {2, 4097, 32}, {1, 66000, 32}, {1, 270_000, 2}} {
+		for _, c := range []struct{ rows, cols, k int }{{1, 1, 1}, {3, 31, 4}, {2, 255, 3}, {1, 256, 1}, {2, 257, 257},
+			{1, 5000, 20}, {2, 4097, 32}, {1, 66000, 32}, {1, 270_000, 2}} {
 			t.Run(fmt.Sprint(kind, c), func(t *testing.T) {
 				x, values, ids := chosen(newWorld(t, d, uint64(c.cols)), c.rows, c.cols, c.k, func(x []float32) {
 					for i := range x {
@@ -46,7 +47,8 @@ func TestLargestValuesAreInStableOrder(t *testing.T) {
 					sort.SliceStable(order, func(i, j int) bool { return row[order[i]] > row[order[j]] })
 					for n, id := range order[:c.k] {
 						if int(ids[r][n]) != id || math.Float32bits(values[r][n]) != math.Float32bits(row[id]) {
-							t.Fatalf("row %d, place %d: %v at %v, wanted %v at %d", r, n, values[r][n], ids[r][n], row[id], id)
+							t.Fatalf("row %d, place %d: %v at %v, wanted %v at %d", r, n, values[r][n], ids[r][n],
+								row[id], id)
 						}
 					}
 				}
@@ -59,7 +61,8 @@ func TestLargestValuesAreInStableOrder(t *testing.T) {
 // value, the other rows have.
 func TestRowWithANaNHasNoLargest(t *testing.T) {
 	all := metals(t, fake.Configuration{Seed: 4})
-	for kind, d := range map[string]device.Device{"fast": all["fast"], "plain": all["plain"], "reference": reference()} {
+	for kind, d := range map[string]device.Device{"fast": all["fast"], "plain": all["plain"],
+		"reference": reference()} {
 		for _, k := range []int{1, 20, 40} {
 			for _, at := range []int{0, 31, 2047, 2048, 4999} {
 				x, values, ids := chosen(newWorld(t, d, 3), 3, 5000, k, func(x []float32) {
@@ -85,7 +88,8 @@ func TestRowWithANaNHasNoLargest(t *testing.T) {
 func TestLargestValuesWithoutTheFastKernel(t *testing.T) {
 	for _, broken := range []string{"kernel void top_k_slices", "kernel void top_k_merge"} {
 		text := kernels.Source("top_k")
-		d := open(t, fake.Configuration{Seed: 4}, metal.Options{Source: with("top_k", strings.Replace(text, broken, broken+"_else", 1))})
+		d := open(t, fake.Configuration{Seed: 4}, metal.Options{
+			Source: with("top_k", strings.Replace(text, broken, broken+"_else", 1))})
 		x, values, _ := chosen(newWorld(t, d, 3), 1, 3000, 20, func([]float32) {})
 		if values[0][0] != slices.Max(x[0]) || len(d.Degraded()) != 1 {
 			t.Errorf("without %s: %v, degraded %q", broken, values[0], d.Degraded())

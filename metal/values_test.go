@@ -51,9 +51,12 @@ func TestActivationBeyondF16IsAnError(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := open(t, fake.Configuration{Seed: 1}, c.opt)
 			run := func(w *selftest.World) ([][]float32, error) {
-				x, m, dst := w.Buffer(c.n, 64), w.Matrix(selftest.Affine(64, 64, 4, 32, device.FormatF16)), w.Output(c.n, 64)
+				x, m, dst := w.Buffer(c.n, 64), w.Matrix(selftest.Affine(64, 64, 4, 32, device.FormatF16)),
+					w.Output(c.n, 64)
 				x.Floats()[70] = 70000
-				err := w.Pass(selftest.Stateless(c.n), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, c.n) })
+				err := w.Pass(selftest.Stateless(c.n), func(p device.Pass) {
+					p.Linear(x, []device.Product{{W: m, Dst: dst}}, c.n)
+				})
 				return selftest.Rows(dst), err
 			}
 			got, err := run(newWorld(t, d, 1))

@@ -22,14 +22,18 @@ type variant struct {
 
 // plainOf maps each kernel file that may fail to the file that replaces it. The other files have no other variant.
 var plainOf = map[string]string{
-	"rms_norm": "rms_norm_plain", "linear_gemv": "linear_plain", "linear_gemm": "linear_plain", "delta_step": "delta_step_plain", "delta_chunk": "delta_step", "attention_decode_q8": "attention_decode",
-	"gated_norm": "gated_norm_plain", "top_k": "top_k_plain", "attention_input": "attention_input_plain", "attention_flash": "attention_plain", "attention_decode": "attention_flash",
+	"rms_norm": "rms_norm_plain", "linear_gemv": "linear_plain", "linear_gemm": "linear_plain",
+	"delta_step": "delta_step_plain", "delta_chunk": "delta_step", "attention_decode_q8": "attention_decode",
+	"gated_norm": "gated_norm_plain", "top_k": "top_k_plain", "attention_input": "attention_input_plain",
+	"attention_flash": "attention_plain", "attention_decode": "attention_flash",
 }
 
 // formsOf are the forms that only a plain kernel supports, by its file. The other plain files only replace fast ones.
 var formsOf = map[string]string{
-	"linear_plain": "weights in 2, 3, 5 or 6 bit, or in rows of odd lengths", "attention_plain": "attention heads of other sizes than 64, 128 and 256",
-	"delta_step_plain": "recurrent keys of other sizes than 32, 64 and 128", "top_k_plain": "more logits than top_k takes",
+	"linear_plain": "weights in 2, 3, 5 or 6 bit, or in rows of odd lengths", "attention_plain": "attention heads " +
+		"of other sizes than 64, 128 and 256",
+	"delta_step_plain": "recurrent keys of other sizes than 32, 64 and 128", "top_k_plain": "more logits than " +
+		"top_k takes",
 }
 
 // isPlain reports whether a file replaces others and has no replacement itself.
@@ -63,7 +67,8 @@ func (d *Device) uncovered() error {
 			for plainOf[last] != "" {
 				last = plainOf[last]
 			}
-			return &KernelError{file, fmt.Errorf("%w; its replacement %s cannot be used either: %v", d.refused[file], last, d.refused[last])}
+			return &KernelError{file, fmt.Errorf("%w; its replacement %s cannot be used either: %v", d.refused[file],
+				last, d.refused[last])}
 		}
 	}
 	return nil
@@ -142,7 +147,8 @@ func (d *Device) pipeline(v variant) (*mtl.Pipeline, error) {
 			d.refuse(v.library, err)
 		}
 		if isPlain(v.library) && d.uncovered() == nil {
-			return nil, &device.FormError{File: v.library, Forms: formsOf[v.library], Matrix: v.library == "linear_plain", Err: trimmed{err}}
+			return nil, &device.FormError{File: v.library, Forms: formsOf[v.library],
+				Matrix: v.library == "linear_plain", Err: trimmed{err}}
 		}
 		return nil, &KernelError{v.name, trimmed{err}}
 	}

@@ -31,8 +31,11 @@ func without(files ...string) metal.Options {
 func TestBrokenPlainKernelThatNothingNeedsIsIgnored(t *testing.T) {
 	whole := open(t, fake.Configuration{Seed: 4}, metal.Options{}).Numerics()
 	for file, says := range map[string]string{
-		"rms_norm_plain": "nothing needs it", "gated_norm_plain": "nothing needs it", "attention_input_plain": "nothing needs it",
-		"linear_plain": "only models with weights in 2, 3, 5 or 6 bit", "delta_step_plain": "only models with recurrent keys", "top_k_plain": "only models with more logits", "attention_plain": "only models with attention heads",
+		"rms_norm_plain": "nothing needs it", "gated_norm_plain": "nothing needs it",
+		"attention_input_plain": "nothing needs it",
+		"linear_plain":          "only models with weights in 2, 3, 5 or 6 bit", "delta_step_plain": "only models " +
+			"with recurrent keys", "top_k_plain": "only models with more logits", "attention_plain": "only models " +
+			"with attention heads",
 	} {
 		t.Run(file, func(t *testing.T) {
 			d := open(t, fake.Configuration{Seed: 4}, without(file))
@@ -45,7 +48,9 @@ func TestBrokenPlainKernelThatNothingNeedsIsIgnored(t *testing.T) {
 					t.Errorf("%+v", r)
 				}
 			}
-			if list := d.Degraded(); len(list) != 1 || !strings.HasPrefix(list[0], file+" cannot be used here") || !strings.Contains(list[0], "); "+says) || !strings.HasSuffix(list[0], " need it") && !strings.HasPrefix(says, "nothing") {
+			if list := d.Degraded(); len(list) != 1 || !strings.HasPrefix(list[0], file+" cannot be used here") ||
+				!strings.Contains(list[0], "); "+says) || !strings.HasSuffix(list[0], " need it") &&
+				!strings.HasPrefix(says, "nothing") {
 				t.Errorf("named: %q", list)
 			}
 		})
@@ -59,7 +64,9 @@ func TestMissingKernelRefusesOnlyModelsThatNeedIt(t *testing.T) {
 	w := newWorld(t, d, 1)
 	for _, rows := range []int{3, 12} {
 		x, dst, m := w.Buffer(rows, 64), w.Output(rows, 33), w.Matrix(five)
-		err := w.Pass(selftest.Stateless(rows), func(p device.Pass) { p.Linear(x, []device.Product{{W: m, Dst: dst}}, rows) })
+		err := w.Pass(selftest.Stateless(rows), func(p device.Pass) {
+			p.Linear(x, []device.Product{{W: m, Dst: dst}}, rows)
+		})
 		var form *device.FormError
 		if !errors.As(err, &form) || form.File != "linear_plain" || strings.Contains(err.Error(), "\n)") {
 			t.Errorf("%d rows: %v, wanted a FormError of linear_plain", rows, err)
@@ -76,7 +83,8 @@ func TestMissingKernelRefusesOnlyModelsThatNeedIt(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	if err := selftest.WriteTable(&table, report); n != 1 || err != nil || !strings.Contains(table.String(), "not here: only linear_plain does this") {
+	if err := selftest.WriteTable(&table, report); n != 1 || err != nil ||
+		!strings.Contains(table.String(), "not here: only linear_plain does this") {
 		t.Errorf("%d operations without a kernel, %v:\n%s", n, err, table.String())
 	}
 	if !d.Refuse("linear_gemv", errors.New("wrong")) {
@@ -101,7 +109,8 @@ func TestDegradedNamesAWorkingReplacement(t *testing.T) {
 			d := open(t, fake.Configuration{Seed: 4}, without(c.broken...))
 			list := d.Degraded()
 			at := slices.IndexFunc(list, func(s string) bool { return strings.HasPrefix(s, c.broken[0]+" cannot") })
-			if len(list) != len(c.broken) || at < 0 || !strings.HasSuffix(list[at], "); "+c.does+" replaces it") || strings.Contains(list[at], "\n)") {
+			if len(list) != len(c.broken) || at < 0 || !strings.HasSuffix(list[at], "); "+c.does+" replaces it") ||
+				strings.Contains(list[at], "\n)") {
 				t.Fatalf("named: %q", list)
 			}
 			report, err := selftest.Run(context.Background(), d, reference(), selftest.Few())
@@ -127,12 +136,15 @@ func TestFastKernelWithoutReplacementIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, broken := range [][]string{{"rms_norm", "rms_norm_plain"}, {"delta_step", "delta_step_plain"}, {"attention_decode", "attention_flash", "attention_plain"}} {
+	for _, broken := range [][]string{{"rms_norm", "rms_norm_plain"}, {"delta_step", "delta_step_plain"},
+		{"attention_decode", "attention_flash", "attention_plain"}} {
 		opt := without(broken...)
 		opt.Libraries = libraries
 		_, err := metal.New(opt)
 		var refused *metal.KernelError
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), broken[len(broken)-1]) || strings.HasSuffix(err.Error(), ".") || strings.Contains(err.Error(), "\n;") || !strings.Contains(err.Error(), broken[0]) {
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), broken[len(broken)-1]) ||
+			strings.HasSuffix(err.Error(), ".") || strings.Contains(err.Error(), "\n;") ||
+			!strings.Contains(err.Error(), broken[0]) {
 			t.Errorf("%q: %v, wanted a KernelError that names them", broken, err)
 		}
 	}

@@ -16,7 +16,8 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("the request needs %s tokens of context (prompt and answer), which takes memory to %s; the budget of %s allows %s tokens now",
+	return fmt.Sprintf("the request needs %s tokens of context (prompt and answer), which takes memory to %s; the "+
+		"budget of %s allows %s tokens now",
 		grouped(e.RequestTokens), units.GiBAndGB(e.NeedBytes), units.GiBAndGB(e.BudgetBytes), grouped(e.AllowedTokens))
 }
 
@@ -24,10 +25,12 @@ func (e *RefusedError) Error() string {
 // beside the active load; active does not count the request. A request that fits the planned window is always
 // admitted on an idle server. The error is a *RefusedError.
 func Admit(c Costs, budgetBytes int64, active Load, requestTokens int64) error {
-	with := Load{Sequences: active.Sequences + 1, RestorePoints: active.RestorePoints, Tokens: active.Tokens + requestTokens}
+	with := Load{Sequences: active.Sequences + 1, RestorePoints: active.RestorePoints, Tokens: active.Tokens +
+		requestTokens}
 	if need := c.ProjectedBytes(with); need > budgetBytes {
 		allowed := max(0, c.TokensWithin(budgetBytes, with)-active.Tokens)
-		return &RefusedError{RequestTokens: requestTokens, AllowedTokens: allowed, NeedBytes: need, BudgetBytes: budgetBytes}
+		return &RefusedError{RequestTokens: requestTokens, AllowedTokens: allowed, NeedBytes: need,
+			BudgetBytes: budgetBytes}
 	}
 	return nil
 }

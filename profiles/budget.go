@@ -52,7 +52,8 @@ func (m Machine) budget(profileBytes, userBytes int64) budget {
 		switch {
 		case bytes <= 0:
 		case bytes > machineBytes:
-			b.notes = append(b.notes, fmt.Sprintf("%s of %s is more than there is: %s.", whose, units.GiBAndGB(bytes), m.phrase(machineLimit, machineBytes)))
+			b.notes = append(b.notes, fmt.Sprintf("%s of %s is more than there is: %s.", whose, units.GiBAndGB(bytes),
+				m.phrase(machineLimit, machineBytes)))
 		case bytes < b.Bytes:
 			b.Bytes, b.Limit = bytes, limit
 		}
@@ -71,11 +72,13 @@ func (m Machine) phrase(limit Limit, bytes int64) string {
 	switch limit {
 	case LimitMetal:
 		if m.CapEstimated {
-			return fmt.Sprintf("Metal may probably use %s of %s's %s (an estimate; the device was not asked)", units.GiBAndGB(bytes), this, units.GiB(m.RAMBytes))
+			return fmt.Sprintf("Metal may probably use %s of %s's %s (an estimate; the device was not asked)",
+				units.GiBAndGB(bytes), this, units.GiB(m.RAMBytes))
 		}
 		return fmt.Sprintf("Metal may use %s of %s's %s", units.GiBAndGB(bytes), this, units.GiB(m.RAMBytes))
 	case LimitRAM:
-		return fmt.Sprintf("%s of %s's %s are free when %s are reserved for the system", units.GiBAndGB(bytes), this, units.GiB(m.RAMBytes), units.GiB(OSReserveBytes(m.RAMBytes)))
+		return fmt.Sprintf("%s of %s's %s are free when %s are reserved for the system", units.GiBAndGB(bytes), this,
+			units.GiB(m.RAMBytes), units.GiB(OSReserveBytes(m.RAMBytes)))
 	case LimitUserBudget:
 		return fmt.Sprintf("the budget that was asked for is %s", units.GiBAndGB(bytes))
 	case LimitProfileBudget:

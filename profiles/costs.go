@@ -72,12 +72,16 @@ func scratchBytes(g Geometry, chunkTokens, logitRows int) int64 {
 	queryDim := int64(g.AttentionHeads) * int64(g.HeadDim)
 	kvDim := int64(g.KVHeads) * int64(g.HeadDim)
 
-	residual := 10 * int64(g.HiddenSize)                                                                // in and out f32, normed 16 bit
-	mlp := 6 * int64(g.IntermediateSize)                                                                // gate, up, their product
-	deltaTiles := 4 * int64(g.LinearValueHeads) * 2 * (int64(g.LinearKeyDim) + int64(g.LinearValueDim)) // k, v, U, W of the chunk form, f32
-	linear := 4*convDim + 2*valueDim + 4*valueDim + deltaTiles                                          // before and after the convolution, z, output f32
-	full := 4*queryDim + 4*kvDim + 2*queryDim                                                           // query and gate, key and value, output
-	attentionPartials := 4 * int64(g.AttentionHeads) * (int64(g.HeadDim) + 2)                           // sums, maximum and weight, f32
+	// in and out f32, normed 16 bit
+	residual := 10 * int64(g.HiddenSize)
+	// gate, up, their product
+	mlp := 6 * int64(g.IntermediateSize)
+	// k, v, U, W of the chunk form, f32
+	deltaTiles := 4 * int64(g.LinearValueHeads) * 2 * (int64(g.LinearKeyDim) + int64(g.LinearValueDim))
+	// before and after the convolution, z, output f32
+	linear := 4*convDim + 2*valueDim + 4*valueDim + deltaTiles
+	full := 4*queryDim + 4*kvDim + 2*queryDim                                 // query and gate, key and value, output
+	attentionPartials := 4 * int64(g.AttentionHeads) * (int64(g.HeadDim) + 2) // sums, maximum and weight, f32
 
 	activations := chunk * (residual + max(mlp, linear, full) + attentionPartials)
 	logits := int64(logitRows) * int64(g.VocabSize) * 4 * 2 // logits and the distribution made of them

@@ -32,11 +32,12 @@ type Geometry struct {
 // DraftGeometry is a separate block-parallel draft model (DFlash2): its resident weights and the ring of context
 // keys and values that each sequence, and each restore point, carries.
 type DraftGeometry struct {
-	Layers       int   `toml:"layers" json:"layers"`
-	KVHeads      int   `toml:"kv_heads" json:"kv_heads"`
-	HeadDim      int   `toml:"head_dim" json:"head_dim"`
-	RingTokens   int   `toml:"ring_tokens" json:"ring_tokens"`     // sliding window of the draft
-	WeightsBytes int64 `toml:"weights_bytes" json:"weights_bytes"` // resident form (quantised at load), not the download
+	Layers     int `toml:"layers" json:"layers"`
+	KVHeads    int `toml:"kv_heads" json:"kv_heads"`
+	HeadDim    int `toml:"head_dim" json:"head_dim"`
+	RingTokens int `toml:"ring_tokens" json:"ring_tokens"` // sliding window of the draft
+	// resident form (quantised at load), not the download
+	WeightsBytes int64 `toml:"weights_bytes" json:"weights_bytes"`
 }
 
 // RingBytes is one sequence's context ring: K and V, 16 bit, every layer.
@@ -93,7 +94,8 @@ func (g Geometry) Validate() error {
 	case g.MTPLayers < 0 || g.MTPLayers > 8:
 		return fmt.Errorf("geometry: mtp_layers is %d, must be from 0 to 8", g.MTPLayers)
 	case (g.MTPLayers == 0) != (g.MTPBytes == 0) || g.MTPBytes < 0:
-		return fmt.Errorf("geometry: mtp_layers is %d and mtp_bytes is %d: both are given or neither", g.MTPLayers, g.MTPBytes)
+		return fmt.Errorf("geometry: mtp_layers is %d and mtp_bytes is %d: both are given or neither", g.MTPLayers,
+			g.MTPBytes)
 	}
 	return nil
 }

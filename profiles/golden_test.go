@@ -27,7 +27,8 @@ var machines = []golden{
 	{"M4 Max, 36 GB", profiles.Machine{RAMBytes: 36 * gib, CapBytes: 27 * gib, Mac: true}},
 	{"M3 Ultra, 96 GB", profiles.Machine{RAMBytes: 96 * gib, CapBytes: 72 * gib, Mac: true}},
 	{"M5 Max, 128 GB", profiles.Machine{RAMBytes: 128 * gib, CapBytes: 110100 * mib, Mac: true}},
-	{"M3 Ultra, 512 GB (estimated)", profiles.Machine{RAMBytes: 512 * gib, CapBytes: 384 * gib, CapEstimated: true, Mac: true}},
+	{"M3 Ultra, 512 GB (estimated)", profiles.Machine{RAMBytes: 512 * gib, CapBytes: 384 * gib, CapEstimated: true,
+		Mac: true}},
 	{"Linux, 8 GB", profiles.Machine{RAMBytes: 8 * gib}},
 }
 
@@ -46,8 +47,10 @@ func TestGoldenTables(t *testing.T) {
 						fmt.Fprintf(&out, "  %s: %v\n", p.ID, err)
 						continue
 					}
-					fmt.Fprintf(&out, "  %s: %s\n    %d tokens, KV %s, %d restore points, draft %s, %.1f of %.1f GiB, bound by %s\n", p.ID, r.Sentence,
-						r.WindowTokens, r.KVFormat, r.RestorePoints, r.Draft.Kind, float64(r.UsedBytes)/float64(gib), float64(r.BudgetBytes)/float64(gib), r.Binding)
+					fmt.Fprintf(&out, "  %s: %s\n    %d tokens, KV %s, %d restore points, draft %s, %.1f of %.1f "+
+						"GiB, bound by %s\n", p.ID, r.Sentence,
+						r.WindowTokens, r.KVFormat, r.RestorePoints, r.Draft.Kind, float64(r.UsedBytes)/float64(gib),
+						float64(r.BudgetBytes)/float64(gib), r.Binding)
 					for _, s := range r.Reductions {
 						fmt.Fprintf(&out, "    reduced: %s\n", s)
 					}
@@ -66,8 +69,11 @@ func TestGoldenProposals(t *testing.T) {
 	for _, m := range manifests.All() {
 		models = append(models, m.Candidate())
 	}
-	metal := &profiles.Capabilities{KVFormats: []string{"f32", "f16", "q8"}, KVFormatsOf: map[string][]string{"cpu": {"f32"}, "metal": {"f16", "q8"}}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"metal", "cpu"}}
-	cpu := &profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"}, Devices: []string{"cpu"}}
+	metal := &profiles.Capabilities{KVFormats: []string{"f32", "f16", "q8"}, KVFormatsOf: map[string][]string{
+		"cpu": {"f32"}, "metal": {"f16", "q8"}}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none"},
+		Devices: []string{"metal", "cpu"}}
+	cpu := &profiles.Capabilities{KVFormats: []string{"f32"}, PrefillPolicies: []string{"exact"}, Drafts: []string{
+		"none"}, Devices: []string{"cpu"}}
 	var out strings.Builder
 	propose := func(name string, m profiles.Machine, c *profiles.Capabilities) {
 		p, err := profiles.Propose(m, models, profiles.All(), c)

@@ -91,10 +91,12 @@ type Capabilities = wire.Capabilities
 func (p Profile) Unhonoured(c Capabilities) []string {
 	var missing []string
 	if _, ok := p.formatOn(p.KV.Format, &c); !ok {
-		missing = append(missing, fmt.Sprintf("profile %s wants KV in %s or wider; this server has %s", p.ID, p.KV.Format, list(c.KVFormats)))
+		missing = append(missing, fmt.Sprintf("profile %s wants KV in %s or wider; this server has %s", p.ID,
+			p.KV.Format, list(c.KVFormats)))
 	}
 	if !slices.Contains(c.PrefillPolicies, p.Prefill.Policy) {
-		missing = append(missing, fmt.Sprintf("profile %s wants prefill policy %s; this server has %s", p.ID, p.Prefill.Policy, list(c.PrefillPolicies)))
+		missing = append(missing, fmt.Sprintf("profile %s wants prefill policy %s; this server has %s", p.ID,
+			p.Prefill.Policy, list(c.PrefillPolicies)))
 	}
 	return missing
 }
@@ -108,7 +110,8 @@ func (p Profile) Price(kv KVFormat) string {
 			if !kv.Approximate() {
 				continue
 			}
-			a = fmt.Sprintf("%s at %s bit: small, unmeasured differences from 16 bit", aboutKV, strings.TrimPrefix(string(kv), "q"))
+			a = fmt.Sprintf("%s at %s bit: small, unmeasured differences from 16 bit", aboutKV,
+				strings.TrimPrefix(string(kv), "q"))
 		}
 		said = append(said, a)
 	}
@@ -211,9 +214,12 @@ func (p Profile) fault() (key, why string) {
 	case p.Title == "":
 		return "title", "is missing"
 	case p.Window.WantTokens < WindowStepTokens || p.Window.WantTokens > 1<<24:
-		return "window.want_tokens", fmt.Sprintf("is %d, must be from %d to %d", p.Window.WantTokens, WindowStepTokens, 1<<24)
-	case p.Window.FloorTokens < WindowStepTokens || p.Window.FloorTokens > p.Window.WantTokens || p.Window.FloorTokens%WindowStepTokens != 0:
-		return "window.floor_tokens", fmt.Sprintf("is %d, must be a multiple of %d from %d to want_tokens", p.Window.FloorTokens, WindowStepTokens, WindowStepTokens)
+		return "window.want_tokens", fmt.Sprintf("is %d, must be from %d to %d", p.Window.WantTokens, WindowStepTokens,
+			1<<24)
+	case p.Window.FloorTokens < WindowStepTokens || p.Window.FloorTokens > p.Window.WantTokens ||
+		p.Window.FloorTokens%WindowStepTokens != 0:
+		return "window.floor_tokens", fmt.Sprintf("is %d, must be a multiple of %d from %d to want_tokens",
+			p.Window.FloorTokens, WindowStepTokens, WindowStepTokens)
 	case p.Memory.BudgetBytes < 0:
 		return "memory.budget_bytes", "is negative; 0 means no budget"
 	case p.Memory.RestorePoints < 0 || p.Memory.RestorePoints > 1024:
@@ -226,18 +232,22 @@ func (p Profile) fault() (key, why string) {
 	narrowest := p.KV.Format.rank()
 	for _, f := range p.KV.Fallback {
 		if !f.Known() || f.rank() <= narrowest {
-			return "kv.fallback", fmt.Sprintf("has %q, must go from the wanted format to narrower ones of f32, f16, q8, q4", f)
+			return "kv.fallback", fmt.Sprintf("has %q, must go from the wanted format to narrower ones of f32, "+
+				"f16, q8, q4", f)
 		}
 		narrowest = f.rank()
 	}
 	switch p.Prefill.Policy {
 	case PrefillExact:
-		if p.Prefill.SinkTokens != 0 || p.Prefill.WindowTokens != 0 || p.Prefill.DenseTailTokens != 0 || p.Prefill.ContinuingTailTokens != 0 {
+		if p.Prefill.SinkTokens != 0 || p.Prefill.WindowTokens != 0 || p.Prefill.DenseTailTokens != 0 ||
+			p.Prefill.ContinuingTailTokens != 0 {
 			return "prefill.policy", "is exact, which has no sink, window or tails"
 		}
 	case PrefillSinkWindow:
-		if p.Prefill.SinkTokens < 1 || p.Prefill.WindowTokens < 1 || p.Prefill.DenseTailTokens < 1 || p.Prefill.ContinuingTailTokens < 1 {
-			return "prefill.policy", "is sink_window, which needs sink_tokens, window_tokens, dense_tail_tokens and continuing_tail_tokens"
+		if p.Prefill.SinkTokens < 1 || p.Prefill.WindowTokens < 1 || p.Prefill.DenseTailTokens < 1 ||
+			p.Prefill.ContinuingTailTokens < 1 {
+			return "prefill.policy", "is sink_window, which needs sink_tokens, window_tokens, dense_tail_tokens and " +
+				"continuing_tail_tokens"
 		}
 	default:
 		return "prefill.policy", fmt.Sprintf("is %q, must be exact or sink_window", p.Prefill.Policy)

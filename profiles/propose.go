@@ -30,13 +30,15 @@ func Propose(machine Machine, models []Candidate, profiles []Profile, capabiliti
 
 // ProposeFor is Propose for at most so many sequences answered at once, by SizeUpTo, which the plan sizes with too, and
 // for a budget that was asked for (0: none).
-func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabilities *Capabilities, sequences int, userBudgetBytes int64) (Proposal, error) {
+func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabilities *Capabilities, sequences int,
+	userBudgetBytes int64) (Proposal, error) {
 	profile, err := firstHonoured(profiles, capabilities)
 	if err != nil {
 		return Proposal{}, err
 	}
 	size := func(device string, machine Machine, model Candidate) (Result, error) {
-		in := Input{Model: model, Profile: profile, Machine: machine, Sequences: sequences, UserBudgetBytes: userBudgetBytes}
+		in := Input{Model: model, Profile: profile, Machine: machine, Sequences: sequences,
+			UserBudgetBytes: userBudgetBytes}
 		if capabilities != nil {
 			on := capabilities.On(device)
 			in.Capabilities = &on
@@ -49,7 +51,8 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 				continue
 			}
 			r, err := size(device, machine, model)
-			return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: device, Result: r, Reasons: append(reasons, r.Sentence, profile.Price(r.KVFormat))}, err
+			return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: device, Result: r,
+				Reasons: append(reasons, r.Sentence, profile.Price(r.KVFormat))}, err
 		}
 		return Proposal{}, errors.New("there is no embedded model")
 	}
@@ -59,9 +62,11 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 	}
 	switch {
 	case machine.CapBytes == 0:
-		return onCPU("This machine has no Metal, so the answer comes from the CPU: the embedded model is the one that is small enough for it.")
+		return onCPU("This machine has no Metal, so the answer comes from the CPU: the embedded model is the one " +
+			"that is small enough for it.")
 	case capabilities != nil && !slices.Contains(capabilities.Devices, "metal"):
-		return onCPU("This server has no Metal device, so the answer comes from the CPU: the embedded model is the one that is small enough for it.")
+		return onCPU("This server has no Metal device, so the answer comes from the CPU: the embedded model is the " +
+			"one that is small enough for it.")
 	}
 	bySize := slices.Clone(models)
 	slices.SortFunc(bySize, func(a, b Candidate) int {
@@ -83,11 +88,13 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 		}
 		if r.WindowTokens >= min(ComfortableTokens, model.Geometry.MaxPositions) {
 			best.ModelID, best.Result = model.ID, r
-			best.Reasons = append(best.Reasons, fmt.Sprintf("%s is the largest model here that leaves a window of %s tokens or more.", model.Title, grouped(ComfortableTokens)))
+			best.Reasons = append(best.Reasons, fmt.Sprintf("%s is the largest model here that leaves a window of "+
+				"%s tokens or more.", model.Title, grouped(ComfortableTokens)))
 			best.Reasons = append(best.Reasons, r.Sentence, profile.Price(r.KVFormat))
 			return best, nil
 		}
-		best.Reasons = append(best.Reasons, fmt.Sprintf("%s would leave a window of only %s tokens.", model.Title, grouped(r.WindowTokens)))
+		best.Reasons = append(best.Reasons, fmt.Sprintf("%s would leave a window of only %s tokens.", model.Title,
+			grouped(r.WindowTokens)))
 		if r.WindowTokens > best.Result.WindowTokens {
 			best.ModelID, best.Result = model.ID, r
 		}
@@ -95,7 +102,8 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 	if best.ModelID == "" {
 		return embedded("metal", append(best.Reasons, "Only the embedded model fits this machine.")...)
 	}
-	best.Reasons = append(best.Reasons, fmt.Sprintf("No model leaves %s tokens; %s leaves the most.", grouped(ComfortableTokens), best.ModelID), best.Result.Sentence, profile.Price(best.Result.KVFormat))
+	best.Reasons = append(best.Reasons, fmt.Sprintf("No model leaves %s tokens; %s leaves the most.",
+		grouped(ComfortableTokens), best.ModelID), best.Result.Sentence, profile.Price(best.Result.KVFormat))
 	return best, nil
 }
 

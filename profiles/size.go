@@ -75,7 +75,8 @@ func Size(in Input) (Result, error) {
 		costs := CostsOf(in.Model.Geometry, in.Model.DFlash2, format, draft, in.Profile.Prefill.ChunkTokens)
 		for points := in.Profile.Memory.RestorePoints; points >= 0 && !found; points-- {
 			last = option{format: format, points: points, costs: costs}
-			last.room = costs.TokensWithin(money.Bytes, Load{Sequences: sequences, RestorePoints: points}) / int64(sequences)
+			last.room = costs.TokensWithin(money.Bytes, Load{Sequences: sequences, RestorePoints: points}) / int64(
+				sequences)
 			last.window = min(floorTokens(last.room), wanted)
 			if last.window >= floor {
 				chosen, found = last, true
@@ -94,7 +95,8 @@ func Size(in Input) (Result, error) {
 		RestorePoints: chosen.points, Draft: draft, Sequences: sequences, BudgetBytes: money.Bytes,
 		Binding: money.Limit, Costs: chosen.costs, Reductions: []string{}, Notes: append([]string{}, money.notes...),
 	}
-	r.UsedBytes = r.Costs.ProjectedBytes(Load{Sequences: sequences, RestorePoints: chosen.points, Tokens: int64(chosen.window) * int64(sequences)})
+	r.UsedBytes = r.Costs.ProjectedBytes(Load{Sequences: sequences, RestorePoints: chosen.points,
+		Tokens: int64(chosen.window) * int64(sequences)})
 	if chosen.window == wanted {
 		r.Binding = wantedLimit
 	}
@@ -107,13 +109,16 @@ func Size(in Input) (Result, error) {
 	}
 	clauses := []string{lead}
 	if chosen.window < wanted {
-		r.Reductions = append(r.Reductions, fmt.Sprintf("context %s instead of %s tokens", grouped(chosen.window), grouped(wanted)))
+		r.Reductions = append(r.Reductions, fmt.Sprintf("context %s instead of %s tokens", grouped(chosen.window),
+			grouped(wanted)))
 	}
 	if chosen.points < in.Profile.Memory.RestorePoints {
-		r.Reductions = append(r.Reductions, fmt.Sprintf("%s instead of %d", points(chosen.points), in.Profile.Memory.RestorePoints))
+		r.Reductions = append(r.Reductions, fmt.Sprintf("%s instead of %d", points(chosen.points),
+			in.Profile.Memory.RestorePoints))
 	}
 	if chosen.format != formats[0] {
-		r.Reductions = append(r.Reductions, fmt.Sprintf("keys and values in %s instead of %s", chosen.format, formats[0]))
+		r.Reductions = append(r.Reductions, fmt.Sprintf("keys and values in %s instead of %s", chosen.format,
+			formats[0]))
 	}
 	if draftGone != "" {
 		r.Reductions = append(r.Reductions, draftGone)
@@ -127,7 +132,8 @@ func Size(in Input) (Result, error) {
 	if sequences > 1 {
 		takes = fmt.Sprintf("with %d replies at once, each with a full context, the model takes", sequences)
 	}
-	r.Sentence = fmt.Sprintf("%s. %s; %s %s.", strings.Join(clauses, ", "), capital(in.Machine.phrase(money.Limit, money.Bytes)), takes, units.GiBAndGB(r.UsedBytes))
+	r.Sentence = fmt.Sprintf("%s. %s; %s %s.", strings.Join(clauses, ", "),
+		capital(in.Machine.phrase(money.Limit, money.Bytes)), takes, units.GiBAndGB(r.UsedBytes))
 	if widened != "" {
 		r.Notes = append(r.Notes, widened)
 	}
@@ -146,9 +152,11 @@ func SizeUpTo(in Input) (Result, error) {
 	for n := most; n > 1; n-- {
 		in.Sequences = n
 		r, err := Size(in)
-		if err == nil && r.WindowTokens == alone.WindowTokens && r.RestorePoints == alone.RestorePoints && r.KVFormat == alone.KVFormat {
+		if err == nil && r.WindowTokens == alone.WindowTokens && r.RestorePoints == alone.RestorePoints &&
+			r.KVFormat == alone.KVFormat {
 			if n < most {
-				r.Notes = append(r.Notes, fmt.Sprintf("%d replies at once and not %d: another full context does not fit", n, most))
+				r.Notes = append(r.Notes, fmt.Sprintf("%d replies at once and not %d: another full context "+
+					"does not fit", n, most))
 			}
 			return r, nil
 		}
@@ -203,7 +211,8 @@ func (in Input) draft() (DraftChoice, string) {
 	case want.Kind == DFlash2 && in.Model.DFlash2 == nil:
 		return DraftChoice{Kind: NoDraft}, "no draft (this model has no DFlash2 draft)"
 	case want.Kind != NoDraft && in.Capabilities != nil && !slices.Contains(in.Capabilities.Drafts, string(want.Kind)):
-		return DraftChoice{Kind: NoDraft}, fmt.Sprintf("no draft (this server has no %s; only speed is lost)", want.Kind)
+		return DraftChoice{Kind: NoDraft}, fmt.Sprintf("no draft (this server has no %s; only speed is lost)",
+			want.Kind)
 	}
 	return want, ""
 }
@@ -217,7 +226,8 @@ func (in Input) formats() (formats []KVFormat, widened string) {
 			continue
 		}
 		if i == 0 && have != f {
-			widened = fmt.Sprintf("keys and values are stored as %s: this server has no %s, and the wider format loses nothing", have, f)
+			widened = fmt.Sprintf("keys and values are stored as %s: this server has no %s, and the wider format "+
+				"loses nothing", have, f)
 		}
 		formats = append(formats, have)
 	}
@@ -243,7 +253,8 @@ func (in Input) noFit(money budget, draft DraftChoice, costs Costs, sequences in
 	machine := in.Machine.budget(0, 0)
 	narrower := in.narrowestOffered()
 	priced := func(f KVFormat, d DraftChoice) int64 {
-		return CostsOf(in.Model.Geometry, in.Model.DFlash2, f, d, in.Profile.Prefill.ChunkTokens).ProjectedBytes(smallest)
+		return CostsOf(in.Model.Geometry, in.Model.DFlash2, f, d, in.Profile.Prefill.ChunkTokens).ProjectedBytes(
+			smallest)
 	}
 	last, _ := in.formats()
 	format := last[len(last)-1]
@@ -265,8 +276,10 @@ func (in Input) noFit(money budget, draft DraftChoice, costs Costs, sequences in
 			e.Change = fmt.Sprintf("a smaller model, with at most about %s of weights", units.GiBAndGB(room))
 		}
 	}
-	e.sentence = fmt.Sprintf("%s does not fit: %s tokens of context need %s, and %s. The smallest change that would fit: %s.",
-		in.Model.Title, grouped(WindowStepTokens), units.GiBAndGB(need), in.Machine.phrase(money.Limit, money.Bytes), e.Change)
+	e.sentence = fmt.Sprintf("%s does not fit: %s tokens of context need %s, and %s. The smallest change that "+
+		"would fit: %s.",
+		in.Model.Title, grouped(WindowStepTokens), units.GiBAndGB(need), in.Machine.phrase(money.Limit, money.Bytes),
+		e.Change)
 	return e
 }
 

@@ -55,8 +55,10 @@ func TestBytesOfThe27B(t *testing.T) {
 		{"GDN snapshot", g.StateBytes(), 156893184},
 		{"DFlash2 ring", d.RingBytes(), 40 * mib},
 		{"one restore point with the draft's ring", g.StateBytes() + d.RingBytes(), 189*mib + 640*1024},
-		{"scratch", profiles.CostsOf(g, &d, profiles.Q8, profiles.DraftChoice{Kind: profiles.DFlash2, Tokens: 5}, 2048).ScratchBytes, 3 * gib},
-		{"scratch without a draft", profiles.CostsOf(g, nil, profiles.F16, profiles.DraftChoice{Kind: profiles.NoDraft}, 2048).ScratchBytes, 3 * gib},
+		{"scratch", profiles.CostsOf(g, &d, profiles.Q8, profiles.DraftChoice{Kind: profiles.DFlash2, Tokens: 5},
+			2048).ScratchBytes, 3 * gib},
+		{"scratch without a draft", profiles.CostsOf(g, nil, profiles.F16, profiles.DraftChoice{Kind: profiles.NoDraft},
+			2048).ScratchBytes, 3 * gib},
 	} {
 		if row.got != row.want {
 			t.Errorf("%s: %d, want %d", row.what, row.got, row.want)
@@ -78,7 +80,8 @@ func TestWorkedExampleOfSizing(t *testing.T) {
 		{27 * gib, 0, profiles.F16, 122880}, {27 * gib, 0, profiles.Q8, 237568}, {27 * gib, 0, profiles.Q4, 446464},
 		{27 * gib, 4, profiles.F16, 110592}, {27 * gib, 4, profiles.Q8, 212992}, {27 * gib, 4, profiles.Q4, 405504},
 		{27 * gib, 8, profiles.F16, 102400}, {27 * gib, 8, profiles.Q8, 192512}, {27 * gib, 8, profiles.Q4, 360448},
-		{30_000_000_000, 4, profiles.F16, 126976}, {30_000_000_000, 4, profiles.Q8, 241664}, {30_000_000_000, 4, profiles.Q4, 458752},
+		{30_000_000_000, 4, profiles.F16, 126976}, {30_000_000_000, 4, profiles.Q8, 241664},
+		{30_000_000_000, 4, profiles.Q4, 458752},
 		{30 * gib, 4, profiles.F16, 159744}, {30 * gib, 4, profiles.Q8, 307200}, {30 * gib, 4, profiles.Q4, 581632},
 	} {
 		costs := profiles.CostsOf(c.Geometry, c.DFlash2, row.format, draft, 2048)
@@ -113,7 +116,8 @@ func TestReferenceBudgetAboveMetalIsCutAndSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.WindowTokens != 212992 || r.Binding != profiles.LimitMetal || r.BudgetBytes != 27*gib || r.RestorePoints != 4 || r.KVFormat != profiles.Q8 {
+	if r.WindowTokens != 212992 || r.Binding != profiles.LimitMetal || r.BudgetBytes != 27*gib ||
+		r.RestorePoints != 4 || r.KVFormat != profiles.Q8 {
 		t.Errorf("%+v", r)
 	}
 	for _, want := range []string{"to 212,992 of 262,144 tokens", "27.0 GiB", "36.0 GiB"} {
@@ -147,7 +151,8 @@ func TestProposalIsSizedLikeThePlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := profiles.SizeUpTo(profiles.Input{Model: models[0], Profile: profile(t, "exact"), Machine: machines[3].m, Sequences: 3})
+	r, err := profiles.SizeUpTo(profiles.Input{Model: models[0], Profile: profile(t, "exact"), Machine: machines[3].m,
+		Sequences: 3})
 	if err != nil || r.Sentence != p.Result.Sentence || r.WindowTokens != p.Result.WindowTokens {
 		t.Errorf("proposal %+v\nplan %+v, %v", p.Result, r, err)
 	}
@@ -165,14 +170,17 @@ func TestEverySequenceHasAWindowOfItsOwn(t *testing.T) {
 		}
 		in.Sequences = 2
 		r, err := profiles.SizeUpTo(in)
-		if err != nil || r.WindowTokens != alone.WindowTokens || r.RestorePoints != alone.RestorePoints || r.KVFormat != alone.KVFormat {
+		if err != nil || r.WindowTokens != alone.WindowTokens || r.RestorePoints != alone.RestorePoints ||
+			r.KVFormat != alone.KVFormat {
 			t.Errorf("%s: the first window was %+v alone, and is %+v (%v)", m.name, alone, r, err)
 			continue
 		}
 		taken[r.Sequences]++
-		full := profiles.Load{Sequences: r.Sequences, RestorePoints: r.RestorePoints, Tokens: int64(r.Sequences * r.WindowTokens)}
+		full := profiles.Load{Sequences: r.Sequences, RestorePoints: r.RestorePoints,
+			Tokens: int64(r.Sequences * r.WindowTokens)}
 		if used := r.Costs.ProjectedBytes(full); used != r.UsedBytes || used > r.BudgetBytes {
-			t.Errorf("%s: %d full windows take %d, said %d, budget %d", m.name, r.Sequences, used, r.UsedBytes, r.BudgetBytes)
+			t.Errorf("%s: %d full windows take %d, said %d, budget %d", m.name, r.Sequences, used, r.UsedBytes,
+				r.BudgetBytes)
 		}
 		if said := strings.Contains(strings.Join(r.Notes, " "), "one reply at a time"); said != (r.Sequences == 1) {
 			t.Errorf("%s: %d sequences, notes %q", m.name, r.Sequences, r.Notes)
@@ -231,24 +239,29 @@ func TestSizingProperties(t *testing.T) {
 				t.Fatalf("%+v: %v", in, err)
 			}
 			if noFit.NeedBytes <= noFit.BudgetBytes || noFit.Change == "" {
-				t.Fatalf("%+v: refused although %d fit in %d (%q)", in, noFit.NeedBytes, noFit.BudgetBytes, noFit.Change)
+				t.Fatalf("%+v: refused although %d fit in %d (%q)", in, noFit.NeedBytes, noFit.BudgetBytes,
+					noFit.Change)
 			}
 			refused++
 			continue
 		}
 		fits++
-		load := profiles.Load{Sequences: in.Sequences, RestorePoints: r.RestorePoints, Tokens: int64(r.WindowTokens * in.Sequences)}
+		load := profiles.Load{Sequences: in.Sequences, RestorePoints: r.RestorePoints,
+			Tokens: int64(r.WindowTokens * in.Sequences)}
 		if used := r.Costs.ProjectedBytes(load); used != r.UsedBytes || used > r.BudgetBytes {
 			t.Fatalf("%+v: projection %d, said %d, budget %d", in, used, r.UsedBytes, r.BudgetBytes)
 		}
-		if in.Machine.CapBytes > 0 && r.BudgetBytes > in.Machine.CapBytes || r.BudgetBytes > in.Machine.RAMBytes || in.UserBudgetBytes > 0 && r.BudgetBytes > in.UserBudgetBytes {
+		if in.Machine.CapBytes > 0 && r.BudgetBytes > in.Machine.CapBytes || r.BudgetBytes > in.Machine.RAMBytes ||
+			in.UserBudgetBytes > 0 && r.BudgetBytes > in.UserBudgetBytes {
 			t.Fatalf("%+v: budget %d is over a limit", in, r.BudgetBytes)
 		}
-		if r.WindowTokens%profiles.WindowStepTokens != 0 || r.WindowTokens < profiles.WindowStepTokens || r.WindowTokens > m.Geometry.MaxPositions {
+		if r.WindowTokens%profiles.WindowStepTokens != 0 || r.WindowTokens < profiles.WindowStepTokens ||
+			r.WindowTokens > m.Geometry.MaxPositions {
 			t.Fatalf("%+v: window %d", in, r.WindowTokens)
 		}
 		if biggerErr != nil || worse(bigger, r) {
-			t.Fatalf("more memory made it worse: %+v: %+v\n%+v: %+v, %v", in.Machine, r, more.Machine, bigger, biggerErr)
+			t.Fatalf("more memory made it worse: %+v: %+v\n%+v: %+v, %v", in.Machine, r, more.Machine, bigger,
+				biggerErr)
 		}
 		// One number, one rule: the server admits what the plan promised, and not a step more where memory binds.
 		others := in.Sequences - 1
@@ -260,7 +273,8 @@ func TestSizingProperties(t *testing.T) {
 			step := profiles.WindowStepTokens * in.Sequences // one step more for each
 			err := profiles.Admit(r.Costs, r.BudgetBytes, idle, int64(r.WindowTokens+step))
 			var refusal *profiles.RefusedError
-			if !errors.As(err, &refusal) || refusal.AllowedTokens < int64(r.WindowTokens) || refusal.AllowedTokens >= int64(r.WindowTokens+step) {
+			if !errors.As(err, &refusal) || refusal.AllowedTokens < int64(r.WindowTokens) ||
+				refusal.AllowedTokens >= int64(r.WindowTokens+step) {
 				t.Fatalf("%+v: a step more: %v", in, err)
 			}
 		}
@@ -288,7 +302,8 @@ func TestGivingUpGoesWindowThenPointsThenFormat(t *testing.T) {
 			steps = append(steps, step)
 		}
 	}
-	want := []string{"q8 4 window", "q8 3 window", "q8 2 window", "q8 1 window", "q8 0 window", "q4 1 window", "q4 0 window", "q4 0 window below the floor", "nothing fits"}
+	want := []string{"q8 4 window", "q8 3 window", "q8 2 window", "q8 1 window", "q8 0 window", "q4 1 window",
+		"q4 0 window", "q4 0 window below the floor", "nothing fits"}
 	if !slices.Equal(steps, want) {
 		t.Errorf("got  %q\nwant %q", steps, want)
 	}
@@ -303,11 +318,19 @@ func TestNothingFitsNamesTheSmallestChange(t *testing.T) {
 		in   profiles.Input
 		want string
 	}{
-		{"the asked budget is too small and the machine has more", with(bareSpeed, "exact", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 48 * gib}, 10*gib), "a budget of at least"},
-		{"only the draft is too much", with(bareSpeed, "long", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 18*gib + 512*mib}, 0), "no draft"},
-		{"only the KV format is too much", with(bareSpeed, "exact", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 18*gib + 200*mib}, 0), "keys and values in q4 instead of f16"},
-		{"the weights are too much", with(bareSpeed, "exact", profiles.Machine{RAMBytes: 16 * gib, CapBytes: 10922 * mib}, 0), "a smaller model"},
-		{"hardly anything is there", with(bareSpeed, "exact", profiles.Machine{RAMBytes: gib, CapBytes: gib / 2}, 0), "a much smaller model"},
+		{"the asked budget is too small and the machine has more",
+			with(bareSpeed, "exact", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 48 * gib}, 10*gib),
+			"a budget of at least"},
+		{"only the draft is too much",
+			with(bareSpeed, "long", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 18*gib + 512*mib}, 0), "no draft"},
+		{"only the KV format is too much",
+			with(bareSpeed, "exact", profiles.Machine{RAMBytes: 64 * gib, CapBytes: 18*gib + 200*mib}, 0),
+			"keys and values in q4 instead of f16"},
+		{"the weights are too much",
+			with(bareSpeed, "exact", profiles.Machine{RAMBytes: 16 * gib, CapBytes: 10922 * mib}, 0),
+			"a smaller model"},
+		{"hardly anything is there", with(bareSpeed, "exact", profiles.Machine{RAMBytes: gib, CapBytes: gib / 2}, 0),
+			"a much smaller model"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := profiles.Size(row.in)
@@ -325,7 +348,8 @@ func TestNothingFitsNamesTheSmallestChange(t *testing.T) {
 // What is offered beside another server has to fit there when it is asked for by name, and to change as little as
 // possible: the window, then the profile, then the model.
 func TestSmallerChoiceFitsAndChangesLittle(t *testing.T) {
-	models := []profiles.Candidate{model(t, "pocket"), model(t, "qwen3.5-4b-4bit"), model(t, "qwen3.5-9b-4bit"), model(t, bareSpeed)}
+	models := []profiles.Candidate{model(t, "pocket"), model(t, "qwen3.5-4b-4bit"), model(t, "qwen3.5-9b-4bit"),
+		model(t, bareSpeed)}
 	for _, row := range []struct {
 		left int64
 		want string // model and profile
@@ -336,14 +360,16 @@ func TestSmallerChoiceFitsAndChangesLittle(t *testing.T) {
 		{4 * gib, "qwen3.5-4b-4bit balanced"},
 		{3 * gib, ""},
 	} {
-		in := profiles.Input{Model: model(t, bareSpeed), Profile: profile(t, "exact"), Machine: machines[4].m, Sequences: 2, UserBudgetBytes: row.left}
+		in := profiles.Input{Model: model(t, bareSpeed), Profile: profile(t, "exact"), Machine: machines[4].m,
+			Sequences: 2, UserBudgetBytes: row.left}
 		r, ok := profiles.Smaller(in, models, profiles.All())
 		got := ""
 		if ok {
 			got = r.ModelID + " " + r.ProfileID
 		}
 		if got != row.want || r.UsedBytes > row.left {
-			t.Errorf("beside %d bytes: %q that needs %d with %d tokens, want %q", row.left, got, r.UsedBytes, r.WindowTokens, row.want)
+			t.Errorf("beside %d bytes: %q that needs %d with %d tokens, want %q", row.left, got, r.UsedBytes,
+				r.WindowTokens, row.want)
 		}
 		if !ok {
 			continue

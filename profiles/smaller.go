@@ -16,7 +16,9 @@ func Smaller(in Input, models []Candidate, profiles []Profile) (Result, bool) {
 	lighter := slices.DeleteFunc(slices.Clone(models), func(m Candidate) bool {
 		return m.Embedded || m.ID == in.Model.ID || m.Geometry.WeightsBytes >= in.Model.Geometry.WeightsBytes
 	})
-	slices.SortFunc(lighter, func(a, b Candidate) int { return cmp.Compare(b.Geometry.WeightsBytes, a.Geometry.WeightsBytes) })
+	slices.SortFunc(lighter, func(a, b Candidate) int {
+		return cmp.Compare(b.Geometry.WeightsBytes, a.Geometry.WeightsBytes)
+	})
 	var longest Result
 	for _, model := range slices.Concat([]Candidate{in.Model}, lighter) {
 		for _, profile := range tried {

@@ -7,7 +7,8 @@ import (
 
 func TestTextOfOthersReachesNoTerminalAsAnEscape(t *testing.T) {
 	const hostile = "a\x1b[2Jb\u202ec\u0085d\te\nf\r"
-	for name, got := range map[string]string{"Line": Line(hostile), "Text": Text(hostile), "Short": Short(hostile, 100), "Name": Name(hostile, 100)} {
+	for name, got := range map[string]string{"Line": Line(hostile), "Text": Text(hostile), "Short": Short(hostile, 100),
+		"Name": Name(hostile, 100)} {
 		if strings.ContainsAny(got, "\x1b\u202e\u0085\t\r") {
 			t.Errorf("%s leaves %q", name, got)
 		}

@@ -27,7 +27,8 @@ func TestTextThatIsNoSizeIsRefused(t *testing.T) {
 
 func TestSizesAndCountsAreWrittenInOneWay(t *testing.T) {
 	for want, got := range map[string]string{
-		"999 bytes": Bytes(999), "1.0 kB": Bytes(1000), "6.95 MB": Bytes(6_950_000), "16.00 GB (14.90 GiB)": Bytes(16e9),
+		"999 bytes": Bytes(999), "1.0 kB": Bytes(1000), "6.95 MB": Bytes(6_950_000), "16.00 GB (14.90 GiB)": Bytes(
+			16e9),
 		"1023 B": Binary(1023), "512.0 MiB": Binary(512 << 20), "2.0 GiB": Binary(2 << 30),
 		"0": Count(0), "999": Count(999), "262,144": Count(262144), "-1,000": Count(-1000),
 	} {

@@ -34,9 +34,10 @@ type GPUFacts struct {
 
 // Capabilities is what a server can honour.
 type Capabilities struct {
-	KVFormats       []string            `json:"kv_formats"`              // of all devices
-	KVFormatsOf     map[string][]string `json:"kv_formats_of,omitempty"` // by device, the exact one first; a missing device has all
-	Operands        []string            `json:"operands"`                // of prefill on metal, the exact one first; none without it
+	KVFormats []string `json:"kv_formats"` // of all devices
+	// by device, the exact one first; a missing device has all
+	KVFormatsOf     map[string][]string `json:"kv_formats_of,omitempty"`
+	Operands        []string            `json:"operands"` // of prefill on metal, the exact one first; none without it
 	PrefillPolicies []string            `json:"prefill_policies"`
 	Drafts          []string            `json:"drafts"`
 	Devices         []string            `json:"devices"`

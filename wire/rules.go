@@ -19,7 +19,8 @@ type Rule struct {
 // does not match the empty text. The error names the first rule that has not.
 func ReadRules(data []byte) ([]Rule, error) {
 	var rules []Rule
-	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))) // editors write a mark of order
+	// editors write a mark of order
+	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&rules); err != nil {
 		return nil, fmt.Errorf(`it must be one JSON array of {"pattern": "...", "replacement": "..."}: %w`, err)

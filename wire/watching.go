@@ -7,33 +7,35 @@ import "time"
 // server listens on loopback alone.
 //
 //	GET  /slipway/requests              Watching, once
-//	GET  /slipway/events                server-sent events: one "snapshot", then "change" whenever something changed, at most
-//	                                    four a second; the data of both is Watching, in a change with the changed requests
-//	                                    alone. A comment every keep-alive interval. A client merges requests by id and drops
+// GET /slipway/events server-sent events: one "snapshot", then "change" whenever something changed, at most
+// four a second; the data of both is Watching, in a change with the changed requests
+// alone. A comment every keep-alive interval. A client merges requests by id and drops
 //	                                    the oldest ended ones beyond 64.
 //	GET  /slipway/system                System
 //	POST /slipway/requests/{id}/cancel  Cancelled, or 404 where no such request is under way
-//	POST /slipway/reload                body {"drain": false}; Reloaded once the weights are there again, 409 while requests
+// POST /slipway/reload body {"drain": false}; Reloaded once the weights are there again, 409 while requests
 //	                                    run unless drain is true (then they end first, and new ones wait)
 //
 // Who may ask is the same as on every path.
 
 // Watching is the server at one moment.
 type Watching struct {
-	SchemaVersion int               `json:"schema_version"` // 1
-	At            time.Time         `json:"at"`
-	Server        WatchedServer     `json:"server"`
-	Cache         *WatchedCache     `json:"cache"`    // null: nothing is kept between requests
-	Requests      []*WatchedRequest `json:"requests"` // the latest start first: those under way, and up to 64 that have ended
+	SchemaVersion int           `json:"schema_version"` // 1
+	At            time.Time     `json:"at"`
+	Server        WatchedServer `json:"server"`
+	Cache         *WatchedCache `json:"cache"` // null: nothing is kept between requests
+	// the latest start first: those under way, and up to 64 that have ended
+	Requests []*WatchedRequest `json:"requests"`
 }
 
 // WatchedServer is what is served, and how.
 type WatchedServer struct {
-	Model         string `json:"model"`
-	Revision      string `json:"revision,omitempty"`
-	Profile       string `json:"profile,omitempty"` // that the settings were made of; empty where unknown
-	Device        string `json:"device,omitempty"`
-	Numerics      string `json:"numerics,omitempty"` // of the device: operands, version, and kernels replaced by plain ones
+	Model    string `json:"model"`
+	Revision string `json:"revision,omitempty"`
+	Profile  string `json:"profile,omitempty"` // that the settings were made of; empty where unknown
+	Device   string `json:"device,omitempty"`
+	// of the device: operands, version, and kernels replaced by plain ones
+	Numerics      string `json:"numerics,omitempty"`
 	WindowTokens  int    `json:"window_tokens"`
 	PrefillPolicy string `json:"prefill_policy"` // "exact" unless an approximation was chosen
 	KVFormat      string `json:"kv_format,omitempty"`
@@ -78,8 +80,9 @@ type WatchedRequest struct {
 	ComputedTokens   int             `json:"computed_tokens"`
 	Prefill          WatchedProgress `json:"prefill"`
 	CompletionTokens int             `json:"completion_tokens"`
-	MaxTokens        int             `json:"max_tokens"`    // the bound on the reply that is in force; 0 until it is known
-	FinishReason     *string         `json:"finish_reason"` // stop, length, cancelled or error, once it has ended
+	// the bound on the reply that is in force; 0 until it is known
+	MaxTokens    int     `json:"max_tokens"`
+	FinishReason *string `json:"finish_reason"` // stop, length, cancelled or error, once it has ended
 
 	TokenizeMs float64 `json:"tokenize_ms"`
 	QueueMs    float64 `json:"queue_ms"`
@@ -91,7 +94,8 @@ type WatchedRequest struct {
 	// until the first token, as is what is left of prefill at this rate, null outside of prefill.
 	PrefillTokensPerS *float64 `json:"prefill_tokens_per_s"`
 	PrefillLeftMs     *float64 `json:"prefill_left_ms"`
-	DecodeTokensPerS  *float64 `json:"decode_tokens_per_s"` // less the first token and forced ones; null below 16; provisional until the end
+	// less the first token and forced ones; null below 16; provisional until the end
+	DecodeTokensPerS *float64 `json:"decode_tokens_per_s"`
 
 	Draft      *WatchedDraft `json:"draft,omitempty"` // absent without a draft
 	Recomputed *Recomputed   `json:"recomputed"`      // null where nothing is kept, and until prefill
@@ -108,11 +112,12 @@ type WatchedDraft struct {
 	Drafted  int `json:"drafted"`
 	Accepted int `json:"accepted"`
 
-	Positions     []DraftPosition `json:"positions,omitempty"`       // by place in a proposal
-	TokensPerPass float64         `json:"tokens_per_pass,omitempty"` // of passes that verified a proposal: one and the accepted
-	DraftMs       float64         `json:"draft_ms,omitempty"`        // in the draft
-	VerifyMs      float64         `json:"verify_ms,omitempty"`       // in those passes
-	Off           string          `json:"off,omitempty"`             // why no more is drafted of it
+	Positions []DraftPosition `json:"positions,omitempty"` // by place in a proposal
+	// of passes that verified a proposal: one and the accepted
+	TokensPerPass float64 `json:"tokens_per_pass,omitempty"`
+	DraftMs       float64 `json:"draft_ms,omitempty"`  // in the draft
+	VerifyMs      float64 `json:"verify_ms,omitempty"` // in those passes
+	Off           string  `json:"off,omitempty"`       // why no more is drafted of it
 }
 
 // DraftPosition is one place of proposals.

@@ -25,8 +25,12 @@ type Options struct {
 
 const (
 	system   = "You are a helpful assistant."
-	Template = `system: "` + system + `"; user: "Document:\n{random word}\n{filler with codes}\n\nWhat is the access code for the {name}?"; the tool scene: get_weather with a result {"temperature": N, "sky": "sunny"}`
-	Scoring  = "pass: the answer has the value that stands in the text now, and what the server says it took from its cache ends where the text changed; fail: the value that stood there before, or a wrong answer where the same question right after a new random word is answered rightly; unknown: the model does not find the value without the cache either"
+	Template = `system: "` + system +
+		`"; user: "Document:\n{random word}\n{filler with codes}\n\nWhat is the access code for the {name}?"; the tool scene: get_weather with a result {"temperature": N, "sky": "sunny"}`
+	Scoring = "pass: the answer has the value that stands in the text now, and what the server says it took from " +
+		"its cache ends where the text changed; fail: the value that stood there before, or a wrong answer where " +
+		"the same question right after a new random word is answered rightly; unknown: the model does not find the " +
+		"value without the cache either"
 )
 
 // scenes in the order in which they are played.
@@ -53,12 +57,14 @@ func Tasks(s *client.Server, ruler *needle.Ruler, o Options) []record.Task {
 	var tasks []record.Task
 	for i, scene := range scenes {
 		for sample := range o.Samples {
-			tasks = append(tasks, record.Task{ID: fmt.Sprintf("%s, %d", scene.name, sample+1), Do: func(ctx context.Context) (record.Answer, error) {
-				st := &stage{ctx: ctx, s: s, ruler: ruler, o: o, random: rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(sample)))}
-				st.status = record.Pass
-				err := scene.play(st)
-				return st.answer(scene.name), err
-			}})
+			tasks = append(tasks, record.Task{ID: fmt.Sprintf("%s, %d", scene.name, sample+1),
+				Do: func(ctx context.Context) (record.Answer, error) {
+					st := &stage{ctx: ctx, s: s, ruler: ruler, o: o,
+						random: rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(sample)))}
+					st.status = record.Pass
+					err := scene.play(st)
+					return st.answer(scene.name), err
+				}})
 		}
 	}
 	return tasks
@@ -71,7 +77,8 @@ func Findings(answers []record.Answer) []record.Finding {
 	for _, scene := range scenes {
 		worst := record.Finding{}
 		for _, a := range answers {
-			if a.Group == scene.name && (worst.Status == "" || slices.Index(rank, a.Status) < slices.Index(rank, worst.Status)) {
+			if a.Group == scene.name &&
+				(worst.Status == "" || slices.Index(rank, a.Status) < slices.Index(rank, worst.Status)) {
 				worst = record.Finding{ID: scene.name, Status: a.Status, Why: a.Why}
 			}
 		}

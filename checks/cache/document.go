@@ -19,7 +19,8 @@ type document struct {
 
 // newDocument has codes near the beginning, in the middle and near the end.
 func (st *stage) newDocument() document {
-	d := document{nonce: st.o.Nonce(), depths: []float64{0.1, 0.4, 0.7, 0.95}, seed: [2]uint64{st.random.Uint64(), st.random.Uint64()}}
+	d := document{nonce: st.o.Nonce(), depths: []float64{0.1, 0.4, 0.7, 0.95}, seed: [2]uint64{
+		st.random.Uint64(), st.random.Uint64()}}
 	for range d.depths {
 		d.names, d.codes = append(d.names, needle.Name(st.random, d.names)), append(d.codes, needle.Code(st.random))
 	}
@@ -58,7 +59,8 @@ func (st *stage) first(d document, question string) []client.Message {
 // value judges an answer: want must be in it, and old, which may be empty, must not. control asks the same without the
 // cache, and reports whether that was right; inText says that the old value is in the text too, so that the model may
 // have chosen it by itself.
-func (st *stage) value(reply *client.Reply, name, want, old string, inText bool, control func() (*client.Reply, error)) error {
+func (st *stage) value(reply *client.Reply, name, want, old string, inText bool,
+	control func() (*client.Reply, error)) error {
 	st.of++
 	switch {
 	case needle.Found(reply.Answer(), name, want):
@@ -75,7 +77,8 @@ func (st *stage) value(reply *client.Reply, name, want, old string, inText bool,
 		return err
 	}
 	if needle.Found(without.Answer(), name, want) {
-		st.bad(record.Fail, "answered %q where the text has %s; without the cache the same question is answered rightly", short(reply.Answer()), want)
+		st.bad(record.Fail, "answered %q where the text has %s; without the cache the same question is "+
+			"answered rightly", short(reply.Answer()), want)
 	} else {
 		st.bad(record.Unknown, "the model does not find %s without the cache either, so nothing can be said", want)
 	}

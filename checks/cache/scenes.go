@@ -47,14 +47,17 @@ func continuation(st *stage) error {
 		return err
 	}
 	more := func(d document) []client.Message {
-		return append(st.first(d, needle.Ask(d.names[0])), client.Say("assistant", before.Answer()), client.Say("user", needle.Ask(d.names[3])))
+		return append(st.first(d, needle.Ask(d.names[0])), client.Say("assistant", before.Answer()),
+			client.Say("user", needle.Ask(d.names[3])))
 	}
 	reply, err := st.ask(more(d), nil)
 	if err != nil {
 		return err
 	}
 	st.notes = cachedWords(reply)
-	return st.value(reply, d.names[3], d.codes[3], "", false, func() (*client.Reply, error) { return st.ask(more(d.fresh(st)), nil) })
+	return st.value(reply, d.names[3], d.codes[3], "", false, func() (*client.Reply, error) {
+		return st.ask(more(d.fresh(st)), nil)
+	})
 }
 
 // newData: a value that comes with the second question.
@@ -66,14 +69,17 @@ func newData(st *stage) error {
 	}
 	name, code := needle.Name(st.random, d.names), needle.Code(st.random)
 	more := func(d document) []client.Message {
-		return append(st.first(d, needle.Ask(d.names[0])), client.Say("assistant", reply.Answer()), client.Say("user", needle.Fact(name, code)+"\n"+needle.Ask(name)))
+		return append(st.first(d, needle.Ask(d.names[0])), client.Say("assistant", reply.Answer()),
+			client.Say("user", needle.Fact(name, code)+"\n"+needle.Ask(name)))
 	}
 	after, err := st.ask(more(d), nil)
 	if err != nil {
 		return err
 	}
 	st.notes = cachedWords(after)
-	return st.value(after, name, code, "", false, func() (*client.Reply, error) { return st.ask(more(d.fresh(st)), nil) })
+	return st.value(after, name, code, "", false, func() (*client.Reply, error) {
+		return st.ask(more(d.fresh(st)), nil)
+	})
 }
 
 // correction: a later turn says that a value is another one now. The old one is in the text too.
@@ -95,7 +101,9 @@ func correction(st *stage) error {
 		return err
 	}
 	st.notes = cachedWords(after)
-	return st.value(after, d.names[1], now, d.codes[1], true, func() (*client.Reply, error) { return st.ask(more(d.fresh(st)), nil) })
+	return st.value(after, d.names[1], now, d.codes[1], true, func() (*client.Reply, error) {
+		return st.ask(more(d.fresh(st)), nil)
+	})
 }
 
 func earlyChange(st *stage) error { return st.changeAt(0) }
@@ -137,14 +145,17 @@ func twoAlike(st *stage) error {
 		not    string
 	}{{d, a, other.codes[0]}, {other, b, d.codes[0]}} {
 		more := func(d document) []client.Message {
-			return append(st.first(d, needle.Ask(d.names[0])), client.Say("assistant", turn.before.Answer()), client.Say("user", needle.Ask(d.names[0])))
+			return append(st.first(d, needle.Ask(d.names[0])), client.Say("assistant", turn.before.Answer()),
+				client.Say("user", needle.Ask(d.names[0])))
 		}
 		reply, err := st.ask(more(turn.d), nil)
 		if err != nil {
 			return err
 		}
 		st.notes = cachedWords(reply)
-		if err := st.value(reply, d.names[0], turn.d.codes[0], turn.not, false, func() (*client.Reply, error) { return st.ask(more(turn.d.fresh(st)), nil) }); err != nil {
+		if err := st.value(reply, d.names[0], turn.d.codes[0], turn.not, false, func() (*client.Reply, error) {
+			return st.ask(more(turn.d.fresh(st)), nil)
+		}); err != nil {
 			return err
 		}
 	}
@@ -169,9 +180,10 @@ func twoAtOnce(st *stage) error {
 		}
 		st.last = replies[i]
 		st.doubts = append(st.doubts, replies[i].Doubts()...)
-		err := st.value(replies[i], d.names[0], both[i].codes[0], both[1-i].codes[0], false, func() (*client.Reply, error) {
-			return st.ask(st.first(both[i].fresh(st), needle.Ask(d.names[0])), nil)
-		})
+		err := st.value(replies[i], d.names[0], both[i].codes[0], both[1-i].codes[0], false,
+			func() (*client.Reply, error) {
+				return st.ask(st.first(both[i].fresh(st), needle.Ask(d.names[0])), nil)
+			})
 		if err != nil {
 			return err
 		}

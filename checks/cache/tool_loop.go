@@ -11,8 +11,10 @@ import (
 )
 
 // weather is the tool of the scene.
-var weather = client.Tool{Type: "function", Function: client.Function{Name: "get_weather", Description: "Get the current weather of a city",
-	Parameters: map[string]any{"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}}, "required": []string{"city"}}}}
+var weather = client.Tool{Type: "function", Function: client.Function{
+	Name: "get_weather", Description: "Get the current weather of a city",
+	Parameters: map[string]any{"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}},
+		"required": []string{"city"}}}}
 
 var number = regexp.MustCompile(`-?\d+`)
 
@@ -26,7 +28,8 @@ func toolLoop(st *stage) error {
 		call.Function.Name, call.Function.Arguments = "get_weather", fmt.Sprintf(`{"city": %q}`, city)
 		result := client.Say("tool", fmt.Sprintf(`{"temperature": %d, "sky": "sunny"}`, degrees))
 		result.ToolCallID = call.ID
-		messages := []client.Message{client.Say("user", fresh+"What is the weather in "+city+"?"), {Role: "assistant", ToolCalls: []client.ToolCall{call}}, result}
+		messages := []client.Message{client.Say("user", fresh+"What is the weather in "+city+"?"),
+			{Role: "assistant", ToolCalls: []client.ToolCall{call}}, result}
 		return st.ask(messages, []client.Tool{weather})
 	}
 	old := 0
@@ -41,7 +44,8 @@ func toolLoop(st *stage) error {
 		case slices.Contains(said, strconv.Itoa(degrees)):
 			st.hits++
 		case old != 0 && slices.Contains(said, strconv.Itoa(old)):
-			st.bad(record.Fail, "answered with the tool's old result, %d, where it says %d now: a stale answer", old, degrees)
+			st.bad(record.Fail, "answered with the tool's old result, %d, where it says %d now: a stale answer", old,
+				degrees)
 		default:
 			last := reply
 			without, err := ask(st.o.Nonce()+"\n", degrees)
@@ -50,9 +54,11 @@ func toolLoop(st *stage) error {
 				return err
 			}
 			if slices.Contains(number.FindAllString(without.Answer(), -1), strconv.Itoa(degrees)) {
-				st.bad(record.Fail, "answered %q where the tool says %d; without the cache the same is answered rightly", short(reply.Answer()), degrees)
+				st.bad(record.Fail, "answered %q where the tool says %d; without the cache the same is "+
+					"answered rightly", short(reply.Answer()), degrees)
 			} else {
-				st.bad(record.Unknown, "the model does not use the tool's result without the cache either, so nothing can be said")
+				st.bad(record.Unknown, "the model does not use the tool's result without the cache either, so "+
+					"nothing can be said")
 			}
 		}
 		old = degrees

@@ -62,7 +62,8 @@ func (s *Server) notJSON(response *http.Response, body []byte) *Fault {
 	if looksLikeHTML(response, body) {
 		what = "a web page (HTML) instead of JSON"
 	}
-	return &Fault{Kind: NotJSON, Status: response.StatusCode, Why: fmt.Sprintf("%s answered with %s: %s", s.Base, what, s.scrub(head(body)))}
+	return &Fault{Kind: NotJSON, Status: response.StatusCode, Why: fmt.Sprintf("%s answered with %s: %s", s.Base, what,
+		s.scrub(head(body)))}
 }
 
 // broken words a connection that ended in the middle, our own stop included.
@@ -123,5 +124,6 @@ func head(body []byte) string {
 
 func looksLikeHTML(response *http.Response, body []byte) bool {
 	start := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 200)])))
-	return strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") || strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
+	return strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") ||
+		strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
 }

@@ -77,7 +77,8 @@ func (s *Server) readStream(ctx context.Context, body *counted, reply *Reply) er
 		data, ok := strings.CutPrefix(lines.Text(), "data:")
 		if !ok {
 			if strings.HasPrefix(strings.TrimSpace(lines.Text()), "<") {
-				return &Fault{Kind: NotJSON, Why: "a web page (HTML) came in the middle of a stream: " + s.scrub(head(lines.Bytes())), Pieces: len(reply.Pieces)}
+				return &Fault{Kind: NotJSON, Why: "a web page (HTML) came in the middle of a stream: " +
+					s.scrub(head(lines.Bytes())), Pieces: len(reply.Pieces)}
 			}
 			continue
 		}
@@ -87,12 +88,15 @@ func (s *Server) readStream(ctx context.Context, body *counted, reply *Reply) er
 		}
 		var c chunk
 		if err := json.Unmarshal([]byte(data), &c); err != nil && json.Valid([]byte(data)) {
-			return &Fault{Kind: WrongShape, Why: "an event of the stream has not the shape of a chat completion's: " + s.scrub(err.Error()), Pieces: len(reply.Pieces)}
+			return &Fault{Kind: WrongShape, Why: "an event of the stream has not the shape of a chat completion's: " +
+				s.scrub(err.Error()), Pieces: len(reply.Pieces)}
 		} else if err != nil {
-			return &Fault{Kind: NotJSON, Why: "an event of the stream is no JSON: " + s.scrub(head([]byte(data))), Pieces: len(reply.Pieces)}
+			return &Fault{Kind: NotJSON, Why: "an event of the stream is no JSON: " + s.scrub(head([]byte(data))),
+				Pieces: len(reply.Pieces)}
 		}
 		if said, _ := s.errorIn([]byte(data)); said != "" || len(c.Error) > 0 && string(c.Error) != "null" {
-			return &Fault{Kind: BrokeOff, Why: fmt.Sprintf("the server broke off after %d pieces of its answer with an error: %s", len(reply.Pieces), said), Pieces: len(reply.Pieces)}
+			return &Fault{Kind: BrokeOff, Why: fmt.Sprintf("the server broke off after %d pieces of its answer with "+
+				"an error: %s", len(reply.Pieces), said), Pieces: len(reply.Pieces)}
 		}
 		s.take(c, reply)
 	}
@@ -104,9 +108,11 @@ func (s *Server) readStream(ctx context.Context, body *counted, reply *Reply) er
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
 	case err != nil && !errors.Is(err, bufio.ErrTooLong):
-		return &Fault{Kind: CutStream, Why: fmt.Sprintf("the connection broke after %d pieces, before the stream said [DONE]: %s", len(reply.Pieces), s.scrub(innermost(err))), Pieces: len(reply.Pieces)}
+		return &Fault{Kind: CutStream, Why: fmt.Sprintf("the connection broke after %d pieces, before the stream "+
+			"said [DONE]: %s", len(reply.Pieces), s.scrub(innermost(err))), Pieces: len(reply.Pieces)}
 	}
-	return &Fault{Kind: CutStream, Why: fmt.Sprintf("the stream ended after %d pieces without saying [DONE], so the answer may be incomplete", len(reply.Pieces)), Pieces: len(reply.Pieces)}
+	return &Fault{Kind: CutStream, Why: fmt.Sprintf("the stream ended after %d pieces without saying [DONE], so the "+
+		"answer may be incomplete", len(reply.Pieces)), Pieces: len(reply.Pieces)}
 }
 
 // take adds an event to the reply.
@@ -119,7 +125,8 @@ func (s *Server) take(c chunk, reply *Reply) {
 		}
 		calls := append(choice.Delta.Calls, choice.Message.Calls...)
 		if n := len(text) + len(reasoning); n > 0 || len(calls) > 0 {
-			reply.Pieces = append(reply.Pieces, Piece{At: time.Now(), Bytes: n, IsCall: len(calls) > 0, Thinking: text == "" && reasoning != ""})
+			reply.Pieces = append(reply.Pieces, Piece{At: time.Now(), Bytes: n, IsCall: len(calls) > 0,
+				Thinking: text == "" && reasoning != ""})
 		}
 		reply.Text += text
 		reply.Reasoning += reasoning
@@ -171,7 +178,8 @@ func (s *Server) readPlain(response *http.Response, raw []byte, reply *Reply) er
 	}
 	var c chunk
 	if err := json.Unmarshal(raw, &c); err != nil && json.Valid(raw) {
-		return &Fault{Kind: WrongShape, Why: "the answer has not the shape of a chat completion: " + s.scrub(err.Error())}
+		return &Fault{Kind: WrongShape, Why: "the answer has not the shape of a chat completion: " +
+			s.scrub(err.Error())}
 	} else if err != nil {
 		return s.notJSON(response, raw)
 	}
@@ -179,7 +187,8 @@ func (s *Server) readPlain(response *http.Response, raw []byte, reply *Reply) er
 		return &Fault{Kind: BrokeOff, Status: response.StatusCode, Why: "the server broke off with an error: " + said}
 	}
 	if len(c.Choices) == 0 {
-		return &Fault{Kind: WrongShape, Why: "the answer is JSON, but no chat completion: it has no choices: " + s.scrub(head(raw))}
+		return &Fault{Kind: WrongShape, Why: "the answer is JSON, but no chat completion: it has no choices: " +
+			s.scrub(head(raw))}
 	}
 	s.take(c, reply)
 	reply.Whole = true

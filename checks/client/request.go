@@ -114,7 +114,8 @@ func (s *Server) Chat(ctx context.Context, r Request) (*Reply, error) {
 	for {
 		reply, err := s.once(ctx, r)
 		var f *Fault
-		if errors.As(err, &f) && f.Kind == Refused && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) {
+		if errors.As(err, &f) && f.Kind == Refused &&
+			(f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) {
 			if member := s.droppable(f); member != "" {
 				s.lacks[member] = true
 				continue
@@ -127,7 +128,8 @@ func (s *Server) Chat(ctx context.Context, r Request) (*Reply, error) {
 // droppable is the member that a refusal names, if it can be done without and was sent.
 func (s *Server) droppable(f *Fault) string {
 	for _, member := range []string{templateSwitch, streamUsage, oldLimit} {
-		if !s.lacks[member] && (f.Param == member || strings.HasPrefix(f.Param, member+".") || f.Param == "" && strings.Contains(f.Why, member)) {
+		if !s.lacks[member] && (f.Param == member || strings.HasPrefix(f.Param, member+".") || f.Param == "" &&
+			strings.Contains(f.Why, member)) {
 			return member
 		}
 	}
@@ -158,7 +160,8 @@ func (s *Server) once(ctx context.Context, r Request) (*Reply, error) {
 	err := s.exchange(ctx, r, reply, alive)
 	reply.Ended = time.Now()
 	if errors.Is(err, errSilent) {
-		err = &Fault{Kind: Silent, Why: "nothing came from " + s.Base + " for " + s.Patience.String(), Pieces: len(reply.Pieces)}
+		err = &Fault{Kind: Silent, Why: "nothing came from " + s.Base + " for " + s.Patience.String(),
+			Pieces: len(reply.Pieces)}
 	}
 	return reply, err
 }

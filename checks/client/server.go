@@ -47,10 +47,12 @@ type Identity struct {
 func New(address, model, key string) (*Server, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, &Fault{Kind: BadAddress, Why: fmt.Sprintf("%q is no address such as http://127.0.0.1:8008/v1", address)}
+		return nil, &Fault{Kind: BadAddress, Why: fmt.Sprintf("%q is no address such as http://127.0.0.1:8008/v1",
+			address)}
 	}
 	if u.User != nil || u.RawQuery != "" {
-		return nil, &Fault{Kind: BadAddress, Why: "an address may hold no user name, password or query: give a key by --key-env or --key-file"}
+		return nil, &Fault{Kind: BadAddress, Why: "an address may hold no user name, password or query: give a key " +
+			"by --key-env or --key-file"}
 	}
 	path := strings.TrimSuffix(u.Path, "/")
 	for _, tail := range []string{"/chat/completions", "/completions", "/models"} {
@@ -94,7 +96,8 @@ func (s *Server) Identify(ctx context.Context) error {
 		} `json:"data"`
 	}
 	err := s.getJSON(ctx, s.Base+"/models", &list)
-	if f := new(Fault); err != nil && !(s.Model != "" && errors.As(err, &f) && f.Kind == Refused && f.Status == http.StatusNotFound) {
+	if f := new(Fault); err != nil && !(s.Model != "" && errors.As(err, &f) && f.Kind == Refused &&
+		f.Status == http.StatusNotFound) {
 		return err // a server without a list is good enough where the model was named
 	}
 	if s.Model == "" {
@@ -108,7 +111,8 @@ func (s *Server) Identify(ctx context.Context) error {
 			for _, m := range list.Data {
 				names = append(names, m.ID)
 			}
-			return &Fault{Kind: NoModel, Why: fmt.Sprintf("%s has several models; choose one with --model: %s", s.Base, Printable(strings.Join(names, ", ")))}
+			return &Fault{Kind: NoModel, Why: fmt.Sprintf("%s has several models; choose one with --model: %s", s.Base,
+				Printable(strings.Join(names, ", ")))}
 		}
 	}
 	s.Details = Identity{Model: s.Model}
@@ -124,7 +128,8 @@ func (s *Server) Identify(ctx context.Context) error {
 	}
 	var watching wire.Watching
 	if s.Details.Product == wire.Product && s.getJSON(ctx, s.root()+"/slipway/requests", &watching) == nil {
-		s.Details.PrefillPolicy, s.Details.KVFormat = Printable(watching.Server.PrefillPolicy), Printable(watching.Server.KVFormat)
+		s.Details.PrefillPolicy, s.Details.KVFormat = Printable(watching.Server.PrefillPolicy),
+			Printable(watching.Server.KVFormat)
 	}
 	return nil
 }
@@ -161,7 +166,8 @@ func (s *Server) send(ctx context.Context, method, address string, body io.Reade
 		if context.Cause(ctx) != nil {
 			return nil, s.broken(ctx, err)
 		}
-		return nil, &Fault{Kind: Unreachable, Why: fmt.Sprintf("%s does not answer: %s", s.Base, s.scrub(innermost(err)))}
+		return nil, &Fault{Kind: Unreachable, Why: fmt.Sprintf("%s does not answer: %s", s.Base,
+			s.scrub(innermost(err)))}
 	}
 	return response, nil
 }

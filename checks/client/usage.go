@@ -43,7 +43,8 @@ func readUsage(raw json.RawMessage, more *timings) *Usage {
 		} `json:"completion_tokens_details"`
 		Slipway *wire.Spent `json:"slipway"` // ours only
 	}
-	if len(raw) == 0 || json.Unmarshal(raw, &read) != nil || read == nil || read.Prompt == nil || read.Completion == nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &read) != nil || read == nil || read.Prompt == nil ||
+		read.Completion == nil {
 		return nil
 	}
 	u := &Usage{Prompt: *read.Prompt, Completion: *read.Completion, Total: read.Total}
@@ -96,13 +97,16 @@ func (r *Reply) Doubts() []Doubt {
 	case u.Cached != nil && (*u.Cached > u.Prompt || *u.Cached < 0):
 		doubt(AboutPrompt, "the server says that %d of %d tokens of the prompt were cached", *u.Cached, u.Prompt)
 	case u.Cached != nil && u.Computed != nil && *u.Cached+*u.Computed != u.Prompt:
-		doubt(AboutPrompt, "the server says %d tokens of prompt, but %d cached and %d computed make %d", u.Prompt, *u.Cached, *u.Computed, *u.Cached+*u.Computed)
+		doubt(AboutPrompt, "the server says %d tokens of prompt, but %d cached and %d computed make %d", u.Prompt,
+			*u.Cached, *u.Computed, *u.Cached+*u.Computed)
 	}
 	if u.Total != nil && *u.Total != u.Prompt+u.Completion {
-		doubt(AboutCompletion, "the server says %d tokens in all, but %d of prompt and %d of answer make %d", *u.Total, u.Prompt, u.Completion, u.Prompt+u.Completion)
+		doubt(AboutCompletion, "the server says %d tokens in all, but %d of prompt and %d of answer make %d", *u.Total,
+			u.Prompt, u.Completion, u.Prompt+u.Completion)
 	}
 	if r.Asked.MaxTokens > 0 && u.Completion > r.Asked.MaxTokens {
-		doubt(AboutCompletion, "the server says that the answer has %d tokens, where at most %d were asked for", u.Completion, r.Asked.MaxTokens)
+		doubt(AboutCompletion, "the server says that the answer has %d tokens, where at most %d were asked for",
+			u.Completion, r.Asked.MaxTokens)
 	}
 	pieces, bytes := 0, 0
 	for _, p := range r.Pieces {
@@ -115,7 +119,8 @@ func (r *Reply) Doubts() []Doubt {
 		bytes += len(c.Function.Name) + len(c.Function.Arguments)
 	}
 	if r.Whole && r.Streamed && pieces > u.Completion {
-		doubt(AboutCompletion, "the server says that the answer has %d tokens, but it came in %d pieces of text", u.Completion, pieces)
+		doubt(AboutCompletion, "the server says that the answer has %d tokens, but it came in %d pieces of text",
+			u.Completion, pieces)
 	}
 	// A token of text has at least a byte. Beside the text there are tokens that are not shown: ends, marks of thinking
 	// and of calls; and thinking itself where a server hides it and counts it.
@@ -124,7 +129,8 @@ func (r *Reply) Doubts() []Doubt {
 		hidden += *u.Reasoning
 	}
 	if r.Whole && u.Completion > bytes+hidden {
-		doubt(AboutCompletion, "the server says that the answer has %d tokens, but only %d bytes of it came", u.Completion, bytes)
+		doubt(AboutCompletion, "the server says that the answer has %d tokens, but only %d bytes of it came",
+			u.Completion, bytes)
 	}
 	return all
 }

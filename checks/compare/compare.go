@@ -71,7 +71,8 @@ func Pair(setupA record.Setup, a []record.Answer, setupB record.Setup, b []recor
 	for _, one := range a {
 		other, ok := byTask[one.Task]
 		if !ok || one.Request != other.Request || one.Of != other.Of || one.Of == 0 {
-			return r, &UnlikeError{fmt.Sprintf("task %s has another text in the other run; texts are made by the server's count of tokens", one.Task)}
+			return r, &UnlikeError{fmt.Sprintf("task %s has another text in the other run; texts are made by the "+
+				"server's count of tokens", one.Task)}
 		}
 		r.Tasks++
 		if one.Text == other.Text {

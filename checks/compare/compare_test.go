@@ -25,7 +25,8 @@ func TestSignTest(t *testing.T) {
 func answers(hits ...int) []record.Answer {
 	var all []record.Answer
 	for i, h := range hits {
-		all = append(all, record.Answer{Task: strconv.Itoa(i), Request: "r" + strconv.Itoa(i), Group: "g", Hits: h, Of: 4, Text: strconv.Itoa(h)})
+		all = append(all, record.Answer{Task: strconv.Itoa(i), Request: "r" + strconv.Itoa(i), Group: "g", Hits: h,
+			Of: 4, Text: strconv.Itoa(h)})
 	}
 	return all
 }
@@ -52,7 +53,8 @@ func TestDecision(t *testing.T) {
 // Runs that asked something else must not be compared.
 func TestDifferentRunsAreRefused(t *testing.T) {
 	var unlike *UnlikeError
-	if _, err := Pair(record.Setup{Seed: 1}, answers(1), record.Setup{Seed: 2}, answers(1)); !errors.As(err, &unlike) || !strings.Contains(err.Error(), "seed 1 and 2") {
+	if _, err := Pair(record.Setup{Seed: 1}, answers(1), record.Setup{Seed: 2}, answers(1)); !errors.As(err, &unlike) ||
+		!strings.Contains(err.Error(), "seed 1 and 2") {
 		t.Error(err)
 	}
 	other := answers(1)

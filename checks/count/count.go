@@ -39,7 +39,8 @@ func New(ctx context.Context, s *client.Server) (*Counter, error) {
 	case used > 0:
 		c.by, c.Route = byUsage, "by the usage of short requests (the server has no /tokenize)"
 	default:
-		c.by, c.Route = byBytes, "by bytes, four to a token (the server has no /tokenize and gives no usage): lengths and depths are rough"
+		c.by, c.Route = byBytes, "by bytes, four to a token (the server has no /tokenize and gives no usage): "+
+			"lengths and depths are rough"
 	}
 	return c, nil
 }

@@ -83,7 +83,8 @@ const (
 func Do(ctx context.Context, s *client.Server, o Options) (Result, error) {
 	result := Result{Server: s.Details, URL: s.Base, Runs: []Run{}, Summary: []Spread{}, Left: []string{}}
 	if o.Fresh {
-		result.Fresh = "the prompt begins with a line of a random word, another one for each request, so nothing behind it can come from a cache"
+		result.Fresh = "the prompt begins with a line of a random word, another one for each request, so nothing " +
+			"behind it can come from a cache"
 	}
 	if len(o.Text) >= longPromptBytes {
 		forecast, err := probe(ctx, s, o)
@@ -115,7 +116,8 @@ func (o Options) request(text string, maxTokens int) client.Request {
 	if o.Fresh {
 		text = freshLine(o.Nonce()) + text
 	}
-	return client.Request{Messages: []client.Message{client.Say("user", text)}, MaxTokens: maxTokens, Thinking: o.Thinking}
+	return client.Request{Messages: []client.Message{client.Say("user", text)}, MaxTokens: maxTokens,
+		Thinking: o.Thinking}
 }
 
 // freshLine comes in front of a text: its word is among the first tokens.
@@ -123,7 +125,8 @@ func freshLine(nonce string) string { return nonce + " is the number of this run
 
 // read takes the numbers of one reply.
 func read(reply *client.Reply, fresh bool) Run {
-	r := Run{Whose: map[string]string{}, Absent: map[string]string{}, Doubts: reply.Doubts(), FinishReason: reply.Finish, Notice: reply.Notice,
+	r := Run{Whose: map[string]string{}, Absent: map[string]string{}, Doubts: reply.Doubts(),
+		FinishReason: reply.Finish, Notice: reply.Notice,
 		Answer: reply.Text, Thinking: reply.Reasoning, Total: reply.Ended.Sub(reply.Started).Seconds()}
 	r.Whose["total_seconds"] = ours
 	for _, p := range reply.Pieces {
@@ -171,7 +174,8 @@ func (r *Run) prompt(reply *client.Reply, fresh bool) {
 		}
 		if fresh && r.Cached != nil && *r.Cached > headTokens {
 			r.Doubts = append(r.Doubts, client.Doubt{About: client.AboutPrompt,
-				Why: fmt.Sprintf("the server says that %d tokens were cached, though the prompt begins with a new random word", *r.Cached)})
+				Why: fmt.Sprintf("the server says that %d tokens were cached, though the prompt begins with a new "+
+					"random word", *r.Cached)})
 		}
 	}
 	if tokens, why = reply.CountsAnswer(); why != "" {
@@ -188,7 +192,8 @@ func (r *Run) prompt(reply *client.Reply, fresh bool) {
 func (r *Run) first(reply *client.Reply) {
 	switch at := reply.FirstPiece(); {
 	case !reply.Streamed:
-		r.Absent["first_token_seconds"] = "the server sent its answer in one piece, so the time of the first token is unknown"
+		r.Absent["first_token_seconds"] = "the server sent its answer in one piece, so the time of the first token " +
+			"is unknown"
 	case at.IsZero():
 		r.Absent["first_token_seconds"] = "the answer is empty"
 	default:
@@ -240,9 +245,11 @@ func (r *Run) decode(reply *client.Reply) {
 	case !reply.Streamed:
 		r.Absent[name] = "the server sent its answer in one piece"
 	case tokens-1 < leastDecoded:
-		r.Absent[name] = fmt.Sprintf("the answer has %d tokens, and a rate needs %d after the first", tokens, leastDecoded)
+		r.Absent[name] = fmt.Sprintf("the answer has %d tokens, and a rate needs %d after the first", tokens,
+			leastDecoded)
 	case len(pieces) < leastPieces:
-		r.Absent[name] = fmt.Sprintf("the answer came in %d pieces, so their times are not those of the tokens", len(pieces))
+		r.Absent[name] = fmt.Sprintf("the answer came in %d pieces, so their times are not those of the tokens",
+			len(pieces))
 	default:
 		// Where a piece holds several tokens, the first may too: it is left out with its share.
 		first := (tokens + len(pieces) - 1) / len(pieces)

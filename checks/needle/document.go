@@ -57,7 +57,8 @@ func Measure(ctx context.Context, c *count.Counter) (*Ruler, error) {
 
 // Build makes a document of at most about so many tokens with a line at each depth, which are in ascending order. It
 // returns the depths that resulted: lines are not split.
-func (r *Ruler) Build(random *rand.Rand, tokens int, lines []string, depths []float64) (document string, placed []float64) {
+func (r *Ruler) Build(random *rand.Rand, tokens int, lines []string, depths []float64) (document string,
+	placed []float64) {
 	next := filler.Shuffled(random)
 	room := tokens - len(lines)*r.fact
 	var text []string

@@ -84,7 +84,8 @@ func (m Map) PNG() []byte {
 		write(picture, leftWidth+column*cellWidth+4, 10, fmt.Sprint(l), color.Black)
 	}
 	for row := range m.Rows {
-		write(picture, 4, topHeight+row*cellHeight+11, fmt.Sprintf("%d-%d%%", row*100/m.Rows, (row+1)*100/m.Rows), color.Black)
+		write(picture, 4, topHeight+row*cellHeight+11, fmt.Sprintf("%d-%d%%", row*100/m.Rows, (row+1)*100/m.Rows),
+			color.Black)
 		for column := range m.Lengths {
 			x, y := leftWidth+column*cellWidth, topHeight+row*cellHeight
 			cell := image.Rect(x, y, x+cellWidth-2, y+cellHeight-2)
@@ -120,8 +121,10 @@ func shade(share float64) color.Color {
 
 // glyphs are three dots wide and five high, a row a digit in octal.
 var glyphs = map[rune][5]uint8{
-	'0': {7, 5, 5, 5, 7}, '1': {2, 6, 2, 2, 7}, '2': {7, 1, 7, 4, 7}, '3': {7, 1, 7, 1, 7}, '4': {5, 5, 7, 1, 1}, '5': {7, 4, 7, 1, 7},
-	'6': {7, 4, 7, 5, 7}, '7': {7, 1, 1, 1, 1}, '8': {7, 5, 7, 5, 7}, '9': {7, 5, 7, 1, 7}, '%': {5, 1, 2, 4, 5}, '-': {0, 0, 7, 0, 0},
+	'0': {7, 5, 5, 5, 7}, '1': {2, 6, 2, 2, 7}, '2': {7, 1, 7, 4, 7}, '3': {7, 1, 7, 1, 7}, '4': {5, 5, 7, 1, 1},
+	'5': {7, 4, 7, 1, 7},
+	'6': {7, 4, 7, 5, 7}, '7': {7, 1, 1, 1, 1}, '8': {7, 5, 7, 5, 7}, '9': {7, 5, 7, 1, 7}, '%': {5, 1, 2, 4, 5},
+	'-': {0, 0, 7, 0, 0},
 }
 
 func write(picture *image.RGBA, x, y int, text string, ink color.Color) {

@@ -27,8 +27,10 @@ type Options struct {
 
 const (
 	system   = "You are a helpful assistant."
-	Template = `system: "` + system + `"; user: "Document:\n{document}\n\n{question}"; a code: "Note: the code of the {name} is {code}."; the question for one: "What is the access code for the {name}?"; for several: "` + AskAll + `"`
-	Scoring  = "a code counts as found when the answer has it as a number of its own, and, where the answer has its name, when the first number of six digits behind the name is it"
+	Template = `system: "` + system +
+		`"; user: "Document:\n{document}\n\n{question}"; a code: "Note: the code of the {name} is {code}."; the question for one: "What is the access code for the {name}?"; for several: "` + AskAll + `"`
+	Scoring = "a code counts as found when the answer has it as a number of its own, and, where the answer has its " +
+		"name, when the first number of six digits behind the name is it"
 )
 
 // questionTokens is about what the question and the system message take.
@@ -75,10 +77,12 @@ func several(s *client.Server, ruler *Ruler, o Options, length, sample int) reco
 func one(s *client.Server, ruler *Ruler, o Options, length, sample, step int, depth float64) record.Task {
 	r := source(o.Seed, length, sample, step+1)
 	name, code := Name(r, nil), Code(r)
-	return task(s, ruler, o, fmt.Sprintf("%d-%d-%d", length, sample, step), r, length, []string{name}, []string{code}, []string{Fact(name, code)}, []float64{depth}, Ask(name))
+	return task(s, ruler, o, fmt.Sprintf("%d-%d-%d", length, sample, step), r, length, []string{name}, []string{code},
+		[]string{Fact(name, code)}, []float64{depth}, Ask(name))
 }
 
-func task(s *client.Server, ruler *Ruler, o Options, id string, r *rand.Rand, length int, names, codes, lines []string, depths []float64, question string) record.Task {
+func task(s *client.Server, ruler *Ruler, o Options, id string, r *rand.Rand, length int, names, codes, lines []string,
+	depths []float64, question string) record.Task {
 	document, placed := ruler.Build(r, length-ruler.head-questionTokens, lines, depths)
 	request := client.Request{MaxTokens: o.MaxTokens, Thinking: o.Thinking, Messages: []client.Message{
 		client.Say("system", system), client.Say("user", "Document:\n"+document+"\n\n"+question)}}

@@ -70,8 +70,11 @@ func TestScoringRule(t *testing.T) {
 
 // The heat map must show what was found and what was not, and leave empty what was not asked.
 func TestHeatMapShowsFoundAndMissed(t *testing.T) {
-	m := MapOf([]record.Answer{{Parts: []record.Part{{Length: 100, Depth: 0.05, Hit: true}, {Length: 100, Depth: 1, Hit: false}, {Length: 200, Depth: 0.05, Hit: false}}}}, 10)
-	if text := m.Text(); !strings.Contains(text, "0-10 %      1/1      0/1") || !strings.Contains(text, "90-100 %      0/1        -") {
+	m := MapOf([]record.Answer{
+		{Parts: []record.Part{{Length: 100, Depth: 0.05, Hit: true}, {Length: 100, Depth: 1, Hit: false},
+			{Length: 200, Depth: 0.05, Hit: false}}}}, 10)
+	if text := m.Text(); !strings.Contains(text, "0-10 %      1/1      0/1") ||
+		!strings.Contains(text, "90-100 %      0/1        -") {
 		t.Fatal(text)
 	}
 	picture, err := png.Decode(bytes.NewReader(m.PNG()))

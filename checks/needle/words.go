@@ -7,7 +7,8 @@ import (
 
 // The names of codes: two words that say nothing about each other, more than 5,000 pairs.
 var (
-	adjectives = strings.Fields(`amber ancient azure bold brave bright calm clever cold crimson curious dark deep distant eager early emerald
+	adjectives = strings.Fields(
+		`amber ancient azure bold brave bright calm clever cold crimson curious dark deep distant eager early emerald
 		empty faded gentle giant golden green grey hidden high hollow humble icy indigo iron ivory jolly kind late light little lively
 		lonely long loud lucky merry mighty misty narrow noble northern odd old patient plain polite proud purple quick quiet rapid red round`)
 	nouns = strings.Fields(`anchor apricot atlas badger bakery balcony barge beacon birch bison boulder bridge cabin canyon castle cedar chapel

@@ -214,7 +214,8 @@ func differences(there, here Setup) []string {
 		y, _ := json.Marshal(b.Field(i).Interface())
 		if !bytes.Equal(x, y) {
 			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
-			differ = append(differ, fmt.Sprintf("%s %s there, %s here", name, client.Printable(string(x)), client.Printable(string(y))))
+			differ = append(differ, fmt.Sprintf("%s %s there, %s here", name, client.Printable(string(x)),
+				client.Printable(string(y))))
 		}
 	}
 	return differ

@@ -24,7 +24,9 @@ func (b *Book) Run(ctx context.Context, tasks []Task, progress func(done, of int
 		}
 		a, ok := b.Find(task.ID)
 		if ok && task.Request != "" && a.Request != task.Request {
-			return all, &OtherSetupError{b.name, []string{fmt.Sprintf("task %s asked something else there: the server counts tokens in another way now", task.ID)}}
+			return all, &OtherSetupError{
+				b.name, []string{fmt.Sprintf("task %s asked something else there: the server counts tokens in "+
+					"another way now", task.ID)}}
 		}
 		if !ok {
 			var err error
@@ -46,8 +48,9 @@ func (b *Book) Run(ctx context.Context, tasks []Task, progress func(done, of int
 
 // From fills an answer with what a reply holds.
 func From(reply *client.Reply) Answer {
-	return Answer{Request: reply.Asked.SHA256(), Text: reply.Text, Reasoning: reply.Reasoning, Calls: reply.Calls, Finish: reply.Finish,
-		Usage: reply.Usage, Seconds: reply.Ended.Sub(reply.Started).Seconds(), Doubts: reply.Doubts(), Parts: []Part{}}
+	return Answer{Request: reply.Asked.SHA256(), Text: reply.Text, Reasoning: reply.Reasoning, Calls: reply.Calls,
+		Finish: reply.Finish,
+		Usage:  reply.Usage, Seconds: reply.Ended.Sub(reply.Started).Seconds(), Doubts: reply.Doubts(), Parts: []Part{}}
 }
 
 // Asks is the task of one request that is scored by its text.

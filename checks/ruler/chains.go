@@ -15,7 +15,8 @@ func variableTracking(r *rand.Rand, units, shots, _ int) made {
 	example := ""
 	if shots > 0 {
 		text, names, value := chain(r, 5, 3)
-		example = text + filled(vtPrefix, "num_v", fmt.Sprint(hops+1), "query", value) + strings.Join(names, " ") + "\n\n"
+		example = text + filled(vtPrefix, "num_v", fmt.Sprint(hops+1), "query", value) + strings.Join(names, " ") +
+			"\n\n"
 	}
 	text, names, _ := chain(r, units, 5)
 	return made{example + text, names}

@@ -84,5 +84,6 @@ func sevenDigits(r *rand.Rand) string { return fmt.Sprint(1000000 + r.IntN(90000
 
 func uuid(r *rand.Rand) string {
 	a, b := r.Uint64(), r.Uint64()
-	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", a>>32, a>>16&0xffff, a&0xfff, b>>48&0x3fff|0x8000, b&0xffffffffffff)
+	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", a>>32, a>>16&0xffff, a&0xfff, b>>48&0x3fff|0x8000,
+		b&0xffffffffffff)
 }

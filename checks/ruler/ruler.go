@@ -16,7 +16,8 @@ import (
 
 // Differences from the publication, for the report.
 var Differences = []string{
-	"The question is a user's message of a chat, and the answer begins freely: RULER puts the first words of the answer into the prompt. So the limit of the answer is higher than RULER's (30 to 128 tokens).",
+	"The question is a user's message of a chat, and the answer begins freely: RULER puts the first words of the " +
+		"answer into the prompt. So the limit of the answer is higher than RULER's (30 to 128 tokens).",
 	"niah_multikey_1 hides its needles in the product's own filler; RULER has essays there.",
 	"Names and words come from lists of our own, made of syllables; RULER has wonderwords.",
 	"RULER's 13 tasks are 6 here: three of needles with several keys, variable tracking, common words, frequent words.",
@@ -67,7 +68,8 @@ func Names() []string {
 
 // Template gives the wording of the chosen tasks.
 func Template(tasks []string) string {
-	texts := map[string]string{"niah_multikey_1": niahOne, "niah_multikey_2": niahOne, "niah_multikey_3": niahOne, "vt": vtTemplate, "cwe": cweTemplate, "fwe": fweTemplate}
+	texts := map[string]string{"niah_multikey_1": niahOne, "niah_multikey_2": niahOne, "niah_multikey_3": niahOne,
+		"vt": vtTemplate, "cwe": cweTemplate, "fwe": fweTemplate}
 	var all []string
 	for _, t := range tasks {
 		all = append(all, t+": "+texts[t])
@@ -124,7 +126,9 @@ func (g generator) fit(ctx context.Context, c *count.Counter, o Options, length 
 			return 0, err
 		}
 		if each = (long - short) / float64(b-a); each <= 0 {
-			return 0, &client.Fault{Kind: client.BadCounting, Why: fmt.Sprintf("the server counts a longer text (%.0f tokens) not longer than a shorter one (%.0f)", long, short)}
+			return 0, &client.Fault{
+				Kind: client.BadCounting, Why: fmt.Sprintf("the server counts a longer text (%.0f tokens) not "+
+					"longer than a shorter one (%.0f)", long, short)}
 		}
 		units = b + int((room-long)/each)
 		if units/8 <= b {
@@ -159,11 +163,13 @@ func (e *TooShortError) Error() string {
 
 func (g generator) task(s *client.Server, o Options, length, sample, units int) record.Task {
 	m := g.make(source(o, g.name, length, sample), units, o.Shots, length)
-	request := client.Request{Messages: []client.Message{client.Say("user", m.text)}, MaxTokens: o.MaxTokens, Thinking: o.Thinking}
-	return record.Asks(s, fmt.Sprintf("%s-%d-%d", g.name, length, sample), request, func(reply *client.Reply, a *record.Answer) {
-		a.Group, a.Of, a.Expected = fmt.Sprintf("%s, %d tokens", g.name, length), len(m.want), m.want
-		a.Hits = Match(reply.Text, m.want)
-	})
+	request := client.Request{Messages: []client.Message{client.Say("user", m.text)}, MaxTokens: o.MaxTokens,
+		Thinking: o.Thinking}
+	return record.Asks(s, fmt.Sprintf("%s-%d-%d", g.name, length, sample), request,
+		func(reply *client.Reply, a *record.Answer) {
+			a.Group, a.Of, a.Expected = fmt.Sprintf("%s, %d tokens", g.name, length), len(m.want), m.want
+			a.Hits = Match(reply.Text, m.want)
+		})
 }
 
 // Match is the scoring rule: how many of the wanted strings are in the answer.

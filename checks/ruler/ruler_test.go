@@ -17,7 +17,8 @@ func TestEveryTaskHasOneRightAnswer(t *testing.T) {
 		for _, make := range []func(*rand.Rand, int, int, int) made{multikey1, multikey2, multikey3} {
 			m := make(random(), 50, 1, 4096)
 			key := regexp.MustCompile(`What is the special magic \w+ for (\S+) mentioned`).FindStringSubmatch(m.text)[1]
-			lines := regexp.MustCompile(`One of the special magic \w+ for (\S+) is: (\S+)\.`).FindAllStringSubmatch(m.text, -1)
+			lines := regexp.MustCompile(`One of the special magic \w+ for (\S+) is: (\S+)\.`).FindAllStringSubmatch(
+				m.text, -1)
 			found := 0
 			for _, l := range lines {
 				if l[1] == key {
@@ -50,7 +51,8 @@ func TestEveryTaskHasOneRightAnswer(t *testing.T) {
 		if !slices.Equal(got, m.want) || len(got) != hops+1 {
 			t.Errorf("following the text gives %v, the task wants %v", got, m.want)
 		}
-		if strings.Count(m.text, "Memorize and track") != 2 || strings.Count(variableTracking(random(), 40, 0, 4096).text, "Memorize and track") != 1 {
+		if strings.Count(m.text, "Memorize and track") != 2 ||
+			strings.Count(variableTracking(random(), 40, 0, 4096).text, "Memorize and track") != 1 {
 			t.Error("the solved example is there without being asked for, or the other way round")
 		}
 	})
@@ -59,7 +61,8 @@ func TestEveryTaskHasOneRightAnswer(t *testing.T) {
 			m := commonWords(random(), 60, 0, tokens)
 			expectMostFrequent(t, regexp.MustCompile(`\d+\. ([a-z]+)`).FindAllStringSubmatch(m.text, -1), m.want, 10)
 			m = frequentWords(random(), 600, 0, tokens)
-			expectMostFrequent(t, regexp.MustCompile(`\b([a-z]{6})\b`).FindAllStringSubmatch(m.text[strings.Index(m.text, "coded words. ")+13:strings.Index(m.text, "\nQuestion")], -1), m.want, 3)
+			expectMostFrequent(t, regexp.MustCompile(`\b([a-z]{6})\b`).FindAllStringSubmatch(
+				m.text[strings.Index(m.text, "coded words. ")+13:strings.Index(m.text, "\nQuestion")], -1), m.want, 3)
 		}
 	})
 }
@@ -85,7 +88,8 @@ func expectMostFrequent(t *testing.T, words [][]string, want []string, n int) {
 
 // The published rule: any case, anything around it, a share.
 func TestScoringIsStringMatchAll(t *testing.T) {
-	for answer, hits := range map[string]int{"They are abcde, FGHIJ.": 2, "ABCDEFGHIJ": 2, "abcd": 0, "": 0, "the FGHIJ": 1} {
+	for answer, hits := range map[string]int{"They are abcde, FGHIJ.": 2, "ABCDEFGHIJ": 2, "abcd": 0, "": 0,
+		"the FGHIJ": 1} {
 		if got := Match(answer, []string{"ABCDE", "FGHIJ"}); got != hits {
 			t.Errorf("%q: %d, want %d", answer, got, hits)
 		}

@@ -51,8 +51,9 @@ var (
 // All measures and runs every check of one server. in.Samples 0: each check's own.
 func (r *Runner) All(ctx context.Context, in Input) (CardAnswer, error) {
 	answer := CardAnswer{Quick: in.Quick, Server: r.Server.Details, URL: r.Server.Base, Reports: []record.Report{}}
-	speed, err := measure.Do(ctx, r.Server, measure.Options{Text: OurText(), Fresh: true, Nonce: randomWord, MaxTokens: 64,
-		Repeat: 1})
+	speed, err := measure.Do(ctx, r.Server, measure.Options{Text: OurText(), Fresh: true, Nonce: randomWord,
+		MaxTokens: 64,
+		Repeat:    1})
 	if err != nil {
 		return answer, err
 	}
@@ -77,7 +78,8 @@ func (r *Runner) All(ctx context.Context, in Input) (CardAnswer, error) {
 			return r.Needle(ctx, NeedleInput{Input: part("needle", 20, 4, r.fitting(in, quickNeedleTokens)), Codes: 4})
 		},
 		func() (record.Report, error) {
-			return r.Ruler(ctx, RulerInput{Input: part("ruler", 25, 2, r.fitting(in, quickRulerTokens)), Tasks: tasks, Shots: 1})
+			return r.Ruler(ctx, RulerInput{Input: part("ruler", 25, 2, r.fitting(in, quickRulerTokens)), Tasks: tasks,
+				Shots: 1})
 		},
 		func() (record.Report, error) { return r.Cache(ctx, CacheInput{Input: short, Tokens: textTokens}) },
 		func() (record.Report, error) { return r.Tools(ctx, part("tools", 10, 2, nil)) },

@@ -86,7 +86,8 @@ func (r *Runner) Needle(ctx context.Context, in NeedleInput) (record.Report, err
 		report.Text = heat.Text()
 		if in.Grid == 0 && in.Codes > 1 {
 			report.Scores = append(report.Scores, needle.Documents(answers))
-			report.Notes = append(report.Notes, "The codes of one text are asked for together, so they are less independent than the intervals take them to be.")
+			report.Notes = append(report.Notes, "The codes of one text are asked for together, so they are less "+
+				"independent than the intervals take them to be.")
 		}
 		report.Notes = append(report.Notes, lengthNotes(answers)...)
 		return map[string][]byte{".png": heat.PNG()}
@@ -109,7 +110,8 @@ func lengthNotes(answers []record.Answer) []string {
 	}
 	var notes []string
 	for _, g := range groups {
-		notes = append(notes, fmt.Sprintf("%s: the server counted %s to %s.", g, units.Count(least[g]), units.Count(most[g])))
+		notes = append(notes, fmt.Sprintf("%s: the server counted %s to %s.", g, units.Count(least[g]),
+			units.Count(most[g])))
 	}
 	return notes
 }
@@ -146,7 +148,8 @@ func (r *Runner) Ruler(ctx context.Context, in RulerInput) (record.Report, error
 	setup.Template, setup.Scoring, setup.Tokens = ruler.Template(in.Tasks), ruler.Scoring, counter.Route
 	setup.Options["tasks"], setup.Options["shots"] = strings.Join(in.Tasks, ","), fmt.Sprint(in.Shots)
 	tasks, err := ruler.Tasks(ctx, r.Server, counter, ruler.Options{Tasks: in.Tasks, Lengths: setup.Lengths,
-		Samples: setup.Samples, Seed: setup.Seed, Shots: in.Shots, MaxTokens: setup.MaxTokens, Thinking: setup.Thinking})
+		Samples: setup.Samples, Seed: setup.Seed, Shots: in.Shots, MaxTokens: setup.MaxTokens,
+		Thinking: setup.Thinking})
 	if err != nil {
 		return record.Report{}, tooShort(err)
 	}
@@ -192,7 +195,8 @@ func (r *Runner) Cache(ctx context.Context, in CacheInput) (record.Report, error
 		return record.Report{}, err
 	}
 	if w := r.Server.Details.WindowTokens; w > 0 && in.Tokens+in.Tokens/countMargin+setup.MaxTokens+spokenTokens > w {
-		return record.Report{}, wrong("texts of %s tokens and what is said about them are beyond the server's window of %s",
+		return record.Report{}, wrong("texts of %s tokens and what is said about them are beyond the server's "+
+			"window of %s",
 			units.Count(in.Tokens), units.Count(w))
 	}
 	if setup.Thinking {

@@ -129,7 +129,8 @@ func CompareRuns(a, b string) (CompareAnswer, error) {
 		var err error
 		if setups[i], answers[i], err = record.Read(file); err != nil {
 			if errors.As(err, new(*record.DamagedError)) {
-				return CompareAnswer{}, &RunError{err.Error(), fault.Fault{Class: fault.Integrity, Step: fault.CompareFinished}}
+				return CompareAnswer{}, &RunError{
+					err.Error(), fault.Fault{Class: fault.Integrity, Step: fault.CompareFinished}}
 			}
 			if at, ok := errors.AsType[*fs.PathError](err); ok {
 				err = at.Err
@@ -150,8 +151,9 @@ func CompareRuns(a, b string) (CompareAnswer, error) {
 	answer := CompareAnswer{
 		A: Side{r.A, files[0], r.ScoreA, record.DoubtsOf(answers[0])}, B: Side{r.B, files[1], r.ScoreB,
 			record.DoubtsOf(answers[1])},
-		Decision: r.Decision, Tasks: r.Tasks, Same: r.Same, ABetter: r.ABetter, BBetter: r.BBetter, P: r.P, Shift: r.Shift,
-		Low: r.Low, High: r.High,
+		Decision: r.Decision, Tasks: r.Tasks, Same: r.Same, ABetter: r.ABetter, BBetter: r.BBetter, P: r.P,
+		Shift: r.Shift,
+		Low:   r.Low, High: r.High,
 		Groups: []Group{},
 	}
 	for _, g := range r.Groups {

@@ -20,7 +20,8 @@ func lengths(server *client.Server, in Input, defaults ...int) ([]int, error) {
 	if len(in.Lengths) > 0 {
 		for _, n := range in.Lengths {
 			if window > 0 && n+n/countMargin+answer > window {
-				return nil, wrong("--lengths has %d, which with an answer of %d tokens is beyond the server's window of %s", n,
+				return nil, wrong("--lengths has %d, which with an answer of %d tokens is beyond the server's "+
+					"window of %s", n,
 					answer, units.Count(window))
 			}
 		}

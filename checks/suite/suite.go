@@ -104,7 +104,8 @@ func (r *Runner) run(ctx context.Context, in Input, setup record.Setup, tasks []
 	defer folder.Close()
 	name := runName(in, setup)
 	if !record.GoodName(name) {
-		return record.Report{}, wrong("--name is %q, and a name has small letters, digits, dots, dashes and underscores",
+		return record.Report{}, wrong("--name is %q, and a name has small letters, digits, dots, dashes and "+
+			"underscores",
 			name)
 	}
 	book, err := record.Open(folder, name, setup, in.Restart, time.Now())

@@ -15,9 +15,11 @@ var all = []client.Tool{
 	tool("get_weather", "Get the current weather of a city", map[string]any{"city": kind("string")}),
 	tool("read_file", "Read a file of the project", map[string]any{"path": kind("string")}),
 	tool("save_record", "Save a record", map[string]any{
-		"text": kind("string"), "count": kind("integer"), "ratio": kind("number"), "open": kind("boolean"), "missing": kind("null"),
-		"list":  map[string]any{"type": "array", "items": kind("integer")},
-		"place": map[string]any{"type": "object", "properties": map[string]any{"row": kind("integer"), "name": kind("string")}, "required": []string{"row", "name"}},
+		"text": kind("string"), "count": kind("integer"), "ratio": kind("number"), "open": kind("boolean"),
+		"missing": kind("null"),
+		"list":    map[string]any{"type": "array", "items": kind("integer")},
+		"place": map[string]any{"type": "object", "properties": map[string]any{
+			"row": kind("integer"), "name": kind("string")}, "required": []string{"row", "name"}},
 	}),
 }
 
@@ -70,7 +72,8 @@ func (want call) differs(c client.ToolCall) string {
 			return fmt.Sprintf("%s has no %s", want.name, name)
 		}
 		if !reflect.DeepEqual(got, want.with[name]) {
-			return fmt.Sprintf("%s of %s is %s, where %s was asked for", name, want.name, shown(got), shown(want.with[name]))
+			return fmt.Sprintf("%s of %s is %s, where %s was asked for", name, want.name, shown(got),
+				shown(want.with[name]))
 		}
 	}
 	if len(with) != len(want.with) {

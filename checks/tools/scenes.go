@@ -11,7 +11,8 @@ import (
 )
 
 var (
-	cities  = []string{"Oslo", "Cairo", "Lima", "Tokyo", "Madrid", "Berlin", "Dublin", "Athens", "Vienna", "Prague", "Lisbon", "Helsinki", "Nairobi", "Toronto"}
+	cities = []string{"Oslo", "Cairo", "Lima", "Tokyo", "Madrid", "Berlin", "Dublin", "Athens", "Vienna", "Prague",
+		"Lisbon", "Helsinki", "Nairobi", "Toronto"}
 	folders = []string{"anchor", "bridge", "canyon", "depot", "garden", "lantern", "market", "quarry"}
 	number  = regexp.MustCompile(`-?\d+`)
 )
@@ -63,7 +64,8 @@ func (st *stage) weatherTurn(messages []client.Message) ([]client.Message, error
 		return nil, err
 	}
 	if len(reply.Calls) > 0 || !slices.Contains(number.FindAllString(reply.Answer(), -1), strconv.Itoa(degrees)) {
-		st.bad("the tool said %d degrees, and the answer is %q with %d more calls", degrees, short(reply.Answer()), len(reply.Calls))
+		st.bad("the tool said %d degrees, and the answer is %q with %d more calls", degrees, short(reply.Answer()),
+			len(reply.Calls))
 	}
 	return append(messages, client.Say("assistant", reply.Answer())), nil
 }
@@ -101,8 +103,10 @@ func twoCalls(st *stage) error {
 
 func everyType(st *stage) error {
 	with := map[string]any{
-		"text":  folders[st.random.IntN(len(folders))] + " " + strconv.Itoa(st.random.IntN(90)+10), // a number in a text stays a text
-		"count": float64(st.random.IntN(900) + 100), "ratio": float64(st.random.IntN(98)+1) / 4, "open": st.random.IntN(2) == 0, "missing": nil,
+		// a number in a text stays a text
+		"text":  folders[st.random.IntN(len(folders))] + " " + strconv.Itoa(st.random.IntN(90)+10),
+		"count": float64(st.random.IntN(900) + 100), "ratio": float64(st.random.IntN(98)+1) / 4,
+		"open": st.random.IntN(2) == 0, "missing": nil,
 		"list":  []any{float64(st.random.IntN(9)), float64(st.random.IntN(9)), float64(st.random.IntN(9))},
 		"place": map[string]any{"row": float64(st.random.IntN(40)), "name": st.city()},
 	}

@@ -22,7 +22,9 @@ type Options struct {
 
 const (
 	Template = `no system message; tools get_weather(city), read_file(path), save_record(text, count, ratio, open, missing, list, place); user: "What is the weather in {city}?", "Read the file {path}.", "What is the weather in {city} and in {city}? Ask for both at once.", "Call save_record with …", "Hello"`
-	Scoring  = "a task counts when every call is one that was asked for, with arguments equal to those in the question in value and JSON type, in an object that parses, under an id of its own, with finish_reason tool_calls; and when an answer that rests on a result has its number"
+	Scoring  = "a task counts when every call is one that was asked for, with arguments equal to those in the " +
+		"question in value and JSON type, in an object that parses, under an id of its own, with finish_reason " +
+		"tool_calls; and when an answer that rests on a result has its number"
 )
 
 // scenes in the order in which they are played.
@@ -46,19 +48,21 @@ func Tasks(s *client.Server, o Options) []record.Task {
 	var tasks []record.Task
 	for i, scene := range scenes {
 		for sample := range o.Samples {
-			tasks = append(tasks, record.Task{ID: fmt.Sprintf("%s, %d", scene.name, sample+1), Do: func(ctx context.Context) (record.Answer, error) {
-				st := &stage{ctx: ctx, s: s, o: o, random: rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(sample)))}
-				err := scene.play(st)
-				a := record.Answer{}
-				if st.last != nil {
-					a = record.From(st.last)
-				}
-				a.Group, a.Of, a.Why, a.Status = scene.name, 1, st.why, record.Fail
-				if st.why == "" {
-					a.Hits, a.Status = 1, record.Pass
-				}
-				return a, err
-			}})
+			tasks = append(tasks, record.Task{ID: fmt.Sprintf("%s, %d", scene.name, sample+1),
+				Do: func(ctx context.Context) (record.Answer, error) {
+					st := &stage{ctx: ctx, s: s, o: o,
+						random: rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(sample)))}
+					err := scene.play(st)
+					a := record.Answer{}
+					if st.last != nil {
+						a = record.From(st.last)
+					}
+					a.Group, a.Of, a.Why, a.Status = scene.name, 1, st.why, record.Fail
+					if st.why == "" {
+						a.Hits, a.Status = 1, record.Pass
+					}
+					return a, err
+				}})
 		}
 	}
 	return tasks
@@ -98,7 +102,8 @@ func (st *stage) bad(format string, args ...any) {
 
 // ask puts a conversation and judges the form of the reply.
 func (st *stage) ask(messages []client.Message, choice string, plain bool) (*client.Reply, error) {
-	reply, err := st.s.Chat(st.ctx, client.Request{Messages: messages, Tools: all, Choice: choice, Plain: plain, MaxTokens: st.o.MaxTokens, Thinking: st.o.Thinking})
+	reply, err := st.s.Chat(st.ctx, client.Request{Messages: messages, Tools: all, Choice: choice, Plain: plain,
+		MaxTokens: st.o.MaxTokens, Thinking: st.o.Thinking})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +117,8 @@ func (st *stage) form(reply *client.Reply) {
 	var ids []string
 	for _, call := range reply.Calls {
 		if _, err := arguments(call); err != nil {
-			st.bad("the server's fault: the arguments of %s are no JSON object: %s", call.Function.Name, call.Function.Arguments)
+			st.bad("the server's fault: the arguments of %s are no JSON object: %s", call.Function.Name,
+				call.Function.Arguments)
 		}
 		if call.ID == "" || slices.Contains(ids, call.ID) {
 			st.bad("the server's fault: a call has no id of its own, but %q", call.ID)

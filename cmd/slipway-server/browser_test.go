@@ -33,23 +33,28 @@ type browser struct {
 func browse(t *testing.T) *browser {
 	t.Helper()
 	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium"} {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "/Applications/Google " +
+		"Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium"} {
 		if found, err := exec.LookPath(name); err == nil {
 			program = found
 			break
 		}
 	}
 	if program == "" {
-		const sentence = "There is no Chromium here, so the monitor's page is not tested. scripts/need.sh installs it on Debian."
+		const sentence = "There is no Chromium here, so the monitor's page is not tested. scripts/need.sh installs " +
+			"it on Debian."
 		if os.Getenv("CI") != "" {
 			t.Fatal(sentence)
 		}
 		fmt.Println(sentence)
 		t.Skip(sentence)
 	}
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("headless", true), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.NoFirstRun,
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(program),
+		chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("headless", true), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
+		chromedp.NoFirstRun,
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true),
 		chromedp.WSURLReadTimeout(time.Minute))
 	tab, leave := chromedp.NewContext(allocator)
 	b := &browser{t: t, ctx: tab}
@@ -73,7 +78,9 @@ func browse(t *testing.T) *browser {
 // call sends a command of Chromium's protocol.
 func call[P, R any](b *browser, command cdp.Command[P, R], params P) R {
 	b.t.Helper()
-	result, err := chromedp.Run(b.ctx, func(ctx context.Context, t *chromedp.Target) (R, error) { return cdp.Call(ctx, t, command, params) })
+	result, err := chromedp.Run(b.ctx, func(ctx context.Context, t *chromedp.Target) (R, error) {
+		return cdp.Call(ctx, t, command, params)
+	})
 	if err != nil {
 		b.t.Fatalf("the browser: %s: %v", command.Method, err)
 	}
@@ -87,7 +94,8 @@ func (b *browser) watch(event any) {
 	case *runtime.EventConsoleAPICalled:
 		if e.Type != runtime.ConsoleAPICalledTypeLog && e.Type != runtime.ConsoleAPICalledTypeDebug {
 			for _, argument := range e.Args {
-				b.complaints = append(b.complaints, fmt.Sprintf("%s: %s %s", e.Type, argument.Value, argument.Description))
+				b.complaints = append(b.complaints, fmt.Sprintf("%s: %s %s", e.Type, argument.Value,
+					argument.Description))
 			}
 		}
 	case *runtime.EventExceptionThrown:
@@ -157,8 +165,10 @@ func (b *browser) until(what, expression string) {
 // looks sets the window and the colours.
 func (b *browser) looks(width, height int64, scheme string) {
 	b.t.Helper()
-	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 500})
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height,
+		DeviceScaleFactor: 1, Mobile: width < 500})
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 }
 
 // picture keeps a screenshot of the whole page where SLIPWAY_SCREENSHOTS names a folder, for people to look at.

@@ -26,7 +26,8 @@ func turnOf(t *testing.T, p *process, conversation []message) (content string, p
 			} `json:"prompt_tokens_details"`
 		}
 	}
-	if err := json.NewDecoder(response.Body).Decode(&r); err != nil || response.StatusCode != http.StatusOK || len(r.Choices) != 1 {
+	if err := json.NewDecoder(response.Body).Decode(&r); err != nil || response.StatusCode != http.StatusOK ||
+		len(r.Choices) != 1 {
 		t.Fatalf("status %d, %v", response.StatusCode, err)
 	}
 	return r.Choices[0].Message.Content, r.Usage.Prompt, r.Usage.Details.Cached
@@ -53,7 +54,8 @@ func TestStoppedOrKilledServerGoesOnFromDisk(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			flags := []string{"--cache-disk", dir, "--window", "2048"}
 			p := serving(t, flags...)
-			conversation := []message{user(strings.Repeat("The river runs by the old stone bridge. ", 40) + "What is it about?")}
+			conversation := []message{
+				user(strings.Repeat("The river runs by the old stone bridge. ", 40) + "What is it about?")}
 			var prompts []int
 			for _, question := range []string{"And then?", "Why?", "When?"} {
 				content, prompt, _ := turnOf(t, p, conversation)
@@ -65,7 +67,8 @@ func TestStoppedOrKilledServerGoesOnFromDisk(t *testing.T) {
 			p = serving(t, flags...)
 			_, prompt, cached := turnOf(t, p, asked)
 			if known := prompts[len(prompts)-1-c.oldest]; cached < known-slack {
-				t.Errorf("%d of %d tokens were restored; the last turn that may not be lost had %d", cached, prompt, known)
+				t.Errorf("%d of %d tokens were restored; the last turn that may not be lost had %d", cached, prompt,
+					known)
 			}
 			filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 				if info, statErr := os.Stat(path); statErr == nil && info.Mode().Perm()&0o077 != 0 {
@@ -88,15 +91,19 @@ func TestCacheSettingsThatCannotBeHonouredAreRefused(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		"bounds without a folder":     {[]string{"--cache-disk-bytes", "5000000"}, "--cache-disk is missing"},
-		"disk without memory":         {[]string{"--cache-disk", "x", "--cache-memory", "0"}, "--cache-memory more than 0"},
-		"memory that holds no point":  {[]string{"--cache-disk", filepath.Join(t.TempDir(), "c"), "--cache-memory", "1000"}, "a restore point of this model takes"},
-		"disk that holds no point":    {[]string{"--cache-disk", filepath.Join(t.TempDir(), "c"), "--cache-disk-bytes", "1000"}, "holds no restore point"},
+		"bounds without a folder": {[]string{"--cache-disk-bytes", "5000000"}, "--cache-disk is missing"},
+		"disk without memory": {[]string{"--cache-disk", "x", "--cache-memory", "0"},
+			"--cache-memory more than 0"},
+		"memory that holds no point": {[]string{"--cache-disk", filepath.Join(t.TempDir(), "c"), "--cache-memory",
+			"1000"}, "a restore point of this model takes"},
+		"disk that holds no point": {[]string{"--cache-disk", filepath.Join(t.TempDir(), "c"), "--cache-disk-bytes",
+			"1000"}, "holds no restore point"},
 		"folder with somebody's file": {[]string{"--cache-disk", occupied}, "holds other files"},
 		"folder of a running server":  {[]string{"--cache-disk", held}, "another server uses this cache folder"},
 		"negative":                    {[]string{"--cache-memory", "-1"}, "number of bytes"},
 	} {
-		code, _, errOut := finished(t, append([]string{"serve", "--model", pocketDir, "--port", "0", "--window", "512"}, c.flags...)...)
+		code, _, errOut := finished(t, append([]string{"serve", "--model", pocketDir, "--port", "0", "--window", "512"},
+			c.flags...)...)
 		if code != exitUsage || !strings.Contains(errOut, c.want) {
 			t.Errorf("%s: exit code %d: %s", name, code, errOut)
 		}
@@ -122,13 +129,15 @@ func TestCacheVerbsShowAndClear(t *testing.T) {
 		code int
 		want string // on stdout or stderr
 	}{
-		"clear under a running server": {[]string{"cache", "clear", "--cache-disk", dir}, exitUsage, "another server uses"},
-		"no folder":                    {[]string{"cache", "show"}, exitUsage, "--cache-disk is missing"},
-		"somebody's folder":            {[]string{"cache", "clear", "--cache-disk", t.TempDir()}, exitUsage, "no cache folder of slipway"},
-		"no such command":              {[]string{"cache", "burn"}, exitUsage, `no command "burn"`},
-		"no command":                   {[]string{"cache"}, exitUsage, "there are show and clear"},
-		"argument":                     {[]string{"cache", "show", "x"}, exitUsage, "takes no argument"},
-		"unknown flag":                 {[]string{"cache", "show", "--deep"}, exitUsage, "deep"},
+		"clear under a running server": {[]string{"cache", "clear", "--cache-disk", dir}, exitUsage,
+			"another server uses"},
+		"no folder": {[]string{"cache", "show"}, exitUsage, "--cache-disk is missing"},
+		"somebody's folder": {[]string{"cache", "clear", "--cache-disk", t.TempDir()}, exitUsage,
+			"no cache folder of slipway"},
+		"no such command": {[]string{"cache", "burn"}, exitUsage, `no command "burn"`},
+		"no command":      {[]string{"cache"}, exitUsage, "there are show and clear"},
+		"argument":        {[]string{"cache", "show", "x"}, exitUsage, "takes no argument"},
+		"unknown flag":    {[]string{"cache", "show", "--deep"}, exitUsage, "deep"},
 	} {
 		if code, out, errOut := finished(t, c.args...); code != c.code || !strings.Contains(out+errOut, c.want) {
 			t.Errorf("%s: exit code %d: %s%s", name, code, out, errOut)

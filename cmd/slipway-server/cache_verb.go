@@ -22,20 +22,22 @@ func cacheVerb(out io.Writer) *cli.Command {
 		Name:  "cache",
 		Usage: "show or clear the restore points on disk",
 		Subcommands: []*cli.Command{
-			{Name: "show", Usage: "print what the folder holds, as JSON", Flags: []cli.Flag{folder}, Action: func(c *cli.Context) error {
-				dir, err := of(c)
-				if err != nil {
-					return err
-				}
-				contents, err := host.ShowCache(dir)
-				if err != nil {
-					return usage("--cache-disk %s: %v", dir, err)
-				}
-				e := json.NewEncoder(out)
-				e.SetIndent("", "  ")
-				return e.Encode(contents)
-			}},
-			{Name: "clear", Usage: "delete the restore points and remembered replies; no server may be using the folder", Flags: []cli.Flag{folder}, Action: func(c *cli.Context) error {
+			{Name: "show", Usage: "print what the folder holds, as JSON", Flags: []cli.Flag{folder},
+				Action: func(c *cli.Context) error {
+					dir, err := of(c)
+					if err != nil {
+						return err
+					}
+					contents, err := host.ShowCache(dir)
+					if err != nil {
+						return usage("--cache-disk %s: %v", dir, err)
+					}
+					e := json.NewEncoder(out)
+					e.SetIndent("", "  ")
+					return e.Encode(contents)
+				}},
+			{Name: "clear", Usage: "delete the restore points and remembered replies; no server may be using " +
+				"the folder", Flags: []cli.Flag{folder}, Action: func(c *cli.Context) error {
 				dir, err := of(c)
 				if err != nil {
 					return err

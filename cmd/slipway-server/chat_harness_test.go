@@ -7,7 +7,8 @@ type message = map[string]any
 func user(text string) message { return message{"role": "user", "content": text} }
 
 func body(messages []message, more message) []byte {
-	all := message{"model": "pocket", "messages": messages, "max_tokens": 24, "chat_template_kwargs": message{"enable_thinking": false}}
+	all := message{"model": "pocket", "messages": messages, "max_tokens": 24, "chat_template_kwargs": message{
+		"enable_thinking": false}}
 	for name, value := range more {
 		all[name] = value
 	}

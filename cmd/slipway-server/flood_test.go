@@ -17,9 +17,10 @@ import (
 
 // flood is what thirty clients saw together.
 type flood struct {
-	mu                 sync.Mutex
-	accepted           int                                                // answered with 200
-	whole, cut, killed int                                                // of them: read to the end; left by the client; cancelled on the server
+	mu       sync.Mutex
+	accepted int // answered with 200
+	// of them: read to the end; left by the client; cancelled on the server
+	whole, cut, killed int
 	full               int                                                // refused because the queue was full
 	usage              struct{ prompt, cached, computed, completion int } // of whole replies
 	problems           []string
@@ -45,7 +46,8 @@ func TestFloodOfClientsLeavesNothingBehind(t *testing.T) {
 	quiet := idle.goroutines(t)
 
 	// A small window and little memory for points, so that both are full, and stay so, after the first requests.
-	p := serving(t, "--window", "512", "--parallel", "4", "--queue", "16", "--cache-memory", "16777216", "--cache-disk", t.TempDir())
+	p := serving(t, "--window", "512", "--parallel", "4", "--queue", "16", "--cache-memory", "16777216", "--cache-disk",
+		t.TempDir())
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 40}}
 	warm := &flood{}
 	warm.run(p, client, requests/5, 1)
@@ -64,8 +66,10 @@ func TestFloodOfClientsLeavesNothingBehind(t *testing.T) {
 	client.CloseIdleConnections()
 	p.rests(t)
 
-	f.accepted, f.whole, f.cut, f.killed, f.full = f.accepted+warm.accepted, f.whole+warm.whole, f.cut+warm.cut, f.killed+warm.killed, f.full+warm.full
-	t.Logf("%d accepted: %d whole, %d left, %d cancelled by the monitor; %d refused as the queue was full", f.accepted, f.whole, f.cut, f.killed, f.full)
+	f.accepted, f.whole, f.cut, f.killed, f.full = f.accepted+warm.accepted, f.whole+warm.whole, f.cut+warm.cut,
+		f.killed+warm.killed, f.full+warm.full
+	t.Logf("%d accepted: %d whole, %d left, %d cancelled by the monitor; %d refused as the queue was full", f.accepted,
+		f.whole, f.cut, f.killed, f.full)
 	for _, problem := range append(warm.problems, f.problems...) {
 		t.Error(problem)
 	}
@@ -83,10 +87,13 @@ func TestFloodOfClientsLeavesNothingBehind(t *testing.T) {
 	if n := s[`slipway_refused_total{code="queue_full"}`]; n != f.full {
 		t.Errorf("%d were refused, the counter says %d", f.full, n)
 	}
-	prompt, cached, computed := s["slipway_prompt_tokens_total"], s["slipway_cached_tokens_total"], s["slipway_computed_tokens_total"]
-	if prompt != cached+computed || prompt < f.usage.prompt+warm.usage.prompt || cached < f.usage.cached || computed < f.usage.computed ||
+	prompt, cached, computed := s["slipway_prompt_tokens_total"], s["slipway_cached_tokens_total"],
+		s["slipway_computed_tokens_total"]
+	if prompt != cached+computed || prompt < f.usage.prompt+warm.usage.prompt || cached < f.usage.cached ||
+		computed < f.usage.computed ||
 		s["slipway_completion_tokens_total"] < f.usage.completion {
-		t.Errorf("the counters are %d = %d + %d, %d; whole replies alone had %+v", prompt, cached, computed, s["slipway_completion_tokens_total"], f.usage)
+		t.Errorf("the counters are %d = %d + %d, %d; whole replies alone had %+v", prompt, cached, computed,
+			s["slipway_completion_tokens_total"], f.usage)
 	}
 	totals := getJSON[struct {
 		Totals struct {
@@ -113,7 +120,8 @@ func TestFloodOfClientsLeavesNothingBehind(t *testing.T) {
 		hour.completion += step.Completion
 		hour.ended += step.Ended
 	}
-	if hour.cached != cached || hour.computed != computed || hour.completion != s["slipway_completion_tokens_total"] || hour.ended != f.accepted {
+	if hour.cached != cached || hour.computed != computed || hour.completion != s["slipway_completion_tokens_total"] ||
+		hour.ended != f.accepted {
 		t.Errorf("the last hour adds up to %+v, the metrics to %v", hour, s)
 	}
 	for _, r := range requestsOf(t, p) {
@@ -161,7 +169,8 @@ func (f *flood) request(p *process, client *http.Client, random *rand.Rand) {
 	ctx, leave := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer leave()
 	for {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/v1/chat/completions", strings.NewReader(body))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/v1/chat/completions",
+			strings.NewReader(body))
 		if err != nil {
 			f.problem("%v", err)
 			return
@@ -191,7 +200,8 @@ func (f *flood) request(p *process, client *http.Client, random *rand.Rand) {
 			leave()
 			f.count(func() { f.cut++ })
 		case 1:
-			answer, err := client.Post(p.url+"/slipway/requests/"+response.Header.Get("X-Request-Id")+"/cancel", "application/json", nil)
+			answer, err := client.Post(p.url+"/slipway/requests/"+response.Header.Get("X-Request-Id")+"/cancel",
+				"application/json", nil)
 			if err != nil {
 				f.problem("cancel: %v", err)
 				return

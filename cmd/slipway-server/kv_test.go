@@ -17,7 +17,8 @@ func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	serve := func(kv string) *process {
 		t.Helper()
-		return begin(t, fakeCommand(t, "", "serve", "--model", pocketDir, "--port", "0", "--device", "metal", "--window", "1024", "--kv", kv,
+		return begin(t, fakeCommand(t, "", "serve", "--model", pocketDir, "--port", "0", "--device", "metal",
+			"--window", "1024", "--kv", kv,
 			"--cache-memory", strconv.Itoa(32<<20), "--cache-disk", dir))
 	}
 	end := func(p *process) {
@@ -36,7 +37,8 @@ func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 			t.Errorf("half of 32 MiB holds %q tokens, wanted %d", said, want)
 		}
 	}
-	conversation := []message{user(strings.Repeat("The river runs by the old stone bridge. ", 40) + "What is it about?")}
+	conversation := []message{
+		user(strings.Repeat("The river runs by the old stone bridge. ", 40) + "What is it about?")}
 	p := serve("q8")
 	pageTokens(p, 256*2*2*2*(64+4))
 	content, first, _ := turnOf(t, p, conversation)
@@ -63,7 +65,8 @@ func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 	p = serve("q8")
 	got, prompt, cached := turnOf(t, p, conversation)
 	if cached < first-slack || got != want {
-		t.Errorf("%d of %d tokens were restored, the last turn had %d; it says %q, before the restart %q", cached, prompt, first, got, want)
+		t.Errorf("%d of %d tokens were restored, the last turn had %d; it says %q, before the restart %q", cached,
+			prompt, first, got, want)
 	}
 	end(p)
 

@@ -36,7 +36,8 @@ func (p *process) ownBytes(t *testing.T) int64 {
 			Available *int64 `json:"available_bytes"`
 		}
 	}](t, p.url+"/slipway/system").Machine
-	if m.Own == nil || m.RAM == nil || m.Available == nil || *m.Own < 1<<20 || *m.Available <= 0 || *m.RAM < *m.Available {
+	if m.Own == nil || m.RAM == nil || m.Available == nil || *m.Own < 1<<20 || *m.Available <= 0 ||
+		*m.RAM < *m.Available {
 		t.Fatalf("of the machine's memory the server tells %+v", m)
 	}
 	return *m.Own

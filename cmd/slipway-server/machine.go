@@ -7,7 +7,8 @@ func machineNow() wire.Machine {
 	var m wire.Machine
 	askMachine(&m)
 	if memory, err := readMemory(); err == nil && memory.TotalBytes > 0 { // what the server itself acts on
-		m.Pressure, m.RAMBytes, m.AvailableBytes = memory.Pressure.String(), known(memory.TotalBytes), known(memory.FreeBytes)
+		m.Pressure, m.RAMBytes, m.AvailableBytes = memory.Pressure.String(), known(memory.TotalBytes),
+			known(memory.FreeBytes)
 	}
 	return m
 }

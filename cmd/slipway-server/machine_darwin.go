@@ -32,6 +32,7 @@ func footprintBytes() (int64, bool) {
 		_             [32]uint64 // the rest of the structure, and room to spare
 	}
 	//lint:ignore SA1019 the wrapper in libSystem needs cgo
-	_, _, errno := unix.Syscall6(unix.SYS_PROC_INFO, callPIDRUsage, uintptr(os.Getpid()), rusageInfoV4, 0, uintptr(unsafe.Pointer(&info)), 0)
+	_, _, errno := unix.Syscall6(unix.SYS_PROC_INFO, callPIDRUsage, uintptr(os.Getpid()), rusageInfoV4, 0,
+		uintptr(unsafe.Pointer(&info)), 0)
 	return int64(info.physFootprint), errno == 0
 }

@@ -82,7 +82,9 @@ func newApp(out, errOut io.Writer) *cli.App {
 		HideHelpCommand: true,
 		Commands:        []*cli.Command{serveVerb(errOut), probeVerb(out), selftestVerb(out), cacheVerb(out)},
 		ExitErrHandler:  func(*cli.Context, error) {},
-		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return usage("%v; see slipway-server --help", err) },
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return usage("%v; see slipway-server --help", err)
+		},
 		CommandNotFound: func(*cli.Context, string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

@@ -56,11 +56,14 @@ func TestProbeShowsTheGPU(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &p); err != nil || code != 0 || errOut != "" {
 		t.Fatalf("exit %d, %v, stderr %q", code, err, errOut)
 	}
-	if p.GPU == nil || p.GPU.AppleFamily != 9 || !p.GPU.UnifiedMemory || p.GPU.WorkingSetBytes != 16<<30 || *p.RecommendedMaxWorkingSet != 16<<30 || *p.MaxBufferLength != 8<<30 {
+	if p.GPU == nil || p.GPU.AppleFamily != 9 || !p.GPU.UnifiedMemory || p.GPU.WorkingSetBytes != 16<<30 ||
+		*p.RecommendedMaxWorkingSet != 16<<30 || *p.MaxBufferLength != 8<<30 {
 		t.Errorf("%s", out)
 	}
-	if !slices.Equal(p.Devices, []string{"cpu", "metal"}) || !slices.Equal(p.Capabilities.KVFormats, []string{"f32", "f16", "q8"}) ||
-		!slices.Equal(p.Capabilities.KVFormatsOf["metal"], []string{"f16", "q8"}) || !slices.Equal(p.Capabilities.KVFormatsOf["cpu"], []string{"f32"}) {
+	if !slices.Equal(p.Devices, []string{"cpu", "metal"}) ||
+		!slices.Equal(p.Capabilities.KVFormats, []string{"f32", "f16", "q8"}) ||
+		!slices.Equal(p.Capabilities.KVFormatsOf["metal"], []string{"f16", "q8"}) ||
+		!slices.Equal(p.Capabilities.KVFormatsOf["cpu"], []string{"f32"}) {
 		t.Errorf("%s", out)
 	}
 }
@@ -73,19 +76,27 @@ func TestSelfTestFindsABrokenKernel(t *testing.T) {
 		refusal      string
 	}{
 		{"all right", "", 0, nil, ""},
-		{"two fast kernels that do not compile", "linear_gemm,rms_norm", 0, []string{"linear_gemm cannot be used here", "rms_norm cannot be used here"}, ""},
-		{"plain kernels that nothing needs", "rms_norm_plain,linear_plain", 0, []string{"rms_norm_plain cannot be used here", "linear_plain cannot be used here"}, ""},
-		{"a fast kernel and its plain one", "rms_norm,rms_norm_plain", exitMetal, nil, "its replacement rms_norm_plain cannot be used either"},
+		{"two fast kernels that do not compile", "linear_gemm,rms_norm", 0, []string{"linear_gemm cannot be used here",
+			"rms_norm cannot be used here"}, ""},
+		{"plain kernels that nothing needs", "rms_norm_plain,linear_plain", 0,
+			[]string{"rms_norm_plain cannot be used here", "linear_plain cannot be used here"}, ""},
+		{"a fast kernel and its plain one", "rms_norm,rms_norm_plain", exitMetal, nil,
+			"its replacement rms_norm_plain cannot be used either"},
 		{"a kernel without another variant that does not compile", "swiglu", exitMetal, nil, "kernel swiglu"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			code, out, errOut := finish(t, fakeCommand(t, "SLIPWAY_FAKE_BROKEN="+c.broken, "selftest", "--quick", "--json"))
+			code, out, errOut := finish(t, fakeCommand(t, "SLIPWAY_FAKE_BROKEN="+c.broken, "selftest", "--quick",
+				"--json"))
 			var s wire.SelfTest
-			if err := json.Unmarshal([]byte(out), &s); err != nil || code != c.code || s.Passed != (code == 0) || !s.Quick || s.GPU == nil || len(s.Degraded) != len(c.degraded) {
+			if err := json.Unmarshal([]byte(out), &s); err != nil || code != c.code || s.Passed != (code == 0) ||
+				!s.Quick || s.GPU == nil || len(s.Degraded) != len(c.degraded) {
 				t.Fatalf("exit %d, %v, stderr %q, %s", code, err, errOut, out)
 			}
 			for i, want := range c.degraded {
-				if !slices.ContainsFunc(s.Degraded, func(d string) bool { return strings.HasPrefix(d, want) && strings.Contains(d, "this is no kernel") }) {
+				if !slices.ContainsFunc(s.Degraded, func(d string) bool {
+					return strings.HasPrefix(d, want) &&
+						strings.Contains(d, "this is no kernel")
+				}) {
 					t.Errorf("%d: %q, wanted %q", i, s.Degraded, want)
 				}
 			}
@@ -119,7 +130,8 @@ func TestServerOnMetalAnswers(t *testing.T) {
 		}
 	}
 	say("normal")
-	c := fakeCommand(t, "SLIPWAY_FAKE_MEMORY="+pressure, "serve", "--model", pocketDir, "--port", "0", "--device", "metal", "--window", "1024")
+	c := fakeCommand(t, "SLIPWAY_FAKE_MEMORY="+pressure, "serve", "--model", pocketDir, "--port", "0", "--device",
+		"metal", "--window", "1024")
 	c.Env = append(c.Env, "SLIPWAY_FAKE_BROKEN=linear_gemm")
 	p := begin(t, c)
 	body := strings.Replace(hello, `"stream":true`, `"stream":true,"max_tokens":6`, 1)
@@ -135,13 +147,15 @@ func TestServerOnMetalAnswers(t *testing.T) {
 	if got, want := ask(p), ask(serving(t, "--device", "cpu")); got != want {
 		t.Errorf("Metal says %q, the CPU %q", got, want)
 	}
-	for _, line := range []string{"linear_gemm cannot be used here", "linear_plain replaces it", "device=metal", "weights on the GPU"} {
+	for _, line := range []string{"linear_gemm cannot be used here", "linear_plain replaces it", "device=metal",
+		"weights on the GPU"} {
 		if !strings.Contains(p.said(), line) {
 			t.Errorf("the log does not say %q: %s", line, p.said())
 		}
 	}
 	say("warning")
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(p.said(), "restore points that nothing uses are given back"); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(p.said(), "restore points that nothing uses "+
+		"are given back"); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no point is dropped: %s", p.said())
 		}
@@ -150,7 +164,8 @@ func TestServerOnMetalAnswers(t *testing.T) {
 	say("critical")
 	response := p.post(t, body)
 	text, _ := io.ReadAll(response.Body)
-	if response.StatusCode != 503 || response.Header.Get("Retry-After") == "" || !strings.Contains(string(text), "1.1 of 17.2 GB are free") || !strings.Contains(string(text), "memory_short") {
+	if response.StatusCode != 503 || response.Header.Get("Retry-After") == "" ||
+		!strings.Contains(string(text), "1.1 of 17.2 GB are free") || !strings.Contains(string(text), "memory_short") {
 		t.Errorf("status %d, %s", response.StatusCode, text)
 	}
 	say("normal")
@@ -173,7 +188,8 @@ func TestServerOnMetalAnswers(t *testing.T) {
 		if told.Seconds <= 0 || told.Passes < 3 { // of three replies
 			t.Errorf("%s: %+v", phase, told)
 		}
-		for _, line := range []string{fmt.Sprintf("slipway_gpu_seconds_total{phase=%q} %v\n", phase, told.Seconds), fmt.Sprintf("slipway_gpu_passes_total{phase=%q} %d\n", phase, told.Passes)} {
+		for _, line := range []string{fmt.Sprintf("slipway_gpu_seconds_total{phase=%q} %v\n", phase, told.Seconds),
+			fmt.Sprintf("slipway_gpu_passes_total{phase=%q} %d\n", phase, told.Passes)} {
 			if !strings.Contains(metrics, line) {
 				t.Errorf("no %q in %s", line, metrics)
 			}

@@ -27,7 +27,8 @@ func TestMonitorShowsNothingWithoutItsKey(t *testing.T) {
 	if said := evaluate[string](b, wrong); said != "" {
 		t.Errorf("before a key was given it says %q", said)
 	}
-	if live := evaluate[bool](b, `document.body.dataset.live === "true" || document.body.innerText.includes("pocket")`); live {
+	if live := evaluate[bool](
+		b, `document.body.dataset.live === "true" || document.body.innerText.includes("pocket")`); live {
 		t.Error("something is shown without a key")
 	}
 	b.do(chromedp.KeyEvent(kb.Escape))
@@ -42,7 +43,8 @@ func TestMonitorShowsNothingWithoutItsKey(t *testing.T) {
 	b.until("memory", `document.body.innerText.includes("2.0 GiB")`)
 
 	b.do(chromedp.Navigate(at + "/monitor"))
-	b.until("the same tab, which keeps it", `document.body.dataset.live === "true" && document.getElementById("model").textContent === "pocket"`)
+	b.until("the same tab, which keeps it",
+		`document.body.dataset.live === "true" && document.getElementById("model").textContent === "pocket"`)
 	if evaluate[bool](b, `document.cookie !== "" || localStorage.length > 0 || location.href.includes("`+key+`")`) {
 		t.Error("the key is kept where it outlives the tab")
 	}

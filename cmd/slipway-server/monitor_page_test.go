@@ -16,8 +16,11 @@ func (b *browser) sameNumbers(p *process) {
 	told := requestsOf(b.t, p)
 	b.until("all lines", fmt.Sprintf(`document.querySelectorAll("#recent tbody tr").length === %d`, len(told)))
 	for _, r := range told {
-		cells := evaluate[[]string](b, fmt.Sprintf(`[...document.querySelector('#recent tr[data-key="%s"]').cells].map((c) => c.textContent)`, r.ID))
-		sum := fmt.Sprintf("%s = %s cached + %s computed", grouped(r.PromptTokens), grouped(r.CachedTokens), grouped(r.ComputedTokens))
+		cells := evaluate[[]string](
+			b, fmt.Sprintf(`[...document.querySelector('#recent tr[data-key="%s"]').cells].map((c) => c.textContent)`,
+				r.ID))
+		sum := fmt.Sprintf("%s = %s cached + %s computed", grouped(r.PromptTokens), grouped(r.CachedTokens),
+			grouped(r.ComputedTokens))
 		if r.Prefill.Of > r.PromptTokens {
 			sum += ", of " + grouped(r.Prefill.Of)
 		}
@@ -25,7 +28,8 @@ func (b *browser) sameNumbers(p *process) {
 		if r.PrefillTokensPerS != nil {
 			prefill += ", " + rateInWords(r.PrefillTokensPerS)
 		}
-		want := []string{sum, prefill, inWords(r.FirstTokenMs), grouped(r.CompletionTokens) + " tokens", rateInWords(r.DecodeTokensPerS), "no draft", "exact"}
+		want := []string{sum, prefill, inWords(r.FirstTokenMs), grouped(r.CompletionTokens) + " tokens",
+			rateInWords(r.DecodeTokensPerS), "no draft", "exact"}
 		for i, text := range want {
 			if !strings.HasPrefix(cells[i+1], text) {
 				b.t.Errorf("%s: the page shows %q, the API says %q", r.ID, cells[i+1], text)
@@ -105,7 +109,8 @@ const contrast = `(() => {
 // labels asks Chromium's accessibility tree for everything that must have a name.
 func (b *browser) labels() {
 	b.t.Helper()
-	needs := map[string]int{"button": 0, "checkbox": 0, "progressbar": 0, "image": 0, "link": 0, "heading": 0, "region": 0, "columnheader": 0, "DisclosureTriangle": 0}
+	needs := map[string]int{"button": 0, "checkbox": 0, "progressbar": 0, "image": 0, "link": 0, "heading": 0,
+		"region": 0, "columnheader": 0, "DisclosureTriangle": 0}
 	for _, node := range call(b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
 		if node.Ignored || node.Role == nil {
 			continue
@@ -133,9 +138,11 @@ func (b *browser) keyboard() {
 	reached := map[string]bool{}
 	for range 40 {
 		b.do(chromedp.KeyEvent(kb.Tab))
-		at := evaluate[string](b, `(document.activeElement.id || document.activeElement.className || document.activeElement.tagName)`)
+		at := evaluate[string](b,
+			`(document.activeElement.id || document.activeElement.className || document.activeElement.tagName)`)
 		reached[at] = true
-		if at != "BODY" && !evaluate[bool](b, `(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 1; })()`) {
+		if at != "BODY" && !evaluate[bool](
+			b, `(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 1; })()`) {
 			b.t.Errorf("focus on %s is not to be seen", at)
 		}
 	}

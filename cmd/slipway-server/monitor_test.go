@@ -36,7 +36,8 @@ func monitored(t *testing.T, args ...string) (p *process, at string) {
 
 // boat is a request of about 18 tokens a line that is answered until max_tokens or the window.
 func boat(lines int, more string) string {
-	text, _ := json.Marshal(strings.Repeat("The keeper of the harbour wrote the number of every boat into a book. ", lines))
+	text, _ := json.Marshal(strings.Repeat("The keeper of the harbour wrote the number of every boat into a book. ",
+		lines))
 	return fmt.Sprintf(`{"model":"pocket","stream":true,"stream_options":{"include_usage":true},"temperature":1,"seed":3,"logit_bias":{"4088":-100,"4086":-100}%s,`+
 		`"messages":[{"role":"user","content":%s}],"chat_template_kwargs":{"enable_thinking":false}}`, more, text)
 }
@@ -107,7 +108,8 @@ func TestMonitorShowsWhatTheServerDoes(t *testing.T) {
 		}
 	}
 	if !evaluate[bool](b, `words.some((w) => /^Prefill [\d,]+ of [\d,]+ tokens · .* tok\/s so far \(provisional\) · about .* left$/.test(w))`) {
-		t.Errorf("prefill is shown as %q", evaluate[[]string](b, `words.filter((w) => w.startsWith("Prefill")).slice(0, 5)`))
+		t.Errorf("prefill is shown as %q",
+			evaluate[[]string](b, `words.filter((w) => w.startsWith("Prefill")).slice(0, 5)`))
 	}
 	if wrong := evaluate[[]string](b, "wrong"); len(wrong) > 0 {
 		t.Errorf("a prompt is not cached + computed: %q", wrong[0])
@@ -116,10 +118,12 @@ func TestMonitorShowsWhatTheServerDoes(t *testing.T) {
 	b.colours("busy, light", 20)
 
 	b.do(chromedp.Click(chromedp.CSS(`#active > li[data-phase="decode"] button`)))
-	if rest, _ := io.ReadAll(endless.Body); !strings.Contains(string(rest), "cancelled on the server before it was complete") {
+	if rest, _ := io.ReadAll(endless.Body); !strings.Contains(string(rest), "cancelled on the server before it "+
+		"was complete") {
 		t.Errorf("the cancelled stream ends with %.300q", rest[max(0, len(rest)-300):])
 	}
-	b.until("the cancelled request among the recent ones", `document.querySelector('#recent tr[data-phase="cancelled"]') !== null`)
+	b.until("the cancelled request among the recent ones",
+		`document.querySelector('#recent tr[data-phase="cancelled"]') !== null`)
 	b.until("rest", `document.getElementById("active-none").checkVisibility()`)
 
 	// A conversation whose head changes is recomputed, and the page says where and why.
@@ -130,7 +134,8 @@ func TestMonitorShowsWhatTheServerDoes(t *testing.T) {
 	for _, id := range []string{"11111111", "22222222", "22222222"} {
 		io.Copy(io.Discard, p.post(t, head(id)).Body)
 	}
-	b.until("the snippet of a miss", `[...document.querySelectorAll("#recent details dd")].some((d) => d.textContent.includes("11111"))`)
+	b.until("the snippet of a miss",
+		`[...document.querySelectorAll("#recent details dd")].some((d) => d.textContent.includes("11111"))`)
 	evaluate[bool](b, `document.querySelector("#recent details").open = true`)
 	if strings.Contains(evaluate[string](b, "document.documentElement.outerHTML"), "secret-of-the-user") {
 		t.Error("the page holds text of a prompt that is no snippet")
@@ -149,10 +154,12 @@ func TestMonitorShowsWhatTheServerDoes(t *testing.T) {
 		name          string
 		width, height int64
 		scheme        string
-	}{{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone-light", 375, 800, "light"}, {"phone-dark", 375, 800, "dark"}} {
+	}{{"light", 1280, 900, "light"}, {"dark", 1280, 900, "dark"}, {"phone-light", 375, 800, "light"},
+		{"phone-dark", 375, 800, "dark"}} {
 		b.looks(look.width, look.height, look.scheme)
 		b.colours(look.name, 20)
-		if over := evaluate[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
+		if over := evaluate[int](b, "document.documentElement.scrollWidth - "+
+			"document.documentElement.clientWidth"); over > 0 {
 			t.Errorf("%s: the page is %d pixels wider than the window", look.name, over)
 		}
 		b.picture(look.name)
@@ -160,7 +167,8 @@ func TestMonitorShowsWhatTheServerDoes(t *testing.T) {
 
 	b.looks(1280, 900, "light")
 	b.do(chromedp.Click(chromedp.CSS("#reload")), chromedp.WaitVisible(chromedp.CSS("#reload-dialog")))
-	if asks := evaluate[string](b, `document.getElementById("reload-dialog").innerText`); !strings.Contains(asks, "drops everything that is kept between requests") {
+	if asks := evaluate[string](b, `document.getElementById("reload-dialog").innerText`); !strings.Contains(
+		asks, "drops everything that is kept between requests") {
 		t.Errorf("it asks: %s", asks)
 	}
 	b.picture("reload")
@@ -169,8 +177,10 @@ func TestMonitorShowsWhatTheServerDoes(t *testing.T) {
 	if strings.Contains(p.said(), "asked to reload") {
 		t.Error("reloaded without a yes")
 	}
-	b.do(chromedp.Click(chromedp.CSS("#reload")), chromedp.WaitVisible(chromedp.CSS("#reload-dialog")), chromedp.Click(chromedp.CSS("#reload-yes")))
-	b.until("the end of the reload", `document.getElementById("message").textContent.startsWith("The model was reloaded in")`)
+	b.do(chromedp.Click(chromedp.CSS("#reload")), chromedp.WaitVisible(chromedp.CSS("#reload-dialog")),
+		chromedp.Click(chromedp.CSS("#reload-yes")))
+	b.until("the end of the reload",
+		`document.getElementById("message").textContent.startsWith("The model was reloaded in")`)
 	if !strings.Contains(p.said(), "asked to reload") {
 		t.Error("the page says that it reloaded, and the log does not")
 	}
@@ -199,9 +209,12 @@ func TestMonitorRefusesWhomTheAPIRefuses(t *testing.T) {
 	}{
 		{"the page needs no key", "GET", "/monitor", nil, 200},
 		{"its files need none", "GET", "/monitor/main.js", nil, 200},
-		{"somebody follows a link", "GET", "/monitor", [][2]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "document"}}, 200},
-		{"a frame", "GET", "/monitor", [][2]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "iframe"}}, 403},
-		{"a script of another page", "GET", "/monitor/main.js", [][2]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "no-cors"}, {"Sec-Fetch-Dest", "script"}}, 403},
+		{"somebody follows a link", "GET", "/monitor", [][2]string{{"Sec-Fetch-Site", "cross-site"},
+			{"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "document"}}, 200},
+		{"a frame", "GET", "/monitor", [][2]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"},
+			{"Sec-Fetch-Dest", "iframe"}}, 403},
+		{"a script of another page", "GET", "/monitor/main.js", [][2]string{{"Sec-Fetch-Site", "cross-site"},
+			{"Sec-Fetch-Mode", "no-cors"}, {"Sec-Fetch-Dest", "script"}}, 403},
 		{"a rebound name", "GET", "/monitor", [][2]string{{"Host", "evil.example"}}, 403},
 		{"a file that is not there", "GET", "/monitor/../monitor.go", nil, 404},
 		{"the page's folder", "GET", "/monitor/page", nil, 404},
@@ -217,7 +230,8 @@ func TestMonitorRefusesWhomTheAPIRefuses(t *testing.T) {
 		{"reload from another page", "POST", "/slipway/reload", [][2]string{bearer, asJSON, evil}, 403},
 		{"reload from the API's port", "POST", "/slipway/reload", [][2]string{bearer, asJSON, {"Origin", p.url}}, 403},
 		{"reload by a form", "POST", "/slipway/reload", [][2]string{bearer, {"Content-Type", "text/plain"}}, 415},
-		{"cancel by a rebound name", "POST", "/slipway/requests/req_0/cancel", [][2]string{bearer, asJSON, {"Host", "evil.example"}}, 403},
+		{"cancel by a rebound name", "POST", "/slipway/requests/req_0/cancel", [][2]string{
+			bearer, asJSON, {"Host", "evil.example"}}, 403},
 		{"completions are the API's", "POST", "/v1/chat/completions", [][2]string{bearer, asJSON}, 405},
 	} {
 		request, err := http.NewRequest(test.method, at+test.path, nil)
@@ -242,12 +256,14 @@ func TestMonitorRefusesWhomTheAPIRefuses(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", test.name, response.StatusCode, test.status)
 		}
 		if test.path == "/monitor" && test.status == 200 {
-			for name, want := range map[string]string{"Content-Security-Policy": "default-src 'none'", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff"} {
+			for name, want := range map[string]string{"Content-Security-Policy": "default-src 'none'",
+				"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff"} {
 				if got := response.Header.Get(name); !strings.Contains(got, want) {
 					t.Errorf("%s is %q", name, got)
 				}
 			}
-			if policy := response.Header.Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") || strings.Contains(policy, "http") {
+			if policy := response.Header.Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") ||
+				strings.Contains(policy, "*") || strings.Contains(policy, "http") {
 				t.Errorf("the policy lets in too much: %s", policy)
 			}
 		}
@@ -257,11 +273,13 @@ func TestMonitorRefusesWhomTheAPIRefuses(t *testing.T) {
 func TestMonitorNeedsAFreePortOfItsOwn(t *testing.T) {
 	_, at := monitored(t)
 	port := at[strings.LastIndex(at, ":")+1:]
-	if code, _, errOut := finished(t, "serve", "--model", pocketDir, "--port", "0", "--monitor-port", port); code != exitAddress || !strings.Contains(errOut, "for the monitor, cannot be opened") {
+	if code, _, errOut := finished(t, "serve", "--model", pocketDir, "--port", "0", "--monitor-port",
+		port); code != exitAddress || !strings.Contains(errOut, "for the monitor, cannot be opened") {
 		t.Errorf("exit %d: %s", code, errOut)
 	}
 	for _, port := range []string{"-5", "70000", "18123"} {
-		if code, _, errOut := finished(t, "serve", "--model", pocketDir, "--port", "18123", "--monitor-port", port); code != exitUsage || !strings.Contains(errOut, "--monitor-port "+port) {
+		if code, _, errOut := finished(t, "serve", "--model", pocketDir, "--port", "18123", "--monitor-port",
+			port); code != exitUsage || !strings.Contains(errOut, "--monitor-port "+port) {
 			t.Errorf("%s: exit %d: %s", port, code, errOut)
 		}
 	}
@@ -271,7 +289,8 @@ func TestMonitorNeedsAFreePortOfItsOwn(t *testing.T) {
 func TestDamagedLaunchFileIsLoggedOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "launch.json")
 	p := serving(t, "--launch-file", file)
-	for _, content := range []string{"", "{", `{"schema_version":2}`, `{"schema_version":1,"limit":"a\u001b[31m"}`, "{" + strings.Repeat(" ", 70_000) + "}"} {
+	for _, content := range []string{"", "{", `{"schema_version":2}`, `{"schema_version":1,"limit":"a\u001b[31m"}`,
+		"{" + strings.Repeat(" ", 70_000) + "}"} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +304,8 @@ func TestDamagedLaunchFileIsLoggedOnce(t *testing.T) {
 	if err := os.WriteFile(file, []byte(launchFile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s := getJSON[struct{ Launch struct{ Profile string } }](t, p.url+"/slipway/system"); s.Launch.Profile != "exact" {
+	if s := getJSON[struct{ Launch struct{ Profile string } }](
+		t, p.url+"/slipway/system"); s.Launch.Profile != "exact" {
 		t.Errorf("%+v", s)
 	}
 }

@@ -14,7 +14,8 @@ var (
 )
 
 // memoryLevels converts the levels of package mac.
-var memoryLevels = map[mac.Pressure]serve.MemoryLevel{mac.Normal: serve.MemoryEnough, mac.Warning: serve.MemoryShort, mac.Critical: serve.MemoryCritical}
+var memoryLevels = map[mac.Pressure]serve.MemoryLevel{mac.Normal: serve.MemoryEnough, mac.Warning: serve.MemoryShort,
+	mac.Critical: serve.MemoryCritical}
 
 // machineMemory is what the system reports now. If it reports nothing, memory is not short.
 func machineMemory() serve.Memory {

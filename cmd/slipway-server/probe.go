@@ -15,7 +15,8 @@ import (
 )
 
 func factsOf(f mtl.Facts) *wire.GPUFacts {
-	return &wire.GPUFacts{Name: f.Name, AppleFamily: f.AppleFamily, Metal3: f.Metal3, Metal4: f.Metal4, UnifiedMemory: f.UnifiedMemory,
+	return &wire.GPUFacts{Name: f.Name, AppleFamily: f.AppleFamily, Metal3: f.Metal3, Metal4: f.Metal4,
+		UnifiedMemory: f.UnifiedMemory,
 		ResidencySets: f.ResidencySets, WorkingSetBytes: f.WorkingSetBytes, MaxBufferBytes: f.MaxBufferBytes}
 }
 
@@ -32,7 +33,8 @@ func probeVerb(out io.Writer) *cli.Command {
 }
 
 func probeMachine() wire.Probe {
-	p := wire.Probe{SchemaVersion: 1, Version: version, OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Device: "cpu", Devices: []string{"cpu"}}
+	p := wire.Probe{SchemaVersion: 1, Version: version, OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(),
+		Device: "cpu", Devices: []string{"cpu"}}
 	p.GPU, p.NoMetal = askMetal()
 	operands := []string{}
 	if p.GPU != nil {
@@ -43,7 +45,8 @@ func probeMachine() wire.Probe {
 			p.Device = "metal"
 		}
 	}
-	p.Capabilities = wire.Capabilities{KVFormatsOf: map[string][]string{}, Operands: operands, PrefillPolicies: []string{"exact"}, Drafts: host.Drafts(), Devices: p.Devices}
+	p.Capabilities = wire.Capabilities{KVFormatsOf: map[string][]string{}, Operands: operands,
+		PrefillPolicies: []string{"exact"}, Drafts: host.Drafts(), Devices: p.Devices}
 	formats := host.KVFormats(accelerator)
 	for _, device := range p.Devices {
 		p.Capabilities.KVFormats = append(p.Capabilities.KVFormats, formats[device]...)

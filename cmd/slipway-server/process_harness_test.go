@@ -176,7 +176,8 @@ func streamed(t *testing.T, body io.Reader) (content, finish string, whole bool)
 // long makes the model work for a while: its prompt has some 6,000 tokens.
 func long(t *testing.T) string {
 	t.Helper()
-	text, err := json.Marshal(strings.Repeat("The keeper of the harbour wrote the number of every boat into a book. ", 330))
+	text, err := json.Marshal(strings.Repeat("The keeper of the harbour wrote the number of every boat into a book. ",
+		330))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 
 func TestHelloIsAnswered(t *testing.T) {
 	p := serving(t, "--launch-id", "test-1", "--revision", strings.Repeat("0a", 20))
-	if content, finish, whole := streamed(t, p.post(t, hello).Body); content != "Hello! How can I help you?" || finish != "stop" || !whole {
+	if content, finish, whole := streamed(t, p.post(t, hello).Body); content != "Hello! How can I help you?" ||
+		finish != "stop" || !whole {
 		t.Errorf("%q, %q, whole %v", content, finish, whole)
 	}
 	response, err := http.Get(p.url + "/health")
@@ -29,7 +30,8 @@ func TestHelloIsAnswered(t *testing.T) {
 		Ready    bool
 		Model    string
 	}
-	if err := json.NewDecoder(response.Body).Decode(&health); err != nil || health.Product != "slipway" || health.PID != p.Process.Pid || health.LaunchID != "test-1" || !health.Ready || health.Model != "pocket" {
+	if err := json.NewDecoder(response.Body).Decode(&health); err != nil || health.Product != "slipway" ||
+		health.PID != p.Process.Pid || health.LaunchID != "test-1" || !health.Ready || health.Model != "pocket" {
 		t.Errorf("health %+v, %v", health, err)
 	}
 	for _, secret := range []string{"helpful", "How can I", "Hello"} {
@@ -54,7 +56,8 @@ func TestSignalEndsTheServerInTimeWithEveryReplyEnded(t *testing.T) {
 	}
 	t.Run("a short reply ends by itself", func(t *testing.T) {
 		p := serving(t)
-		response := p.post(t, strings.Replace(hello, `"temperature":0`, `"temperature":0,"max_tokens":400,"logit_bias":{"4088":-100,"4086":-100}`, 1))
+		response := p.post(t, strings.Replace(hello, `"temperature":0`,
+			`"temperature":0,"max_tokens":400,"logit_bias":{"4088":-100,"4086":-100}`, 1))
 		p.Process.Signal(syscall.SIGTERM)
 		if _, finish, whole := streamed(t, response.Body); !whole || finish != "length" {
 			t.Errorf("finish %q, whole %v: %s", finish, whole, p.said())
@@ -65,7 +68,8 @@ func TestSignalEndsTheServerInTimeWithEveryReplyEnded(t *testing.T) {
 	})
 	t.Run("an endless reply is cut after a while, and the client is told", func(t *testing.T) {
 		p := serving(t, "--window", "32768")
-		endless := strings.Replace(hello, `"temperature":0`, `"temperature":1,"seed":3,"logit_bias":{"4088":-100,"4086":-100}`, 1)
+		endless := strings.Replace(hello, `"temperature":0`,
+			`"temperature":1,"seed":3,"logit_bias":{"4088":-100,"4086":-100}`, 1)
 		var response *http.Response
 		for range 8 { // 260,000 tokens, two replies at once: far beyond what a stop waits for
 			response = p.post(t, endless)
@@ -112,7 +116,8 @@ func TestKeyedServerOnAllInterfaces(t *testing.T) {
 		name, host, key string
 		status          int
 	}{
-		{"key", "", key, 200}, {"no key", "", "", 401}, {"allowed name", "mac.local", key, 200}, {"other name", "pc.local", key, 403},
+		{"key", "", key, 200}, {"no key", "", "", 401}, {"allowed name", "mac.local", key, 200},
+		{"other name", "pc.local", key, 403},
 	} {
 		r, err := http.NewRequest(http.MethodGet, p.url+"/v1/models", nil)
 		if err != nil {

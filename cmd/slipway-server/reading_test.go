@@ -44,7 +44,8 @@ func unpadded(t *testing.T) string {
 func TestUnpaddedWeightsAnswerAlike(t *testing.T) {
 	said := map[string]string{}
 	for name, dir := range map[string]string{"padded": pocketDir, "unpadded": unpadded(t)} {
-		p := begin(t, fakeCommand(t, "", "serve", "--model", dir, "--port", "0", "--device", "metal", "--window", "1024"))
+		p := begin(t, fakeCommand(t, "", "serve", "--model", dir, "--port", "0", "--device", "metal", "--window",
+			"1024"))
 		response := p.post(t, strings.Replace(hello, `"stream":true`, `"stream":true,"max_tokens":6`, 1))
 		text, _, whole := streamed(t, response.Body)
 		if !whole || text == "" {
@@ -53,10 +54,12 @@ func TestUnpaddedWeightsAnswerAlike(t *testing.T) {
 		said[name] = text
 		_, rest, _ := strings.Cut(p.said(), "weights on the GPU")
 		var inPlace, copied int64
-		if _, err := fmt.Sscanf(strings.Trim(rest, `" `), "in_place_bytes=%d copied_bytes=%d", &inPlace, &copied); err != nil {
+		if _, err := fmt.Sscanf(strings.Trim(rest, `" `), "in_place_bytes=%d copied_bytes=%d", &inPlace,
+			&copied); err != nil {
 			t.Fatalf("%s: %v: %s", name, err, rest)
 		}
-		if whole := inPlace + copied; whole == 0 || name == "padded" && copied != 0 || name == "unpadded" && inPlace != 0 {
+		if whole := inPlace + copied; whole == 0 || name == "padded" && copied != 0 || name == "unpadded" &&
+			inPlace != 0 {
 			t.Errorf("%s: %d bytes in place, %d copied", name, inPlace, copied)
 		}
 	}

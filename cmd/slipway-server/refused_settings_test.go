@@ -50,14 +50,18 @@ func TestSettingThatCannotBeHonouredIsRefused(t *testing.T) {
 		{"no such model", []string{"serve", "--model", filepath.Join(dir, "nowhere")}, "no such folder"},
 		{"metal where there is none", serve("--device", "metal"), "Metal is part of macOS"},
 		{"unknown device", serve("--device", "tpu"), "auto, cpu and metal"},
-		{"q8 on the CPU", serve("--device", "cpu", "--kv", "q8"), "--kv q8: the CPU keeps keys and values in f32 and would save nothing"},
+		{"q8 on the CPU", serve("--device", "cpu", "--kv", "q8"), "--kv q8: the CPU keeps keys and values in f32 " +
+			"and would save nothing"},
 		{"f16 by itself on the CPU", serve("--kv", "f16"), "leave --kv out, or answer on a GPU with --device metal"},
 		{"unknown format", serve("--kv", "q4"), "--kv q4: there are f16, q8 on metal and f32 on cpu"},
-		{"operands on the CPU", serve("--device", "cpu", "--operands", "bf16"), "--operands bf16: the CPU multiplies in f32"},
+		{"operands on the CPU", serve("--device", "cpu", "--operands", "bf16"), "--operands bf16: the CPU " +
+			"multiplies in f32"},
 		{"unknown operands", serve("--operands", "f8"), "there are auto, f16 and bf16"},
 		{"unknown draft", serve("--draft", "eagle"), "--draft eagle: there are none and mtp"},
-		{"draft too deep", serve("--draft", "mtp", "--draft-tokens", "5"), "--draft-tokens 5: an MTP head proposes 1 to 4 tokens"},
-		{"draft of no tokens", serve("--draft", "mtp", "--draft-tokens", "0"), "--draft-tokens 0: it must be in [1, 4]"},
+		{"draft too deep", serve("--draft", "mtp", "--draft-tokens", "5"), "--draft-tokens 5: an MTP head proposes " +
+			"1 to 4 tokens"},
+		{"draft of no tokens", serve("--draft", "mtp", "--draft-tokens", "0"), "--draft-tokens 0: it must " +
+			"be in [1, 4]"},
 		{"draft tokens without a draft", serve("--draft-tokens", "2"), "--draft-tokens 2: nothing drafts"},
 		{"port too high", serve("--port", "70000"), "[0, 65535]"},
 		{"port is a word", serve("--port", "http"), "port"},
@@ -73,7 +77,8 @@ func TestSettingThatCannotBeHonouredIsRefused(t *testing.T) {
 		{"key file of others", serve("--api-key-file", file("open", "0123456789abcdef", 0o644)), "mode 0644"},
 		{"key file of the group", serve("--api-key-file", file("group", "0123456789abcdef", 0o640)), "chmod 600"},
 		{"key too short", serve("--api-key-file", file("short", "secret\n", 0o600)), "at least 16"},
-		{"key of two words", serve("--api-key-file", file("words", "0123456789abcdef 0123456789abcdef", 0o600)), "visible ASCII"},
+		{"key of two words", serve("--api-key-file", file("words", "0123456789abcdef 0123456789abcdef", 0o600)),
+			"visible ASCII"},
 		{"key file empty", serve("--api-key-file", file("empty", "", 0o600)), "at least 16"},
 		{"key file missing", serve("--api-key-file", filepath.Join(dir, "none")), "no such file"},
 		{"key file is a folder", serve("--api-key-file", dir), "is no regular file"},
@@ -92,7 +97,8 @@ func TestSettingThatCannotBeHonouredIsRefused(t *testing.T) {
 			}
 			code, out, errOut := finished(t, test.args...)
 			last := errOut[strings.LastIndex(strings.TrimSpace(errOut), "\n")+1:]
-			if code != exitUsage || out != "" || !strings.HasPrefix(last, "slipway-server: ") || !strings.Contains(last, test.says) {
+			if code != exitUsage || out != "" || !strings.HasPrefix(last, "slipway-server: ") ||
+				!strings.Contains(last, test.says) {
 				t.Errorf("exit %d, stdout %q, stderr %q", code, out, errOut)
 			}
 			if strings.Contains(errOut, "0123456789abcdef") {
@@ -116,14 +122,17 @@ func TestTakenPortEndsWithItsOwnCode(t *testing.T) {
 }
 
 func TestModelThatCannotBeLoadedIsNamedWithTheFault(t *testing.T) {
-	files := []string{"config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja", "model.safetensors"}
+	files := []string{"config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja",
+		"model.safetensors"}
 	tests := []struct {
 		name, file string
 		damage     func([]byte) []byte // nil result removes the file
 		says       string
 	}{
 		{"no config", "config.json", func([]byte) []byte { return nil }, "config.json"},
-		{"config of another family", "config.json", func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("qwen3_5"), []byte("llama")) }, "model_type"},
+		{"config of another family", "config.json", func(b []byte) []byte {
+			return bytes.ReplaceAll(b, []byte("qwen3_5"), []byte("llama"))
+		}, "model_type"},
 		{"no tokenizer", "tokenizer.json", func([]byte) []byte { return nil }, "tokenizer.json"},
 		{"tokenizer cut", "tokenizer.json", func(b []byte) []byte { return b[:1000] }, "tokenizer.json"},
 		{"weights cut", "model.safetensors", func(b []byte) []byte { return b[:len(b)-1000] }, "model.safetensors"},
@@ -136,7 +145,9 @@ func TestModelThatCannotBeLoadedIsNamedWithTheFault(t *testing.T) {
 				t.Fatal(err)
 			}
 			added := file["added_tokens"].([]any)
-			file["added_tokens"] = slices.DeleteFunc(added, func(token any) bool { return token.(map[string]any)["id"].(float64) >= 4088 })
+			file["added_tokens"] = slices.DeleteFunc(added, func(token any) bool {
+				return token.(map[string]any)["id"].(float64) >= 4088
+			})
 			out, err := json.Marshal(file)
 			if err != nil {
 				t.Fatal(err)
@@ -144,7 +155,9 @@ func TestModelThatCannotBeLoadedIsNamedWithTheFault(t *testing.T) {
 			return out
 		}, "eos_token_id: found 4088"},
 		{"template without text", "chat_template.jinja", func([]byte) []byte { return []byte("\n") }, "empty template"},
-		{"sampling defaults out of range", "generation_config.json", func(b []byte) []byte { return bytes.Replace(b, []byte("0.7"), []byte("7.0"), 1) }, "temperature"},
+		{"sampling defaults out of range", "generation_config.json", func(b []byte) []byte {
+			return bytes.Replace(b, []byte("0.7"), []byte("7.0"), 1)
+		}, "temperature"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -168,7 +181,8 @@ func TestModelThatCannotBeLoadedIsNamedWithTheFault(t *testing.T) {
 				}
 			}
 			code, _, errOut := finished(t, "serve", "--model", dir, "--port", "0")
-			if code != exitModel || !strings.Contains(errOut, "cannot be loaded") || !strings.Contains(errOut, test.says) || strings.Contains(errOut, "goroutine") {
+			if code != exitModel || !strings.Contains(errOut, "cannot be loaded") ||
+				!strings.Contains(errOut, test.says) || strings.Contains(errOut, "goroutine") {
 				t.Errorf("exit %d: %s", code, errOut)
 			}
 		})
@@ -177,12 +191,14 @@ func TestModelThatCannotBeLoadedIsNamedWithTheFault(t *testing.T) {
 
 func TestDefaultWindowIsBoundedByTheModels(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja", "model.safetensors"} {
+	for _, name := range []string{"config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja",
+		"model.safetensors"} {
 		content, err := os.ReadFile(filepath.Join(pocketDir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		content = bytes.Replace(content, []byte(`"max_position_embeddings": 32768`), []byte(`"max_position_embeddings": 4096`), 1)
+		content = bytes.Replace(content, []byte(`"max_position_embeddings": 32768`),
+			[]byte(`"max_position_embeddings": 4096`), 1)
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +224,8 @@ func TestServeHonoursWhatProbeOffers(t *testing.T) {
 	if d.More() || p["schema_version"] != 1.0 {
 		t.Errorf("%s", out)
 	}
-	for _, member := range []string{"version", "os", "arch", "device", "devices", "recommended_max_working_set", "max_buffer_length", "capabilities"} {
+	for _, member := range []string{"version", "os", "arch", "device", "devices", "recommended_max_working_set",
+		"max_buffer_length", "capabilities"} {
 		if _, there := p[member]; !there {
 			t.Errorf("%s is missing", member)
 		}
@@ -226,7 +243,8 @@ func TestUnknownInstructionSetIsRefused(t *testing.T) {
 	c := command("serve", "--model", pocketDir, "--port", "0")
 	c.Env = append(c.Env, "SLIPWAY_CPU_ISA=avx99")
 	code, _, errOut := finish(t, c)
-	if code != exitUsage || !strings.Contains(errOut, `SLIPWAY_CPU_ISA: kernels: instruction set "avx99" is not known`) {
+	if code != exitUsage || !strings.Contains(
+		errOut, `SLIPWAY_CPU_ISA: kernels: instruction set "avx99" is not known`) {
 		t.Errorf("%d\n%s", code, errOut)
 	}
 }

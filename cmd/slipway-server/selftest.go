@@ -20,7 +20,8 @@ func selftestVerb(out io.Writer) *cli.Command {
 		Usage: "run every kernel on this machine's GPU and compare with the CPU",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print the result as JSON instead of a table"},
-			&cli.BoolFlag{Name: "quick", Usage: "only what serve tests at every start: each kernel at odd shapes, and slices of the largest matrices"},
+			&cli.BoolFlag{Name: "quick", Usage: "only what serve tests at every start: each kernel at odd shapes, " +
+				"and slices of the largest matrices"},
 		},
 		Action: func(c *cli.Context) error { return runSelftest(c.Context, c.Bool("quick"), c.Bool("json"), out) },
 	}
@@ -72,7 +73,8 @@ func testMachine(ctx context.Context, opt metal.Options, operations []selftest.O
 	defer device.Close()
 	result.Degraded = append(result.Degraded, device.Degraded()...)
 	if failed := report.FirstFailure(); failed != nil {
-		result.Refusal = fmt.Sprintf("%s came out wrong, also with plain kernels: %s. Answers would be wrong, so Metal is refused on this machine", failed.Operation, failed.Failure)
+		result.Refusal = fmt.Sprintf("%s came out wrong, also with plain kernels: %s. Answers would be wrong, so "+
+			"Metal is refused on this machine", failed.Operation, failed.Failure)
 	}
 	result.Passed = report.Passed
 	return result, nil
@@ -94,7 +96,8 @@ func writeTable(out io.Writer, s wire.SelfTest) error {
 		}
 		fmt.Fprintf(out, "%d operations on %s are right, in %.1f s\n", len(s.Results)-unusable, s.GPU.Name, s.Seconds)
 		if unusable > 0 {
-			fmt.Fprintf(out, "%d cannot be run here: a model that needs one of them is refused when it is loaded\n", unusable)
+			fmt.Fprintf(out, "%d cannot be run here: a model that needs one of them is refused when it is loaded\n",
+				unusable)
 		}
 	}
 	return nil

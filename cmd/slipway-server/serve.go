@@ -40,7 +40,8 @@ const (
 	finishPatience = 8 * time.Second // for running replies to end by themselves
 	cutPatience    = time.Second     // for the running pass, after which its replies end with an error
 	closePatience  = 300 * time.Millisecond
-	cachePatience  = 500 * time.Millisecond // for the disk cache to write what it has: a point of a large model takes 0.2 s
+	// for the disk cache to write what it has: a point of a large model takes 0.2 s
+	cachePatience = 500 * time.Millisecond
 )
 
 // keepAlive is well under the shortest header time-out of known clients (30 s).
@@ -61,11 +62,13 @@ func serveModel(s settings, errOut io.Writer) error {
 	m := &s.model
 	m.Log, m.KeepAwake = log, keepAwake(log)
 	options := api.Options{
-		ModelID: m.ModelID, Revision: m.Revision, Version: version, LaunchID: s.launchID, PID: os.Getpid(), Started: started,
-		Key: s.key, AllowHosts: s.allowHosts, BodyBytes: bodyBytes, KeepAlive: keepAlive, Now: time.Now, Log: log,
+		ModelID: m.ModelID, Revision: m.Revision, Version: version, LaunchID: s.launchID, PID: os.Getpid(),
+		Started: started,
+		Key:     s.key, AllowHosts: s.allowHosts, BodyBytes: bodyBytes, KeepAlive: keepAlive, Now: time.Now, Log: log,
 		Machine: machineNow, LaunchFile: s.launchFile,
 	}
-	door := host.NewDoor(api.New(options), listener, monitor, log) // while loading: /health and the monitor's page alone
+	// while loading: /health and the monitor's page alone
+	door := host.NewDoor(api.New(options), listener, monitor, log)
 	defer door.Cut()
 
 	h, err := openUnlessStopped(*m, signals)
@@ -82,7 +85,8 @@ func serveModel(s settings, errOut io.Writer) error {
 	door.Open(api.New(h.Answers(options)))
 	key := h.Key()
 	log.Info("loaded", "model", m.ModelID, "device", key.Device, "numerics", key.Numerics, "kv", key.KVFormat,
-		"window_tokens", h.Engine().WindowTokens(), "parallel", m.Parallel, "took", time.Since(started).Round(time.Millisecond))
+		"window_tokens", h.Engine().WindowTokens(), "parallel", m.Parallel, "took",
+		time.Since(started).Round(time.Millisecond))
 	for _, note := range h.Notes() {
 		log.Warn(note)
 	}
@@ -107,7 +111,9 @@ func serveModel(s settings, errOut io.Writer) error {
 // listen takes the address of the API, and that of the monitor where it is wanted.
 func listen(s settings) (listener, monitor net.Listener, err error) {
 	if listener, err = net.Listen("tcp", s.addr.String()); err != nil {
-		return nil, nil, &failure{exitAddress, fmt.Sprintf("%s cannot be opened: %v; stop what listens there, or choose another --port", s.addr, cause(err))}
+		return nil, nil, &failure{
+			exitAddress, fmt.Sprintf("%s cannot be opened: %v; stop what listens there, or choose another --port",
+				s.addr, cause(err))}
 	}
 	if s.monitor < 0 {
 		return listener, nil, nil
@@ -115,7 +121,9 @@ func listen(s settings) (listener, monitor net.Listener, err error) {
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(s.monitor))
 	if monitor, err = net.Listen("tcp", at); err != nil {
 		listener.Close()
-		return nil, nil, &failure{exitAddress, fmt.Sprintf("%s, for the monitor, cannot be opened: %v; stop what listens there, or choose another --monitor-port", at, cause(err))}
+		return nil, nil, &failure{
+			exitAddress, fmt.Sprintf("%s, for the monitor, cannot be opened: %v; stop what listens there, or choose "+
+				"another --monitor-port", at, cause(err))}
 	}
 	return listener, monitor, nil
 }

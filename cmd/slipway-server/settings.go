@@ -39,10 +39,11 @@ const (
 	mostQueue       = 1024
 	mostIdleMinutes = 7 * 24 * 60
 	mostCacheBytes  = math.MaxInt64 / 4 // keeps sums of byte counts in range
-	defaultCache    = 512 << 20         // half of it holds three points of a model of 0.8B, or a thousand of Pocket; set-up sizes it
-	defaultDisk     = 8 << 30
-	defaultDaily    = 64 << 30 // two hundred turns of the 27B, 300 MiB each
-	bodyBytes       = 32 << 20 // a prompt of 262,144 tokens is about 1 MB of English, at worst 8 MB once escaped
+	// half of it holds three points of a model of 0.8B, or a thousand of Pocket; set-up sizes it
+	defaultCache = 512 << 20
+	defaultDisk  = 8 << 30
+	defaultDaily = 64 << 30 // two hundred turns of the 27B, 300 MiB each
+	bodyBytes    = 32 << 20 // a prompt of 262,144 tokens is about 1 MB of English, at worst 8 MB once escaped
 )
 
 var (
@@ -55,30 +56,45 @@ var (
 func serveFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "model", Usage: "folder of the checkpoint"},
-		&cli.StringFlag{Name: "device", Value: "auto", Usage: "auto, cpu or metal; auto is metal on a Mac of Apple silicon that passes the self-test, else cpu"},
-		&cli.StringFlag{Name: "kv", DefaultText: "f16 on metal, f32 on cpu", Usage: "format of keys and values: q8 takes about half of the memory of f16, on metal, and is less exact"},
-		&cli.StringFlag{Name: "operands", Value: "auto", Usage: "what prompts are multiplied in on metal: f16, bf16 (less exact, for activations beyond 65504), or auto: f16 where a trial at the start fits into it"},
-		&cli.StringFlag{Name: "draft", Value: "none", Usage: "what proposes tokens that the model then verifies: mtp, the checkpoint's own head, or none; it changes the speed of replies, never what they may be"},
-		&cli.IntFlag{Name: "draft-tokens", DefaultText: strconv.Itoa(host.DefaultDraftTokens), Usage: "tokens that mtp proposes at a time"},
-		&cli.StringFlag{Name: "host", Value: "127.0.0.1", Usage: "address to listen on; beyond loopback needs --api-key-file"},
+		&cli.StringFlag{Name: "device", Value: "auto", Usage: "auto, cpu or metal; auto is metal on a Mac of Apple " +
+			"silicon that passes the self-test, else cpu"},
+		&cli.StringFlag{Name: "kv", DefaultText: "f16 on metal, f32 on cpu", Usage: "format of keys and values: q8 " +
+			"takes about half of the memory of f16, on metal, and is less exact"},
+		&cli.StringFlag{Name: "operands", Value: "auto", Usage: "what prompts are multiplied in on metal: f16, bf16 " +
+			"(less exact, for activations beyond 65504), or auto: f16 where a trial at the start fits into it"},
+		&cli.StringFlag{Name: "draft", Value: "none", Usage: "what proposes tokens that the model then verifies: " +
+			"mtp, the checkpoint's own head, or none; it changes the speed of replies, never what they may be"},
+		&cli.IntFlag{Name: "draft-tokens", DefaultText: strconv.Itoa(host.DefaultDraftTokens),
+			Usage: "tokens that mtp proposes at a time"},
+		&cli.StringFlag{Name: "host", Value: "127.0.0.1", Usage: "address to listen on; beyond loopback needs " +
+			"--api-key-file"},
 		&cli.IntFlag{Name: "port", Value: 8008, Usage: "port; 0 takes a free one, which is printed"},
-		&cli.IntFlag{Name: "monitor-port", Value: -1, DefaultText: "no page", Usage: "port of the monitor page, on 127.0.0.1 whatever --host says; 0 takes a free one, which is printed"},
+		&cli.IntFlag{Name: "monitor-port", Value: -1, DefaultText: "no page", Usage: "port of the monitor page, on " +
+			"127.0.0.1 whatever --host says; 0 takes a free one, which is printed"},
 		&cli.StringFlag{Name: "launch-file", Usage: "file with what the installer decided, shown by the monitor"},
 		&cli.IntFlag{Name: "window", Value: defaultWindow, Usage: "most tokens of prompt and reply together"},
 		&cli.IntFlag{Name: "parallel", Value: defaultParallel, Usage: "requests worked on at once"},
 		&cli.IntFlag{Name: "queue", Value: defaultQueue, Usage: "requests that may wait behind them"},
-		&cli.StringFlag{Name: "api-key-file", Usage: "file with the key that clients must send; readable by its owner alone"},
-		&cli.StringSliceFlag{Name: "allow-host", Usage: "name that clients may use in the Host header, such as mac.local"},
+		&cli.StringFlag{Name: "api-key-file", Usage: "file with the key that clients must send; readable by its " +
+			"owner alone"},
+		&cli.StringSliceFlag{Name: "allow-host", Usage: "name that clients may use in the Host header, such " +
+			"as mac.local"},
 		&cli.StringFlag{Name: "launch-id", Usage: "name of this launch, shown by /health"},
 		&cli.StringFlag{Name: "model-id", Usage: "name of the model in the API; left out: the folder's"},
-		&cli.Int64Flag{Name: "cache-memory", Value: defaultCache, Usage: "bytes for restore points, so that conversations go on without starting over; 0 keeps nothing"},
-		&cli.StringFlag{Name: "cache-disk", Usage: "folder for restore points that outlive the server; they hold what you and the model wrote"},
+		&cli.Int64Flag{Name: "cache-memory", Value: defaultCache, Usage: "bytes for restore points, so that " +
+			"conversations go on without starting over; 0 keeps nothing"},
+		&cli.StringFlag{Name: "cache-disk", Usage: "folder for restore points that outlive the server; they hold " +
+			"what you and the model wrote"},
 		&cli.Int64Flag{Name: "cache-disk-bytes", Value: defaultDisk, Usage: "most bytes in that folder"},
-		&cli.Int64Flag{Name: "cache-disk-daily-bytes", Value: defaultDaily, Usage: "most bytes written there in a day; 0 is no bound"},
+		&cli.Int64Flag{Name: "cache-disk-daily-bytes", Value: defaultDaily, Usage: "most bytes written there in a " +
+			"day; 0 is no bound"},
 		&cli.BoolFlag{Name: "no-cache-disk", Usage: "write no restore points to disk, whatever else is given"},
-		&cli.IntFlag{Name: "idle-unload", Usage: "minutes without a request after which the weights' memory is given back; 0 never; what is on disk is kept"},
-		&cli.StringFlag{Name: "normalize-file", Usage: "file of rules that make changing text in system messages stable: [{\"pattern\": \"...\", \"replacement\": \"...\"}]"},
-		&cli.StringFlag{Name: "profile-name", Usage: "name of the profile that these settings were made of, shown by /slipway/requests"},
+		&cli.IntFlag{Name: "idle-unload", Usage: "minutes without a request after which the weights' memory is " +
+			"given back; 0 never; what is on disk is kept"},
+		&cli.StringFlag{Name: "normalize-file", Usage: "file of rules that make changing text in system messages " +
+			"stable: [{\"pattern\": \"...\", \"replacement\": \"...\"}]"},
+		&cli.StringFlag{Name: "profile-name", Usage: "name of the profile that these settings were made of, shown " +
+			"by /slipway/requests"},
 		&cli.StringFlag{Name: "revision", Usage: "40 hex digits of the weights' revision, shown by /v1/models"},
 	}
 }
@@ -88,8 +104,10 @@ func readSettings(c *cli.Context) (settings, error) {
 	s := settings{launchID: c.String("launch-id")}
 	m := &s.model
 	*m = host.Settings{
-		Version: version, Revision: c.String("revision"), Profile: c.String("profile-name"), WindowDefault: !c.IsSet("window"),
-		Device: c.String("device"), KV: c.String("kv"), Operands: c.String("operands"), Draft: c.String("draft"), DraftTokens: c.Int("draft-tokens"), Accelerator: accelerator, Memory: machineMemory,
+		Version: version, Revision: c.String("revision"), Profile: c.String("profile-name"),
+		WindowDefault: !c.IsSet("window"),
+		Device:        c.String("device"), KV: c.String("kv"), Operands: c.String("operands"), Draft: c.String("draft"),
+		DraftTokens: c.Int("draft-tokens"), Accelerator: accelerator, Memory: machineMemory,
 	}
 	if c.IsSet("draft-tokens") && m.DraftTokens == 0 {
 		return s, usage("--draft-tokens 0: it must be in [1, %d]; --draft none drafts nothing", host.MostDraftTokens)
@@ -105,7 +123,8 @@ func readSettings(c *cli.Context) (settings, error) {
 		flag      string
 		to        *int
 		low, high int
-	}{{"window", &m.WindowTokens, host.LeastWindowTokens, 1 << 24}, {"parallel", &m.Parallel, 1, mostParallel}, {"queue", &m.Queue, 0, mostQueue}} {
+	}{{"window", &m.WindowTokens, host.LeastWindowTokens, 1 << 24}, {"parallel", &m.Parallel, 1, mostParallel},
+		{"queue", &m.Queue, 0, mostQueue}} {
 		if *n.to = c.Int(n.flag); *n.to < n.low || *n.to > n.high {
 			return s, usage("--%s %d: it must be in [%d, %d]", n.flag, *n.to, n.low, n.high)
 		}
@@ -161,7 +180,8 @@ func readCache(c *cli.Context, s *host.Settings) error {
 	for _, n := range []struct {
 		flag string
 		to   *int64
-	}{{"cache-memory", &s.CacheMemoryBytes}, {"cache-disk-bytes", &s.CacheDiskBytes}, {"cache-disk-daily-bytes", &s.CacheDiskDailyBytes}} {
+	}{{"cache-memory", &s.CacheMemoryBytes}, {"cache-disk-bytes", &s.CacheDiskBytes},
+		{"cache-disk-daily-bytes", &s.CacheDiskDailyBytes}} {
 		if *n.to = c.Int64(n.flag); *n.to < 0 || *n.to > mostCacheBytes {
 			return usage("--%s %d: it must be a number of bytes from 0 on", n.flag, *n.to)
 		}
@@ -223,9 +243,11 @@ func addressOf(host string, port int, keyed bool) (netip.AddrPort, error) {
 	switch {
 	case addr.IsLoopback():
 	case !addr.IsUnspecified() && !addr.IsPrivate() && !addr.IsLinkLocalUnicast():
-		return netip.AddrPort{}, usage("--host %s is a public address; this server answers on loopback and private networks only", host)
+		return netip.AddrPort{}, usage("--host %s is a public address; this server answers on loopback and private "+
+			"networks only", host)
 	case !keyed:
-		return netip.AddrPort{}, usage("--host %s opens the server to the network, which needs a key: give --api-key-file, or listen on 127.0.0.1", host)
+		return netip.AddrPort{}, usage("--host %s opens the server to the network, which needs a key: give "+
+			"--api-key-file, or listen on 127.0.0.1", host)
 	}
 	return netip.AddrPortFrom(addr, uint16(port)), nil
 }
@@ -259,7 +281,8 @@ func readKey(file string) (*api.Key, error) {
 	}
 	key := strings.TrimSpace(string(raw))
 	if len(key) < leastKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, usage("--api-key-file %s must hold one line of at least %d visible ASCII characters", file, leastKey)
+		return nil, usage("--api-key-file %s must hold one line of at least %d visible ASCII characters", file,
+			leastKey)
 	}
 	return api.NewKey(key), nil
 }

@@ -71,7 +71,8 @@ func guard(s *session, commands []*cli.Command, path string) {
 			s.given = givenFlags(c)
 			for _, a := range c.Args().Slice() {
 				if strings.HasPrefix(a, "-") && a != "-" && !s.endOfFlags {
-					return usage(fmt.Sprintf("%s comes after an argument, where flags are not read: put flags first", a))
+					return usage(fmt.Sprintf("%s comes after an argument, where flags are not read: put flags first",
+						a))
 				}
 			}
 			if !takesArguments && c.Args().Present() {
@@ -120,22 +121,26 @@ func sourceFlag() cli.Flag {
 }
 
 func modelDirFlag() cli.Flag {
-	return &cli.StringFlag{Name: "model-dir", Usage: "folder with weights that are here already: what has the right hash is copied, the folder is only read"}
+	return &cli.StringFlag{Name: "model-dir", Usage: "folder with weights that are here already: what has the right " +
+		"hash is copied, the folder is only read"}
 }
 
 func choiceFlags() []cli.Flag {
 	return []cli.Flag{
 		homeFlag(),
 		&cli.StringFlag{Name: "model", Usage: "model to set up (slipway models list); left out: the one that fits"},
-		&cli.StringFlag{Name: "profile", Usage: "exact, balanced or long; left out: the first that the server can honour"},
-		&cli.StringFlag{Name: "memory", Usage: "most memory that model and window may take: 12GB; left out: what the machine gives"},
+		&cli.StringFlag{Name: "profile", Usage: "exact, balanced or long; left out: the first that the server " +
+			"can honour"},
+		&cli.StringFlag{Name: "memory", Usage: "most memory that model and window may take: 12GB; left out: what " +
+			"the machine gives"},
 		&cli.IntFlag{Name: "port", Usage: "port of the API; left out: 8008"},
 		&cli.IntFlag{Name: "monitor-port", Usage: "port of the monitor page; left out: 8010"},
 		sourceFlag(),
 		&cli.BoolFlag{Name: "no-launch", Usage: "set everything up and do not start the server"},
 		allowStopFlag(), acceptLossFlag(), idleForFlag(),
 		modelDirFlag(),
-		&cli.BoolFlag{Name: "in-place", Usage: "use weights that are on this machine in place, and copy nothing; the folder must stay as it is"},
+		&cli.BoolFlag{Name: "in-place", Usage: "use weights that are on this machine in place, and copy nothing; " +
+			"the folder must stay as it is"},
 		&cli.StringFlag{Name: "limit-rate", Usage: "most bytes a second of downloads: 500kB, 20MB; left out: no limit"},
 		diskCacheFlag(), normalizeFlag(),
 		&cli.BoolFlag{Name: "accept-told", Usage: "also install unproven files: only the hub vouches for their hashes"},
@@ -143,11 +148,13 @@ func choiceFlags() []cli.Flag {
 }
 
 func diskCacheFlag() cli.Flag {
-	return &cli.StringFlag{Name: "disk-cache", Usage: "most bytes of conversations kept on disk, to resume them after a restart: 20GB, auto, or off; left out: as it is set up, else auto"}
+	return &cli.StringFlag{Name: "disk-cache", Usage: "most bytes of conversations kept on disk, to resume them " +
+		"after a restart: 20GB, auto, or off; left out: as it is set up, else auto"}
 }
 
 func normalizeFlag() cli.Flag {
-	return &cli.StringFlag{Name: "normalize-file", Usage: "file of rules that make changing text in system messages stable; it is copied; a file of [] ends them"}
+	return &cli.StringFlag{Name: "normalize-file", Usage: "file of rules that make changing text in system messages " +
+		"stable; it is copied; a file of [] ends them"}
 }
 
 func eventsFlag() cli.Flag {

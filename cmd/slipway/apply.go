@@ -58,7 +58,8 @@ func (s *session) applyPlan(c *cli.Context) error {
 			fmt.Fprintf(w, "Job %s runs already.\n", job.Job)
 			return
 		}
-		fmt.Fprintf(w, "Job %s works in the background.\nWait for it: %s\n", job.Job, s.printed(c, "wait", "--job", job.Job))
+		fmt.Fprintf(w, "Job %s works in the background.\nWait for it: %s\n", job.Job,
+			s.printed(c, "wait", "--job", job.Job))
 	})
 }
 
@@ -91,7 +92,8 @@ func waitVerb(s *session) *cli.Command {
 			}
 			answer, err := s.operator(c).Wait(s.ctx, in)
 			return s.answer(answer, err, func(w io.Writer) {
-				fmt.Fprintf(w, "Job %s: %s (exit code %d). %s\n", answer.Job, answer.State, codeOf(answer), answer.Message)
+				fmt.Fprintf(w, "Job %s: %s (exit code %d). %s\n", answer.Job, answer.State, codeOf(answer),
+					answer.Message)
 			})
 		},
 	}

@@ -17,7 +17,8 @@ func askVerb(s *session) *cli.Command {
 		Name: "ask", Usage: "ask the running server once and stream the answer", ArgsUsage: "QUESTION",
 		Flags: []cli.Flag{homeFlag(), &cli.IntFlag{Name: "max-tokens", Value: 512, Usage: "longest answer, in tokens"}},
 		Action: func(c *cli.Context) error {
-			in := operate.AskInput{Question: strings.TrimSpace(strings.Join(c.Args().Slice(), " ")), MaxTokens: c.Int("max-tokens")}
+			in := operate.AskInput{Question: strings.TrimSpace(strings.Join(c.Args().Slice(), " ")),
+				MaxTokens: c.Int("max-tokens")}
 			if in.Question == "" {
 				return usage("ask needs a question")
 			}

@@ -15,7 +15,8 @@ func bundleVerb(s *session) *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "export", Usage: "write the installed model into one file",
-				Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "out", Usage: "the file to write; it must not exist"}},
+				Flags: []cli.Flag{homeFlag(), &cli.StringFlag{
+					Name: "out", Usage: "the file to write; it must not exist"}},
 				Action: func(c *cli.Context) error {
 					if c.String("out") == "" {
 						return usage("bundle export needs --out FILE")
@@ -27,7 +28,8 @@ func bundleVerb(s *session) *cli.Command {
 			{
 				Name: "import", Usage: "install a model from a bundle; no network is used",
 				Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "in", Usage: "the bundle"},
-					&cli.BoolFlag{Name: "accept-told", Usage: "trust the bundle's hashes without a proof from the revision when no lock of this model is known"}},
+					&cli.BoolFlag{Name: "accept-told", Usage: "trust the bundle's hashes without a proof from the " +
+						"revision when no lock of this model is known"}},
 				Action: func(c *cli.Context) error {
 					if c.String("in") == "" {
 						return usage("bundle import needs --in FILE")

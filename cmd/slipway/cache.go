@@ -15,17 +15,19 @@ func keptVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "cache", Usage: "show or clear the conversations that are kept on disk",
 		Subcommands: []*cli.Command{
-			{Name: "show", Usage: "print how much is kept", Flags: []cli.Flag{homeFlag()}, Action: func(c *cli.Context) error {
-				answer, err := s.operator(c).ShowCache(s.ctx)
-				return s.answer(answer, err, func(w io.Writer) {
-					printCache(w, answer)
-					if answer.BudgetBytes > 0 {
-						fmt.Fprintf(w, "At most %s are kept; --disk-cache changes that.\n", units.Bytes(answer.BudgetBytes))
-					} else {
-						fmt.Fprintln(w, "The server that is set up keeps nothing on disk.")
-					}
-				})
-			}},
+			{Name: "show", Usage: "print how much is kept", Flags: []cli.Flag{homeFlag()},
+				Action: func(c *cli.Context) error {
+					answer, err := s.operator(c).ShowCache(s.ctx)
+					return s.answer(answer, err, func(w io.Writer) {
+						printCache(w, answer)
+						if answer.BudgetBytes > 0 {
+							fmt.Fprintf(w, "At most %s are kept; --disk-cache changes that.\n",
+								units.Bytes(answer.BudgetBytes))
+						} else {
+							fmt.Fprintln(w, "The server that is set up keeps nothing on disk.")
+						}
+					})
+				}},
 			{Name: "clear", Usage: "delete it; the server must be stopped", Flags: []cli.Flag{homeFlag(),
 				&cli.BoolFlag{Name: "yes", Usage: "do it without a question"},
 				&cli.BoolFlag{Name: "no-input", Usage: "never ask; without --yes end with exit code 5"}},
@@ -36,7 +38,8 @@ func keptVerb(s *session) *cli.Command {
 							fmt.Fprintln(w, "Nothing is kept on disk.")
 							return
 						}
-						fmt.Fprintf(w, "Deleted %s restore points, %s.\n", units.Count(answer.Points), units.Bytes(answer.Bytes))
+						fmt.Fprintf(w, "Deleted %s restore points, %s.\n", units.Count(answer.Points),
+							units.Bytes(answer.Bytes))
 					})
 				}},
 		},

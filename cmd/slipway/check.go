@@ -19,7 +19,8 @@ import (
 // Checks are functions of checks/suite; here are flags and words.
 
 func checkVerb(s *session) *cli.Command {
-	return &cli.Command{Name: "check", Usage: "check how a server answers: what it finds, what its cache does, how it calls tools", Subcommands: []*cli.Command{
+	return &cli.Command{Name: "check", Usage: "check how a server answers: what it finds, what its cache does, how " +
+		"it calls tools", Subcommands: []*cli.Command{
 		needleVerb(s), cacheVerb(s), rulerVerb(s), toolsVerb(s), compareVerb(s), allVerb(s),
 	}}
 }
@@ -47,7 +48,8 @@ func lengthsFlag(value string) cli.Flag {
 }
 
 func atLeastFlag() cli.Flag {
-	return &cli.Float64Flag{Name: "at-least", Usage: "end with exit code 21 when the share found in all is below this, 0 to 1"}
+	return &cli.Float64Flag{Name: "at-least", Usage: "end with exit code 21 when the share found in all is below " +
+		"this, 0 to 1"}
 }
 
 // checkInput reads the flags of every check.
@@ -67,7 +69,8 @@ func checkInput(c *cli.Context) (suite.Input, error) {
 			n *= 1024
 		}
 		if err != nil || n < 128 || n > 4<<20 {
-			return in, usage(fmt.Sprintf("--lengths has %q, and a length is a number of tokens from 128 on, such as 4096 or 4k",
+			return in, usage(fmt.Sprintf("--lengths has %q, and a length is a number of tokens from 128 on, such as "+
+				"4096 or 4k",
 				part))
 		}
 		in.Lengths = append(in.Lengths, n)
@@ -95,7 +98,9 @@ func (s *session) checked(c *cli.Context, check func(suite.Input) error,
 	if err != nil {
 		return err
 	}
-	return s.result(int(suite.Class(report, c.Float64("at-least"))), report, func(w io.Writer) { printReport(w, report) })
+	return s.result(int(suite.Class(report, c.Float64("at-least"))), report, func(w io.Writer) {
+		printReport(w, report)
+	})
 }
 
 // runner checks the server that a verb is about.
@@ -133,7 +138,8 @@ func (s *session) checkFolder(c *cli.Context) (string, *os.Root, error) {
 	}
 	path, root, err := s.operator(c).ChecksFolder()
 	if f, ok := fault.In(err); ok && f.Class == fault.NotReady {
-		return "", nil, &failure{code: exitUsage, what: "Nothing is set up here, so there is no home to keep the answers in.",
+		return "", nil, &failure{code: exitUsage, what: "Nothing is set up here, so there is no home to keep the " +
+			"answers in.",
 			then: "Give a folder with --out."}
 	}
 	return path, root, err

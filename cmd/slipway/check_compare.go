@@ -66,7 +66,8 @@ func (s *session) compare(c *cli.Context, a, b string, files bool) (suite.Compar
 
 func printCompare(w io.Writer, a suite.CompareAnswer) {
 	for i, side := range []suite.Side{a.A, a.B} {
-		fmt.Fprintf(w, "%c: %s at %s%s\n", 'A'+i, termtext.Line(side.Setup.Model), side.Setup.URL, profileWord(side.Setup))
+		fmt.Fprintf(w, "%c: %s at %s%s\n", 'A'+i, termtext.Line(side.Setup.Model), side.Setup.URL,
+			profileWord(side.Setup))
 	}
 	fmt.Fprintf(w, "  %-34s %10s %10s\n", "", "A", "B")
 	for _, g := range append(a.Groups, suite.Group{Name: "all", A: a.A.Score, B: a.B.Score}) {
@@ -75,7 +76,8 @@ func printCompare(w io.Writer, a suite.CompareAnswer) {
 	}
 	fmt.Fprintf(w, "  %d tasks: A better in %d, B better in %d, the same answer in %d\n", a.Tasks, a.ABetter, a.BBetter,
 		a.Same)
-	fmt.Fprintf(w, "  B's share less A's: %+.1f points, 95 %% interval %+.1f to %+.1f; sign test p = %.3f\n", a.Shift*100,
+	fmt.Fprintf(w, "  B's share less A's: %+.1f points, 95 %% interval %+.1f to %+.1f; sign test p = %.3f\n",
+		a.Shift*100,
 		a.Low*100, a.High*100, a.P)
 	switch a.Decision {
 	case compare.Worse:

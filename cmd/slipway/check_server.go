@@ -19,7 +19,8 @@ func judgedFlags() []cli.Flag {
 
 func urlFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "url", Usage: "address of any OpenAI-compatible server; left out: the server that slipway started"},
+		&cli.StringFlag{Name: "url", Usage: "address of any OpenAI-compatible server; left out: the server that " +
+			"slipway started"},
 		&cli.StringFlag{Name: "key-env", Usage: "name of the environment variable that holds the server's key"},
 		&cli.StringFlag{Name: "key-file", Usage: "file that holds the server's key"},
 		&cli.DurationFlag{Name: "patience", Value: 30 * time.Minute,

@@ -57,7 +57,8 @@ func TestHomeOfAnEarlierVersionStillWorks(t *testing.T) {
 			r := newRig(t)
 			placeEarlierHome(t, r, begun)
 			code, out, errOut := r.run(nil, "status", "--json")
-			if code != exitNotReady || !strings.Contains(out, `"set_up": true`) || !strings.Contains(out, `"model": "pocket"`) ||
+			if code != exitNotReady || !strings.Contains(out, `"set_up": true`) ||
+				!strings.Contains(out, `"model": "pocket"`) ||
 				strings.Contains(out, `"open_plan": ""`) == begun {
 				t.Fatalf("status: %d\n%s%s", code, out, errOut)
 			}

@@ -52,7 +52,8 @@ func explainFacts(err error) *failure {
 // explainBlocked words the first blocker; the others are in the details.
 func explainBlocked(e *operate.BlockedError) *failure {
 	first := e.Blockers[0]
-	f := &failure{code: int(e.Class), what: first.Sentence, then: "Nothing was done. " + first.Fix, details: e.Details()}
+	f := &failure{code: int(e.Class), what: first.Sentence, then: "Nothing was done. " + first.Fix,
+		details: e.Details()}
 	if len(first.Command) > 1 {
 		f.next = first.Command[1:]
 	}

@@ -13,7 +13,8 @@ import (
 func gcVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "gc", Usage: "remove models, partial files and quarantined files that nothing needs",
-		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "print what would be removed and change nothing"},
+		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "print what would be removed and " +
+			"change nothing"},
 			&cli.BoolFlag{Name: "all", Usage: "also models that were locked or imported and never set up"},
 			&cli.BoolFlag{Name: "yes", Usage: "remove it; without --yes nothing is removed"}},
 		Action: func(c *cli.Context) error {

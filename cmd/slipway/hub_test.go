@@ -84,7 +84,8 @@ func TestSetupOfAHubModel(t *testing.T) {
 	args := []string{"setup", "--yes", "--no-launch", "--model", id}
 	code, _, errOut := r.run([]string{"HF_HUB_OFFLINE=1"}, args...)
 	skipWhereTooSmall(t, code, errOut)
-	if code != exitNetwork || !strings.Contains(errOut, "huggingface.co") || !strings.Contains(errOut, "--model pocket") {
+	if code != exitNetwork || !strings.Contains(errOut, "huggingface.co") ||
+		!strings.Contains(errOut, "--model pocket") {
 		t.Fatalf("without a list: %d\n%s", code, errOut)
 	}
 	if _, err := os.Lstat(r.home); err == nil {
@@ -133,7 +134,8 @@ func TestSetupOfAHubModel(t *testing.T) {
 	}
 	// One byte flips on the disk, and size and time stay: only hashing sees it, and only the bad file is fetched again.
 	flipByte(t, filepath.Join(r.home, store.ModelDir(m.Repo, m.Revision), "model.safetensors"))
-	if code, out, _ := r.run(env, "verify", "--deep"); code != exitChanges || !strings.Contains(out, "model.safetensors") {
+	if code, out, _ := r.run(env, "verify", "--deep"); code != exitChanges ||
+		!strings.Contains(out, "model.safetensors") {
 		t.Fatalf("%d\n%s", code, out)
 	}
 	if code, _, errOut := r.run(env, append(args, "--deep")...); code != 0 {

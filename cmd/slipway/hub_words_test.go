@@ -45,7 +45,8 @@ func TestErrorsOfOthersAreNotCalledOurs(t *testing.T) {
 		"folder that is being filled": {&store.PullInProgressError{Folder: "/x"}, exitLocked, "Wait"},
 	} {
 		f := explain(&apply.ActionError{Action: "model", Err: row.err})
-		if f.code != row.code || !strings.Contains(f.Error(), row.says) || strings.Contains(f.Error(), "fault of slipway") {
+		if f.code != row.code || !strings.Contains(f.Error(), row.says) ||
+			strings.Contains(f.Error(), "fault of slipway") {
 			t.Errorf("%s: %d %s", name, f.code, f.Error())
 		}
 	}
@@ -101,7 +102,8 @@ func TestWrongUnprovenLockCanBeReplaced(t *testing.T) {
 	server := httptest.NewServer(small)
 	defer server.Close()
 	env := []string{"HF_ENDPOINT=" + server.URL}
-	r.lock(m, map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("others "), 1000)},
+	r.lock(m, map[string][]byte{"config.json": []byte("{}"), "model.safetensors": bytes.Repeat([]byte("others "),
+		1000)},
 		manifests.Unproven)
 	args := []string{"setup", "--yes", "--no-launch", "--model", id}
 	code, _, errOut := r.run(env, args...)

@@ -390,7 +390,8 @@ func TestTwoFirstRunsAtTheSameMoment(t *testing.T) {
 			}
 		}
 		if done == 0 || r.tree() != want || r.servers() != 1 {
-			t.Fatalf("round %d: %d done, %d servers\n%s%s", round, done, r.servers(), outs[0].String(), outs[1].String())
+			t.Fatalf("round %d: %d done, %d servers\n%s%s", round, done, r.servers(), outs[0].String(),
+				outs[1].String())
 		}
 		r.clean()
 	}

@@ -48,7 +48,8 @@ func main() {
 // run carries out one command line and returns the exit code.
 func run(ctx context.Context, args []string) int {
 	s := &session{
-		ctx: ctx, out: &results{to: os.Stdout}, errOut: os.Stderr, invocation: invocation(args[0]), json: wantsJSON(args[1:]),
+		ctx: ctx, out: &results{to: os.Stdout}, errOut: os.Stderr, invocation: invocation(args[0]),
+		json:        wantsJSON(args[1:]),
 		endOfFlags:  slices.Contains(args, "--"),
 		terminal:    &consent.Terminal{In: os.Stdin, Out: os.Stderr, Getenv: os.Getenv},
 		environment: environment(),

@@ -242,7 +242,8 @@ func killServers(dir string) {
 	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Name() == "server.json" {
 			var record struct{ Process struct{ PID int } }
-			if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &record) == nil && record.Process.PID > 0 {
+			if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &record) == nil &&
+				record.Process.PID > 0 {
 				syscall.Kill(record.Process.PID, syscall.SIGKILL)
 			}
 		}

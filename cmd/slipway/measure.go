@@ -22,7 +22,8 @@ func measureVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "measure", Usage: "time one request to a server and say whose each number is",
 		Flags: append(judgedFlags(),
-			&cli.StringFlag{Name: "file", Usage: "text to send as the prompt; - is standard input; left out: a text of ours"},
+			&cli.StringFlag{Name: "file", Usage: "text to send as the prompt; - is standard input; left out: a " +
+				"text of ours"},
 			&cli.BoolFlag{Name: "fresh", Usage: "begin with a random word, so that nothing can come from a cache"},
 			&cli.IntFlag{Name: "max-tokens", Value: 128, Usage: "longest answer, in tokens"},
 			&cli.IntFlag{Name: "repeat", Value: 1, Usage: "how many times"},
@@ -44,7 +45,8 @@ func measureVerb(s *session) *cli.Command {
 				return err
 			}
 			answer, err := runner.Measure(s.ctx, suite.MeasureInput{Name: name, Text: text, Fresh: c.Bool("fresh"),
-				MaxTokens: c.Int("max-tokens"), Repeat: c.Int("repeat"), Thinking: c.Bool("thinking"), ShowAnswer: c.Bool("show-answer"), Stage: s.measureStage})
+				MaxTokens: c.Int("max-tokens"), Repeat: c.Int("repeat"), Thinking: c.Bool("thinking"),
+				ShowAnswer: c.Bool("show-answer"), Stage: s.measureStage})
 			if errors.As(err, new(*client.Fault)) {
 				f := explain(err)
 				f.details = answer

@@ -30,7 +30,8 @@ func forecastWords(f *measure.Forecast) string {
 	if f.Why != "" {
 		return sentence(f.Why)
 	}
-	text := fmt.Sprintf("%s of about %s tokens takes at least about %s to read when nothing of it is cached: %s tokens took %s just now, and long prompts are read more slowly.",
+	text := fmt.Sprintf("%s of about %s tokens takes at least about %s to read when nothing of it is cached: %s "+
+		"tokens took %s just now, and long prompts are read more slowly.",
 		"A prompt", units.Count(f.PromptTokens), measure.Seconds(f.PrefillSeconds), units.Count(f.ProbeTokens),
 		measure.Seconds(f.ProbeSeconds))
 	for _, t := range f.Exceeds {
@@ -77,7 +78,8 @@ func printMeasure(w io.Writer, a suite.MeasureAnswer) {
 	}
 	for _, sp := range r.Summary {
 		fmt.Fprintf(w, "  %-15s median %s, least %s, most %s  (%s's, %d %s runs)\n", rowNames[sp.Name],
-			measured(sp.Name, sp.Median), measured(sp.Name, sp.Least), measured(sp.Name, sp.Most), sp.Whose, sp.Runs, sp.Group)
+			measured(sp.Name, sp.Median), measured(sp.Name, sp.Least), measured(sp.Name, sp.Most), sp.Whose, sp.Runs,
+			sp.Group)
 	}
 }
 

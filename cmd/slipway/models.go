@@ -26,7 +26,8 @@ func modelsVerb(s *session) *cli.Command {
 						}
 						fmt.Fprintf(w, "\n  %s\n", m.Sentence)
 						if !m.Locked {
-							fmt.Fprintln(w, "  Set-up gets its file list and proves it: "+s.printed(c, "setup", "--model", m.ID))
+							fmt.Fprintln(w, "  Set-up gets its file list and proves it: "+
+								s.printed(c, "setup", "--model", m.ID))
 						}
 					}
 				})
@@ -40,7 +41,8 @@ func modelsLockVerb(s *session) *cli.Command {
 		Name: "lock", Usage: "derive every hash of a model from its revision, and keep the lock in the home",
 		Flags: []cli.Flag{homeFlag(), &cli.StringFlag{Name: "model", Usage: "which one (slipway models list)"},
 			&cli.BoolFlag{Name: "accept-told", Usage: "take the hub's word where there is no proof"},
-			&cli.BoolFlag{Name: "replace", Usage: "put the new lock in the place of one in the home that names other bytes"}},
+			&cli.BoolFlag{Name: "replace", Usage: "put the new lock in the place of one in the home that names " +
+				"other bytes"}},
 		Action: func(c *cli.Context) error {
 			if c.String("model") == "" {
 				return usage("models lock needs --model; slipway models list names them")

@@ -29,7 +29,8 @@ func TestNeighborScripts(t *testing.T) {
 	}
 	t.Cleanup(leave)
 	doubles := t.TempDir()
-	build := exec.Command("go", "build", "-o", doubles+"/", "slipway/test/neighbors/mtplx", "slipway/test/neighbors/slipway-server")
+	build := exec.Command("go", "build", "-o", doubles+"/", "slipway/test/neighbors/mtplx",
+		"slipway/test/neighbors/slipway-server")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -46,18 +47,21 @@ func TestNeighborScripts(t *testing.T) {
 	testscript.RunT(oneByOne{t}, testscript.Params{
 		Dir: "testdata/neighbors",
 		Setup: func(env *testscript.Env) error {
-			for name, value := range map[string]string{"GOCACHE": caches[0], "GOMODCACHE": caches[1], "GOPROXY": caches[2],
+			for name, value := range map[string]string{"GOCACHE": caches[0], "GOMODCACHE": caches[1],
+				"GOPROXY":      caches[2],
 				"HOME":         filepath.Join(env.WorkDir, "user"),
-				"SLIPWAY_HOME": filepath.Join(env.WorkDir, "home"), "SLIPWAY_SOURCE": source, "TERM": "dumb", "DOUBLES": doubles,
-				"PATH":  env.Getenv("PATH") + string(os.PathListSeparator) + filepath.Dir(goCommand),
-				"PORT2": strconv.Itoa(freePort(t)), "PORT3": strconv.Itoa(freePort(t))} {
+				"SLIPWAY_HOME": filepath.Join(env.WorkDir, "home"), "SLIPWAY_SOURCE": source, "TERM": "dumb",
+				"DOUBLES": doubles,
+				"PATH":    env.Getenv("PATH") + string(os.PathListSeparator) + filepath.Dir(goCommand),
+				"PORT2":   strconv.Itoa(freePort(t)), "PORT3": strconv.Itoa(freePort(t))} {
 				env.Setenv(name, value)
 			}
 			env.Defer(func() { killServers(env.WorkDir); killBelow(env.WorkDir) })
 			return os.Mkdir(filepath.Join(env.WorkDir, "user"), 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "document": document, "field": field, "double": startDouble, "mode": setMode, "answers": answersAt,
+			"exits": exits, "document": document, "field": field, "double": startDouble, "mode": setMode,
+			"answers": answersAt,
 			"started": startedTimes, "killserver": killServer, "killwatchers": killWatchers,
 		},
 	})

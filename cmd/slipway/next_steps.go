@@ -30,16 +30,18 @@ var steps = map[fault.Step]nextStep{
 	fault.WaitForSlipway: {then: waitForIt, next: []string{"status"}},
 	fault.WaitForProgram: {then: waitForIt},
 	fault.SetAsideJournal: {
-		then: "Nothing was done. The files themselves are checked by their hashes, so setting the journal aside loses nothing: add --set-aside-journal.",
+		then: "Nothing was done. The files themselves are checked by their hashes, so setting the journal aside " +
+			"loses nothing: add --set-aside-journal.",
 		next: []string{"setup", "--set-aside-journal"},
 	},
 	fault.RewriteSettings: {
 		then: "Set-up chooses again, writes them, and sets the damaged file aside: slipway setup.",
 		next: []string{"setup"},
 	},
-	fault.OtherPort:     {then: "Choose another port with --port, " + otherPort},
-	fault.OtherMonitor:  {then: "Choose another port for the monitor with --monitor-port, " + otherPort},
-	fault.StopOtherHome: {then: "Choose another port with --port, or stop that server.", next: []string{"down", "--home"}},
+	fault.OtherPort:    {then: "Choose another port with --port, " + otherPort},
+	fault.OtherMonitor: {then: "Choose another port for the monitor with --monitor-port, " + otherPort},
+	fault.StopOtherHome: {then: "Choose another port with --port, or stop that server.", next: []string{
+		"down", "--home"}},
 	fault.OtherHome:     {then: "Nothing was done. Choose another folder with --home."},
 	fault.MoveAway:      {then: moveAway},
 	fault.MoveAwayFirst: {then: "Nothing was done. " + moveAway},
@@ -52,17 +54,20 @@ var steps = map[fault.Step]nextStep{
 	},
 	fault.CheckEndpoint: {then: "Look at HF_ENDPOINT and HF_HUB_OFFLINE, " + repeatAfter},
 	fault.FixAddress:    {then: "Nothing was asked. Set it right or unset it."},
-	fault.LeaveRedirect: {then: "Nothing was taken from there. Look at HF_ENDPOINT and the proxy settings, or try from another network."},
+	fault.LeaveRedirect: {then: "Nothing was taken from there. Look at HF_ENDPOINT and the proxy settings, or try " +
+		"from another network."},
 	fault.Relock: {
-		then: "A revision never changes, so one of them is wrong. Lock the model again and put the new lock in the place of the old one.",
+		then: "A revision never changes, so one of them is wrong. Lock the model again and put the new lock in the " +
+			"place of the old one.",
 		next: []string{"models", "lock", "--replace"},
 	},
 	fault.ReplaceLock: {
 		then: "Lock the model again and put the new lock in the place of the old one.",
 		next: []string{"models", "lock", "--replace"},
 	},
-	fault.OfferEmbedded: {then: "Nothing was changed. When the network works, run the same command again. Without a network there is only the toy inside slipway: add --model pocket."},
-	fault.OtherModel:    {then: "Nothing was changed. Choose another model.", next: []string{"models", "list"}},
+	fault.OfferEmbedded: {then: "Nothing was changed. When the network works, run the same command again. Without a " +
+		"network there is only the toy inside slipway: add --model pocket."},
+	fault.OtherModel: {then: "Nothing was changed. Choose another model.", next: []string{"models", "list"}},
 	fault.OtherRevision: {
 		then: "Nothing was locked. Its makers must fix that in another revision; choose another model.",
 		next: []string{"models", "list"},
@@ -71,8 +76,9 @@ var steps = map[fault.Step]nextStep{
 		then: "The model is used in place, so its folder must stay as it is. Set it up again: slipway setup.",
 		next: []string{"setup"},
 	},
-	fault.OtherMirror:  {then: "No wrong file was installed. Try later or from another mirror (HF_ENDPOINT)."},
-	fault.OtherNetwork: {then: "Nothing was locked. Something between you and the model's makers serves different bytes; try from another network."},
+	fault.OtherMirror: {then: "No wrong file was installed. Try later or from another mirror (HF_ENDPOINT)."},
+	fault.OtherNetwork: {then: "Nothing was locked. Something between you and the model's makers serves different " +
+		"bytes; try from another network."},
 	fault.LeaveMirror:  {then: "Nothing was done. Unset HF_ENDPOINT and lock the model from the hub itself."},
 	fault.OtherTool:    {then: "Fetch that file with the hub's own tools, or choose another model."},
 	fault.FetchRelease: {then: "Fetch the release again."},
@@ -83,12 +89,14 @@ var steps = map[fault.Step]nextStep{
 	fault.FixBuild: {then: "The rest is kept. Fix the source or the toolchain and run the same command again."},
 	fault.ReadLog:  {then: "The whole log: slipway logs.", next: []string{"logs"}},
 	fault.FindServer: {
-		then: "Nothing was stopped or removed. A server that is starting is recognised in a moment: try again. If that does not help, find the process that has the file open, end it, and run the same command again.",
+		then: "Nothing was stopped or removed. A server that is starting is recognised in a moment: try again. If " +
+			"that does not help, find the process that has the file open, end it, and run the same command again.",
 		next: []string{"status"},
 	},
 	fault.OtherProfile: {then: "Choose another profile or model.", next: []string{"models", "list"}},
-	fault.CleanCache:   {then: "Nothing was deleted. Look into the cache folder of the home, and move away what slipway did not put there."},
-	fault.SetUpFirst:   {then: "Set it up first: slipway setup.", next: []string{"setup"}},
+	fault.CleanCache: {then: "Nothing was deleted. Look into the cache folder of the home, and move away what " +
+		"slipway did not put there."},
+	fault.SetUpFirst: {then: "Set it up first: slipway setup.", next: []string{"setup"}},
 	fault.FixPermissions: {before: "The system does not allow it: ",
 		then: "Choose another folder with --home, or fix its permissions."},
 	fault.RunDoctor: {then: "This is a fault of slipway or of the system; slipway doctor may tell more.",
@@ -96,7 +104,8 @@ var steps = map[fault.Step]nextStep{
 
 	fault.LeftAlone: {then: "It was left alone.", verbatim: true},
 	fault.WaitUntilIdle: {
-		then:     "It was left alone. Wait until it is idle and run the same command again, or use another port with --port.",
+		then: "It was left alone. Wait until it is idle and run the same command again, or use another port " +
+			"with --port.",
 		verbatim: true,
 	},
 	fault.ThenRepeat:     {then: "Then run the same command again.", verbatim: true},
@@ -122,11 +131,13 @@ var steps = map[fault.Step]nextStep{
 		then: "Nothing was removed. Start it by hand or free its port, run slipway restore, then uninstall again.",
 		next: []string{"restore"},
 	},
-	fault.OtherFile:    {then: "Nothing was done. Name another file with --out."},
-	fault.NameBundle:   {then: "Name a bundle with --in."},
-	fault.LockOrAccept: {then: "Nothing was done. Lock the model first (slipway models lock), or take the bundle's word with --accept-told."},
+	fault.OtherFile:  {then: "Nothing was done. Name another file with --out."},
+	fault.NameBundle: {then: "Name a bundle with --in."},
+	fault.LockOrAccept: {then: "Nothing was done. Lock the model first (slipway models lock), or take the bundle's " +
+		"word with --accept-told."},
 	fault.TrustedBundle: {
-		then: "Nothing was imported: the bundle contradicts the lock that is known here, and a revision never changes. Take the bundle from a source that you trust.",
+		then: "Nothing was imported: the bundle contradicts the lock that is known here, and a revision never " +
+			"changes. Take the bundle from a source that you trust.",
 	},
 
 	fault.CopyBundle: {then: "What was whole is kept. Copy the bundle again and repeat."},
@@ -136,14 +147,17 @@ var steps = map[fault.Step]nextStep{
 	fault.CompareFinished: {then: "Compare finished runs."},
 	fault.SameFlags:       {then: "Run both with the same flags."},
 
-	fault.StartServer:   {then: "Start that server, or look at the address: slipway status shows ours."},
-	fault.WaitLonger:    {then: "A long prompt may take longer: --patience 2h waits longer."},
-	fault.CheckProgram:  {then: "Another program or a proxy may be at that address. An OpenAI-compatible address usually ends with /v1."},
-	fault.GiveKey:       {then: "Give the server's key by --key-env NAME or --key-file FILE."},
-	fault.WaitForRoom:   {then: "Run the same command again when the server has room."},
-	fault.CheckModel:    {then: "Look at the address and at --model. An OpenAI-compatible address usually ends with /v1."},
+	fault.StartServer: {then: "Start that server, or look at the address: slipway status shows ours."},
+	fault.WaitLonger:  {then: "A long prompt may take longer: --patience 2h waits longer."},
+	fault.CheckProgram: {then: "Another program or a proxy may be at that address. An OpenAI-compatible address " +
+		"usually ends with /v1."},
+	fault.GiveKey:     {then: "Give the server's key by --key-env NAME or --key-file FILE."},
+	fault.WaitForRoom: {then: "Run the same command again when the server has room."},
+	fault.CheckModel: {then: "Look at the address and at --model. An OpenAI-compatible address usually " +
+		"ends with /v1."},
 	fault.ReadServerLog: {then: "The fault is the server's; its log may tell more."},
 	fault.OtherRequest:  {then: "The server does not take this request."},
-	fault.OtherRunName:  {then: "Nothing was asked. Finish it with its own setup, choose another --name, or set it aside with --restart."},
-	fault.RestartRun:    {then: "Set it aside with --restart, or choose another --name."},
+	fault.OtherRunName: {then: "Nothing was asked. Finish it with its own setup, choose another --name, or set it " +
+		"aside with --restart."},
+	fault.RestartRun: {then: "Set it aside with --restart, or choose another --name."},
 }

@@ -74,7 +74,8 @@ func (r *rig) oneTruth(env []string) {
 	if sum.Requests = live.Totals.Requests; !reflect.DeepEqual(sum, live.Totals) {
 		t.Errorf("the requests add up to %+v, the totals are %+v", sum, live.Totals)
 	}
-	if live.Launch == nil || live.Launch.Profile != "exact" || live.Launch.Limit == "" || live.Memory.WeightsBytes == 0 {
+	if live.Launch == nil || live.Launch.Profile != "exact" || live.Launch.Limit == "" ||
+		live.Memory.WeightsBytes == 0 {
 		t.Errorf("of the launch the server tells %+v, of its memory %+v", live.Launch, live.Memory)
 	}
 
@@ -90,7 +91,8 @@ func (r *rig) oneTruth(env []string) {
 	code, out, _ = r.run(env, "status")
 	line := fmt.Sprintf("prompt %s = %s cached + %s computed", units.Count(m.Prompt), units.Count(m.Cached),
 		units.Count(m.Computed))
-	if code != 0 || !strings.Contains(out, line) || !strings.Contains(out, "Its monitor: "+status.Data.Server.Monitor) ||
+	if code != 0 || !strings.Contains(out, line) ||
+		!strings.Contains(out, "Its monitor: "+status.Data.Server.Monitor) ||
 		!strings.Contains(out, "Memory: weights ") {
 		t.Errorf("%d, %q is not in:\n%s", code, line, out)
 	}
@@ -198,10 +200,13 @@ func TestStatusMarksProvisionalRatesAndKeepsTheSum(t *testing.T) {
 		"given back until the next request", "budget 2.0 GiB", "Window cut: Metal may use 27.0 GiB.",
 		"3 (1.0 MiB of 512.0 MiB) in memory", "memory pressure warning, 1.0 GiB of 36.0 GiB available",
 		"aaaaaaaa waits for its turn with 1,234 tokens\n",
-		"bbbbbbbb prefill 1,500 of 3,000 tokens, 250 tok/s so far (provisional), about 6.0 s left; prompt 1,500 = 500 cached + 1,000 computed\n",
-		"cccccccc decode 40 of at most 100 tokens, 31.2 tok/s so far (provisional), first token after 12 ms; prompt 10 = 0 cached + 10 computed\n",
+		"bbbbbbbb prefill 1,500 of 3,000 tokens, 250 tok/s so far (provisional), about 6.0 s left; prompt 1,500 = " +
+			"500 cached + 1,000 computed\n",
+		"cccccccc decode 40 of at most 100 tokens, 31.2 tok/s so far (provisional), first token after 12 ms; prompt " +
+			"10 = 0 cached + 10 computed\n",
 		"dddddddd cancelled: prompt 512 = 0 cached + 512 computed, of 9,000; prefill 2.0 s, 256 tok/s; 0 tokens\n",
-		"eeeeeeee done: prompt 20 = 12 cached + 8 computed; prefill 30 ms; first token 31 ms; 5 tokens; draft 7 of 10 accepted; prefill policy windowed; 7 of 19 known computed again: evicted\n",
+		"eeeeeeee done: prompt 20 = 12 cached + 8 computed; prefill 30 ms; first token 31 ms; 5 tokens; draft 7 of " +
+			"10 accepted; prefill policy windowed; 7 of 19 known computed again: evicted\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in:\n%s", want, out.String())
@@ -224,7 +229,8 @@ func TestWatchPrintsEachChangeOnce(t *testing.T) {
 		a.Live.Requests = []wire.WatchedRequest{request, {ID: "req_before_us", Phase: "done"}}
 		teller.tell(a, at.Add(time.Duration(i)*time.Second))
 	}
-	if got := strings.Count(out.String(), "\n"); got != 5 { // the server; prefill, again after five seconds; decode; done
+	// the server; prefill, again after five seconds; decode; done
+	if got := strings.Count(out.String(), "\n"); got != 5 {
 		t.Errorf("%d lines:\n%s", got, out.String())
 	}
 	a.Server.State, a.Live = launch.Stopped, nil

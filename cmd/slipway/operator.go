@@ -17,8 +17,10 @@ func (s *session) operator(c *cli.Context) *operate.Operator {
 			Say:      func(text string) { s.say("%s", text) },
 			Report:   s.progress.report,
 			ShowPlan: s.showProposal,
-			Agree:    func(ctx context.Context, q operate.Question) (operate.Reply, error) { return s.agree(ctx, c, q) },
-			Command:  func(words ...string) []string { return s.argv(s.again(words)...) },
+			Agree: func(ctx context.Context, q operate.Question) (operate.Reply, error) {
+				return s.agree(ctx, c, q)
+			},
+			Command: func(words ...string) []string { return s.argv(s.again(words)...) },
 		}}
 	return s.op
 }

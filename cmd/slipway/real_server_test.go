@@ -28,7 +28,8 @@ func TestCapabilitiesAreThoseOfTheRealServersProbe(t *testing.T) {
 	if err := json.Unmarshal(out, &p); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := profiles.Capabilities(p.Capabilities), installer.Capabilities(machine.System()); !reflect.DeepEqual(got, want) {
+	if got, want := profiles.Capabilities(p.Capabilities), installer.Capabilities(machine.System()); !reflect.DeepEqual(
+		got, want) {
 		t.Fatalf("the server says %+v, set-up offers %+v", got, want)
 	}
 }

@@ -228,7 +228,8 @@ func TestYesFetchesNoMoreThanMaxDownload(t *testing.T) {
 	if asked := hub.Log(); len(asked) > 0 {
 		t.Errorf("the hub was asked: %v", asked)
 	}
-	if code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes", "--no-launch", "--max-download", "18GB")...); code != 0 {
+	if code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes", "--no-launch", "--max-download",
+		"18GB")...); code != 0 {
 		t.Errorf("%d\n%s", code, errOut)
 	}
 }

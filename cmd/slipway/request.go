@@ -36,7 +36,8 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 	}
 	if text, ok := c.String("limit-rate"), false; text != "" {
 		if in.LimitBytesPerSec, ok = units.ParseRate(text); !ok {
-			return in, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as 500kB or 20MB",
+			return in, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as "+
+				"500kB or 20MB",
 				text))
 		}
 	}
@@ -113,7 +114,8 @@ func modelDirOf(c *cli.Context) (string, error) {
 // givenFlags are the flags that say what is meant, each with its value.
 func givenFlags(c *cli.Context) [][]string {
 	var given [][]string
-	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "max-download", "memory",
+	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "max-download",
+		"memory",
 		"disk-cache", "normalize-file"} {
 		if c.IsSet(name) {
 			value := c.String(name)

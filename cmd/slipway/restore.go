@@ -21,7 +21,8 @@ var startEnvironment = os.Environ()
 func restoreVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "restore", Usage: "start the servers again that slipway has stopped",
-		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "say what would be started and change nothing"},
+		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "dry-run", Usage: "say what would be started and " +
+			"change nothing"},
 			&cli.BoolFlag{Name: "changed-program", Usage: "start a server also where its program file is not the " +
 				"one that was stopped"}},
 		Action: func(c *cli.Context) error {
@@ -84,15 +85,18 @@ func watchRestoreVerb(s *session) *cli.Command {
 }
 
 func allowStopFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "allow-stop", Usage: "KIND of another model server (slipway neighbors) that may be stopped while ours runs, once it is idle"}
+	return &cli.StringSliceFlag{Name: "allow-stop", Usage: "KIND of another model server (slipway neighbors) that " +
+		"may be stopped while ours runs, once it is idle"}
 }
 
 func acceptLossFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "accept-loss", Usage: "with --allow-stop: stop it also where not everything about it can be kept, such as the values of its variables"}
+	return &cli.BoolFlag{Name: "accept-loss", Usage: "with --allow-stop: stop it also where not everything about it " +
+		"can be kept, such as the values of its variables"}
 }
 
 func idleForFlag() cli.Flag {
-	return &cli.DurationFlag{Name: "idle-for", Usage: "with --allow-stop: how long it has to be seen idle, 15s to 1h; left out: 15s"}
+	return &cli.DurationFlag{Name: "idle-for", Usage: "with --allow-stop: how long it has to be seen idle, 15s to " +
+		"1h; left out: 15s"}
 }
 
 // idleForOf reads --idle-for in whole seconds; 0: left out.

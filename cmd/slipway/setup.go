@@ -14,11 +14,14 @@ func setupVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "setup", Usage: "look, plan, ask, fetch, verify, build, launch, answer",
 		Flags: append(choiceFlags(),
-			&cli.BoolFlag{Name: "yes", Usage: "allow downloading, writing in the home, building and launching without a question"},
-			&cli.StringFlag{Name: "max-download", Usage: "the most that --yes may download: 20GB; left out: what the plan says"},
+			&cli.BoolFlag{Name: "yes", Usage: "allow downloading, writing in the home, building and launching " +
+				"without a question"},
+			&cli.StringFlag{Name: "max-download", Usage: "the most that --yes may download: 20GB; left out: what " +
+				"the plan says"},
 			&cli.BoolFlag{Name: "no-input", Usage: "never ask; without consent end with exit code 5"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be done and change nothing"},
-			&cli.BoolFlag{Name: "deep", Usage: "hash every byte of what is installed instead of looking at sizes and times"},
+			&cli.BoolFlag{Name: "deep", Usage: "hash every byte of what is installed instead of looking at " +
+				"sizes and times"},
 			&cli.BoolFlag{Name: "set-aside-journal", Usage: "move a damaged journal out of the way first"},
 			eventsFlag()),
 		Action: func(c *cli.Context) error {

@@ -83,12 +83,14 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 func serverSentence(s operate.ServerStatus) string {
 	switch s.State {
 	case launch.Running:
-		return fmt.Sprintf("The server answers at %s (pid %d, since %s; %d active, %d queued).", s.API, s.PID, s.Started,
+		return fmt.Sprintf("The server answers at %s (pid %d, since %s; %d active, %d queued).", s.API, s.PID,
+			s.Started,
 			s.Health.Active, s.Health.Queued)
 	case launch.Starting:
 		return fmt.Sprintf("The server is starting (pid %d).", s.PID)
 	case launch.Hung:
-		return fmt.Sprintf("The server (pid %d) lives and does not answer; slipway down stops it, slipway up starts it again.", s.PID)
+		return fmt.Sprintf("The server (pid %d) lives and does not answer; slipway down stops it, slipway up "+
+			"starts it again.", s.PID)
 	case launch.Crashed:
 		return "The server ended by itself; slipway logs shows its last words."
 	}

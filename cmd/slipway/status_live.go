@@ -78,7 +78,8 @@ func memoryLines(l *launch.Live) []string {
 			words = append(words, "memory pressure "+m.Pressure)
 		}
 		if m.AvailableBytes != nil && m.RAMBytes != nil {
-			words = append(words, fmt.Sprintf("%s of %s available", units.Binary(*m.AvailableBytes), units.Binary(*m.RAMBytes)))
+			words = append(words, fmt.Sprintf("%s of %s available", units.Binary(*m.AvailableBytes),
+				units.Binary(*m.RAMBytes)))
 		}
 		if m.SwapUsedBytes != nil {
 			words = append(words, "swap used "+units.Binary(*m.SwapUsedBytes))
@@ -105,7 +106,8 @@ func underWay(r wire.WatchedRequest) string {
 	case "queue":
 		return fmt.Sprintf("waits for its turn with %s tokens", units.Count(r.Prefill.OfTokens))
 	case "prefill":
-		line := fmt.Sprintf("prefill %s of %s tokens", units.Count(r.Prefill.DoneTokens), units.Count(r.Prefill.OfTokens))
+		line := fmt.Sprintf("prefill %s of %s tokens", units.Count(r.Prefill.DoneTokens),
+			units.Count(r.Prefill.OfTokens))
 		if r.PrefillTokensPerS != nil {
 			line += fmt.Sprintf(", %s so far (provisional)", rateWords(r.PrefillTokensPerS))
 		}

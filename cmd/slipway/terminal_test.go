@@ -94,7 +94,8 @@ func TestTerminalAsksOnceAndTakesYesInTwoLanguages(t *testing.T) {
 			x.keys("Enter")
 			x.shows("It says: I am a test double.")
 			x.ends("0")
-			if n := strings.Count(x.screen(), "Do this?"); n > 2 { // the question, and survey's own repetition of it with the answer
+			// the question, and survey's own repetition of it with the answer
+			if n := strings.Count(x.screen(), "Do this?"); n > 2 {
 				t.Fatalf("asked %d times:\n%s", n, x.screen())
 			}
 		})

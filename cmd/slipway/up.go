@@ -22,7 +22,9 @@ func upVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "attach", Usage: "stay, show the log, and stop the server at Ctrl-C"},
 			eventsFlag()},
 		Action: func(c *cli.Context) error {
-			answer, err := s.operator(c).Up(s.ctx, operate.UpInput{Change: func(in *installer.Input) error { return changeInto(c, in) }})
+			answer, err := s.operator(c).Up(s.ctx, operate.UpInput{Change: func(in *installer.Input) error {
+				return changeInto(c, in)
+			}})
 			if err == nil && c.Bool("attach") {
 				return s.attach()
 			}
@@ -89,7 +91,8 @@ func downVerb(s *session) *cli.Command {
 				case !answer.WasRunning:
 					fmt.Fprintln(w, "The server was not running.")
 				case answer.Killed:
-					fmt.Fprintf(w, "The server (pid %d) did not end in time and was killed; it is ours, and nothing is lost.\n",
+					fmt.Fprintf(w, "The server (pid %d) did not end in time and was killed; it is ours, and nothing "+
+						"is lost.\n",
 						answer.PID)
 				default:
 					fmt.Fprintf(w, "The server (pid %d) has stopped.\n", answer.PID)

@@ -47,7 +47,8 @@ func TestApplyOnAVolumeThatFillsUpKeepsWhatIsWholeAndContinues(t *testing.T) {
 	r.home = filepath.Join(small, "home")
 	at := installer.Environment{UserHome: r.dir, WorkingDir: r.dir, Executable: r.slip,
 		PrebuiltDigest: installer.Digest(r.digest), Sources: machine.System(), Getenv: os.Getenv}
-	prepared, err := installer.Prepare(t.Context(), installer.Input{Home: r.home, Request: plan.Request{Port: r.port}}, at)
+	prepared, err := installer.Prepare(t.Context(), installer.Input{Home: r.home, Request: plan.Request{Port: r.port}},
+		at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,8 @@ func TestSetupOnAReadOnlyVolume(t *testing.T) {
 		{[]string{"doctor"}, exitNotReady},
 	} {
 		code, out, errOut := r.run(nil, row.args...)
-		if code != row.code || !strings.Contains(out+errOut, "read-only") || strings.Contains(out, "nothing is in the way") {
+		if code != row.code || !strings.Contains(out+errOut, "read-only") ||
+			strings.Contains(out, "nothing is in the way") {
 			t.Fatalf("%v: exit code %d\n%s%s", row.args, code, out, errOut)
 		}
 	}

@@ -21,14 +21,17 @@ func TestPlainReplyHasEveryPart(t *testing.T) {
 	s.say("Hello! Füße & <b>")
 	r := s.ask(t, thinkingOff)
 	c := r.Choices[0]
-	if r.Object != "chat.completion" || r.Model != "pocket" || !strings.HasPrefix(r.ID, "chatcmpl-") || len(r.Choices) != 1 {
+	if r.Object != "chat.completion" || r.Model != "pocket" || !strings.HasPrefix(r.ID, "chatcmpl-") ||
+		len(r.Choices) != 1 {
 		t.Errorf("head %+v", r)
 	}
-	if c.Message.Role != "assistant" || c.Message.Content == nil || *c.Message.Content != "Hello! Füße & <b>" || c.FinishReason != "stop" {
+	if c.Message.Role != "assistant" || c.Message.Content == nil || *c.Message.Content != "Hello! Füße & <b>" ||
+		c.FinishReason != "stop" {
 		t.Errorf("choice %+v", c)
 	}
 	want := len(encode("Hello! Füße & <b>")) + 1 // the end token
-	if u := r.Usage; u.Completion != want || u.Total != u.Prompt+u.Completion || u.Prompt != u.Details.Cached+u.Slipway.Computed || u.Prompt < 10 {
+	if u := r.Usage; u.Completion != want || u.Total != u.Prompt+u.Completion || u.Prompt != u.Details.Cached+
+		u.Slipway.Computed || u.Prompt < 10 {
 		t.Errorf("usage %+v, want %d tokens", u, want)
 	}
 }
@@ -36,7 +39,8 @@ func TestPlainReplyHasEveryPart(t *testing.T) {
 func TestRoleIsSentBeforeTheFirstToken(t *testing.T) {
 	open := make(chan struct{})
 	s := start(t, setup{pass: func([]pass.Segment) error { <-open; return nil }})
-	e := s.open(t, context.Background(), "/v1/chat/completions", chat(`,"stream":true,"stream_options":{"include_usage":true}`+thinkingOff))
+	e := s.open(t, context.Background(), "/v1/chat/completions",
+		chat(`,"stream":true,"stream_options":{"include_usage":true}`+thinkingOff))
 	first, ok, _ := e.next() // arrives while the network is held
 	if !ok || first.Choices[0].Delta.Role != "assistant" || s.net.Passes() > 1 {
 		t.Fatalf("first event %+v after %d passes", first, s.net.Passes())
@@ -62,7 +66,8 @@ func TestRoleIsSentBeforeTheFirstToken(t *testing.T) {
 		}
 	}
 	last := rest[len(rest)-1]
-	if content.String() != "Hello!" || finish != "stop" || len(last.Choices) != 0 || last.Usage == nil || last.Usage.Prompt == 0 {
+	if content.String() != "Hello!" || finish != "stop" || len(last.Choices) != 0 || last.Usage == nil ||
+		last.Usage.Prompt == 0 {
 		t.Errorf("%q, %q, %+v", content.String(), finish, last)
 	}
 }
@@ -97,7 +102,10 @@ func TestLongPrefillKeepsTheClientAlive(t *testing.T) {
 	plain := func(t *testing.T, fail func() error) answer {
 		open := make(chan struct{})
 		var once sync.Once
-		s := start(t, setup{keepAlive: 5 * time.Millisecond, pass: func([]pass.Segment) error { <-open; return fail() }})
+		s := start(t, setup{keepAlive: 5 * time.Millisecond, pass: func([]pass.Segment) error {
+			<-open
+			return fail()
+		}})
 		r, _ := http.NewRequest(http.MethodPost, s.URL+"/v1/chat/completions", strings.NewReader(chat(thinkingOff)))
 		r.Header.Set("Content-Type", "application/json")
 		response, err := http.DefaultClient.Do(r) // returns with the head, which came with the white space
@@ -130,7 +138,8 @@ func TestLongPrefillKeepsTheClientAlive(t *testing.T) {
 	t.Run("plain, then the network fails", func(t *testing.T) {
 		a := plain(t, func() error { return fmt.Errorf("page %d is gone", 7) })
 		r := decode[reply](t, a.body)
-		if a.status != http.StatusOK || r.Error == nil || r.Error.Code != "internal_error" || strings.Contains(string(a.body), "page 7") {
+		if a.status != http.StatusOK || r.Error == nil || r.Error.Code != "internal_error" ||
+			strings.Contains(string(a.body), "page 7") {
 			t.Errorf("status %d, body %s", a.status, a.body)
 		}
 	})
@@ -138,7 +147,8 @@ func TestLongPrefillKeepsTheClientAlive(t *testing.T) {
 
 func TestFailedReplyDoesNotLookComplete(t *testing.T) {
 	broken := setup{pass: func([]pass.Segment) error { return fmt.Errorf("page 7 is gone") }}
-	if a := start(t, broken).post(t, "/v1/chat/completions", chat("")); a.status != 500 || decode[reply](t, a.body).Error == nil {
+	if a := start(t, broken).post(t, "/v1/chat/completions", chat("")); a.status != 500 ||
+		decode[reply](t, a.body).Error == nil {
 		t.Errorf("plain: %d, %s", a.status, a.body)
 	}
 	e := start(t, broken).open(t, context.Background(), "/v1/chat/completions", chat(`,"stream":true`))
@@ -164,11 +174,13 @@ func TestThinkingStaysOutOfTheContent(t *testing.T) {
 		t.Errorf("reasoning tokens %d of %d", n, r.Usage.Completion)
 	}
 	r = s.ask(t, `,"max_tokens":3,"chat_template_kwargs":{"enable_thinking":true}`)
-	if c := r.Choices[0]; c.FinishReason != "length" || *c.Message.Content != "" || !strings.Contains(r.Slipway.Notice, "3 tokens while still thinking") {
+	if c := r.Choices[0]; c.FinishReason != "length" || *c.Message.Content != "" ||
+		!strings.Contains(r.Slipway.Notice, "3 tokens while still thinking") {
 		t.Errorf("cut while thinking: %+v, notice %q", c, r.Slipway.Notice)
 	}
 	s.say("They greet me.")
-	if r = s.ask(t, ""); *r.Choices[0].Message.Content != "" || !strings.Contains(r.Slipway.Notice, "ended its reply while still thinking") {
+	if r = s.ask(t, ""); *r.Choices[0].Message.Content != "" ||
+		!strings.Contains(r.Slipway.Notice, "ended its reply while still thinking") {
 		t.Errorf("ended while thinking: %+v", r)
 	}
 	// With thinking off the same words are content.
@@ -191,12 +203,19 @@ func TestToolCallsArriveComplete(t *testing.T) {
 	}{
 		{"auto, no call", "Hello!", twoTools, "Hello!", nil, "stop"},
 		{"auto, a call", weatherCall, twoTools, "", []string{`get_weather {"city":"Oslo","days":3}`}, "tool_calls"},
-		{"auto, content and two calls", "I look.\n\n" + weatherCall + "\n" + timeCall, twoTools, "I look.", []string{`get_weather {"city":"Oslo","days":3}`, `get_time {"zone":"UTC"}`}, "tool_calls"},
-		{"one call wanted, two come", weatherCall + "\n" + timeCall, twoTools + `,"parallel_tool_calls":false`, "", []string{`get_weather {"city":"Oslo","days":3}`}, "tool_calls"},
-		{"required, the model would rather call another", strings.Replace(timeCall, "get_time", "fly", 1), twoTools + `,"tool_choice":"required"`, "", []string{"get_"}, "tool_calls"},
-		{"required, the model calls", timeCall, twoTools + `,"tool_choice":"required"`, "", []string{`get_time {"zone":"UTC"}`}, "tool_calls"},
-		{"named", timeCall, twoTools + `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`, "", []string{`get_time {"zone":"UTC"}`}, "tool_calls"},
-		{"named, the model would rather call another", weatherCall, twoTools + `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`, "", []string{`get_time {"city":"Oslo","days":"3"}`}, "tool_calls"},
+		{"auto, content and two calls", "I look.\n\n" + weatherCall + "\n" + timeCall, twoTools, "I look.",
+			[]string{`get_weather {"city":"Oslo","days":3}`, `get_time {"zone":"UTC"}`}, "tool_calls"},
+		{"one call wanted, two come", weatherCall + "\n" + timeCall, twoTools + `,"parallel_tool_calls":false`, "",
+			[]string{`get_weather {"city":"Oslo","days":3}`}, "tool_calls"},
+		{"required, the model would rather call another", strings.Replace(timeCall, "get_time", "fly", 1), twoTools +
+			`,"tool_choice":"required"`, "", []string{"get_"}, "tool_calls"},
+		{"required, the model calls", timeCall, twoTools + `,"tool_choice":"required"`, "",
+			[]string{`get_time {"zone":"UTC"}`}, "tool_calls"},
+		{"named", timeCall, twoTools + `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`, "",
+			[]string{`get_time {"zone":"UTC"}`}, "tool_calls"},
+		{"named, the model would rather call another", weatherCall, twoTools +
+			`,"tool_choice":{"type":"function","function":{"name":"get_time"}}`, "",
+			[]string{`get_time {"city":"Oslo","days":"3"}`}, "tool_calls"},
 		{"none", "Hello!", twoTools + `,"tool_choice":"none"`, "Hello!", nil, "stop"},
 	}
 	for _, test := range tests {
@@ -208,7 +227,8 @@ func TestToolCallsArriveComplete(t *testing.T) {
 				var content, finish string
 				var calls []call
 				if stream {
-					for _, c := range s.open(t, context.Background(), "/v1/chat/completions", chat(members+`,"stream":true`)).all() {
+					for _, c := range s.open(t, context.Background(), "/v1/chat/completions",
+						chat(members+`,"stream":true`)).all() {
 						d := c.Choices[0].Delta
 						if d.Content != nil {
 							content += *d.Content
@@ -246,7 +266,8 @@ func TestToolCallsArriveComplete(t *testing.T) {
 				}
 				ids := map[string]bool{}
 				for i, c := range calls {
-					if !regexp.MustCompile(`^call_[0-9a-f]{24}$`).MatchString(c.ID) || ids[c.ID] || c.Type != "function" {
+					if !regexp.MustCompile(`^call_[0-9a-f]{24}$`).MatchString(c.ID) || ids[c.ID] ||
+						c.Type != "function" {
 						t.Errorf("id %q, type %q", c.ID, c.Type)
 					}
 					ids[c.ID] = true
@@ -267,7 +288,8 @@ func TestForcedCallEndsThinking(t *testing.T) {
 	s := start(t, setup{})
 	s.say(timeCall)
 	r := s.ask(t, twoTools+`,"tool_choice":"required","chat_template_kwargs":{"enable_thinking":true}`)
-	if calls := r.Choices[0].Message.ToolCalls; len(calls) != 1 || calls[0].Function.Name != "get_time" || r.Choices[0].Message.Reasoning != "" {
+	if calls := r.Choices[0].Message.ToolCalls; len(calls) != 1 || calls[0].Function.Name != "get_time" ||
+		r.Choices[0].Message.Reasoning != "" {
 		t.Errorf("%+v", r.Choices[0])
 	}
 }
@@ -301,7 +323,8 @@ func TestLogprobsBelongToTheContent(t *testing.T) {
 		}
 		var got points
 		if stream {
-			for _, c := range s.open(t, context.Background(), "/v1/chat/completions", chat(members+`,"stream":true`)).all() {
+			for _, c := range s.open(t, context.Background(), "/v1/chat/completions",
+				chat(members+`,"stream":true`)).all() {
 				if raw := c.Choices[0].Logprobs; raw != nil && string(raw) != "null" {
 					got.Content = append(got.Content, decode[points](t, raw).Content...)
 				}
@@ -312,7 +335,8 @@ func TestLogprobsBelongToTheContent(t *testing.T) {
 		var joined strings.Builder
 		for _, p := range got.Content {
 			joined.WriteString(p.Token)
-			if len(p.Top) != 3 || p.Top[0].Token != p.Token || p.Top[0].Logprob != p.Logprob || p.Logprob > 0 || math.Abs(p.Logprob) > 1 {
+			if len(p.Top) != 3 || p.Top[0].Token != p.Token || p.Top[0].Logprob != p.Logprob || p.Logprob > 0 ||
+				math.Abs(p.Logprob) > 1 {
 				t.Errorf("stream %v: %+v", stream, p)
 			}
 		}
@@ -328,16 +352,19 @@ func TestReplyEndsWithTheWindow(t *testing.T) {
 	prompt := r.Usage.Prompt
 	s.say(strings.Repeat("Hello! ", 200))
 	r = s.ask(t, thinkingOff+`,"max_tokens":5000`)
-	if c := r.Choices[0]; c.FinishReason != "length" || r.Usage.Total != 120 || !strings.Contains(r.Slipway.Notice, "filled the window") {
+	if c := r.Choices[0]; c.FinishReason != "length" || r.Usage.Total != 120 ||
+		!strings.Contains(r.Slipway.Notice, "filled the window") {
 		t.Errorf("%+v, usage %+v, notice %q", c, r.Usage, r.Slipway.Notice)
 	}
-	if r = s.ask(t, thinkingOff+`,"max_completion_tokens":7`); r.Usage.Completion != 7 || r.Choices[0].FinishReason != "length" {
+	if r = s.ask(t, thinkingOff+`,"max_completion_tokens":7`); r.Usage.Completion != 7 ||
+		r.Choices[0].FinishReason != "length" {
 		t.Errorf("usage %+v", r.Usage)
 	}
 	long := strings.Replace(chat(""), "Hi", strings.Repeat("word ", 300), 1)
 	a := s.post(t, "/v1/chat/completions", long)
 	e := decode[reply](t, a.body).Error
-	if a.status != 400 || e == nil || e.Code != "context_length_exceeded" || !regexp.MustCompile(`has \d{3,} tokens; the window holds 120`).MatchString(e.Message) {
+	if a.status != 400 || e == nil || e.Code != "context_length_exceeded" ||
+		!regexp.MustCompile(`has \d{3,} tokens; the window holds 120`).MatchString(e.Message) {
 		t.Errorf("status %d: %s (a short prompt has %d)", a.status, a.body, prompt)
 	}
 }
@@ -345,7 +372,8 @@ func TestReplyEndsWithTheWindow(t *testing.T) {
 func TestSameSeedGivesTheSameReply(t *testing.T) {
 	s := start(t, setup{})
 	text := func(seed int) string {
-		return *s.ask(t, fmt.Sprintf(`,"seed":%d,"temperature":2,"max_tokens":30`, seed)+thinkingOff).Choices[0].Message.Content
+		return *s.ask(t, fmt.Sprintf(`,"seed":%d,"temperature":2,"max_tokens":30`, seed)+
+			thinkingOff).Choices[0].Message.Content
 	}
 	if a, b := text(1), text(1); a != b {
 		t.Errorf("one seed, two replies: %q, %q", a, b)
@@ -365,7 +393,8 @@ func TestClientThatLeavesCancelsItsReply(t *testing.T) {
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/chat/completions", strings.NewReader(chat(thinkingOff+`,"stream":`+stream)))
+			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/chat/completions",
+				strings.NewReader(chat(thinkingOff+`,"stream":`+stream)))
 			r.Header.Set("Content-Type", "application/json")
 			if response, err := http.DefaultClient.Do(r); err == nil {
 				defer response.Body.Close()
@@ -406,13 +435,15 @@ func TestClientThatLeavesCancelsItsReply(t *testing.T) {
 func TestClientThatDoesNotReadDelaysNoOther(t *testing.T) {
 	s := start(t, setup{window: 5_000})
 	s.say("Hello!")
-	body := chat(`,"stream":true,"logprobs":true,"top_logprobs":20,"logit_bias":{"4088":-100}` + thinkingOff) // no end token: fills the window
+	// no end token: fills the window
+	body := chat(`,"stream":true,"logprobs":true,"top_logprobs":20,"logit_bias":{"4088":-100}` + thinkingOff)
 	stuck, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stuck.Close()
-	fmt.Fprintf(stuck, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	fmt.Fprintf(stuck, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	for s.engine.Status().Active == 0 {
 		time.Sleep(time.Millisecond)
 	}

@@ -24,7 +24,8 @@ func TestCancelledReplyDoesNotLookComplete(t *testing.T) {
 	}{
 		{"plain chat", chatPath, chat(thinkingOff), false, 0},
 		{"plain chat with white space in front", chatPath, chat(thinkingOff), true, time.Millisecond},
-		{"chat stream", chatPath, chat(thinkingOff + `,"stream":true,"stream_options":{"include_usage":true}`), true, 0},
+		{"chat stream", chatPath, chat(thinkingOff + `,"stream":true,"stream_options":{"include_usage":true}`), true,
+			0},
 		{"plain text", textPath, text + `}`, false, 0},
 		{"text stream", textPath, text + `,"stream":true}`, true, 0},
 	}
@@ -44,7 +45,8 @@ func TestCancelledReplyDoesNotLookComplete(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", test.path, len(test.body), test.body)
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+				"application/json\r\nContent-Length: %d\r\n\r\n%s", test.path, len(test.body), test.body)
 			reader := bufio.NewReader(conn)
 			for range 4 {
 				step <- struct{}{}
@@ -77,7 +79,8 @@ func TestCancelledReplyDoesNotLookComplete(t *testing.T) {
 			if (response.StatusCode == http.StatusOK) != test.begun {
 				t.Errorf("status %d", response.StatusCode)
 			}
-			if strings.Contains(body, "[DONE]") || strings.Contains(body, `"finish_reason":"`) || !strings.Contains(body, `"code":"cancelled"`) {
+			if strings.Contains(body, "[DONE]") || strings.Contains(body, `"finish_reason":"`) ||
+				!strings.Contains(body, `"code":"cancelled"`) {
 				t.Errorf("a cut reply reads: %s", body)
 			}
 		})

@@ -33,7 +33,8 @@ type guard struct {
 func (g *guard) check(r *http.Request) *turn.Error {
 	local := localAddr(r)
 	if local.IsValid() && !local.IsLoopback() && !local.IsPrivate() && !local.IsLinkLocalUnicast() {
-		return forbidden("public_address", "this server answers on loopback and private addresses only, not on "+local.String())
+		return forbidden("public_address", "this server answers on loopback and private addresses only, not on "+
+			local.String())
 	}
 	if !g.hostAllowed(r.Host, local) {
 		return forbidden("host_not_allowed", "the Host header does not name this server; use 127.0.0.1 or localhost, "+

@@ -75,23 +75,25 @@ func start(t testing.TB, how setup) *server {
 	end, _ := tokenizer.ID("<|im_end|>")
 	s := &server{log: &logBuffer{}}
 	s.say("Hello!")
-	s.net = &servetest.Network{Vocab: 4096, Window: how.window, Chunk: how.chunk, Pass: how.pass, Next: func(history []int32) int32 {
-		reply := *s.script.Load()
-		for k := min(len(reply), len(history)); k >= 0; k-- {
-			if !slices.Equal(history[len(history)-k:], reply[:k]) {
-				continue
+	s.net = &servetest.Network{Vocab: 4096, Window: how.window, Chunk: how.chunk, Pass: how.pass,
+		Next: func(history []int32) int32 {
+			reply := *s.script.Load()
+			for k := min(len(reply), len(history)); k >= 0; k-- {
+				if !slices.Equal(history[len(history)-k:], reply[:k]) {
+					continue
+				}
+				if k == len(reply) {
+					return end
+				}
+				return reply[k]
 			}
-			if k == len(reply) {
-				return end
-			}
-			return reply[k]
-		}
-		panic("unreachable")
-	}}
+			panic("unreachable")
+		}}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	metrics := api.NewMetrics(log, func() serve.Status { return s.engine.Status() }, "v", "pocket", "")
-	engine, err := serve.New(s.net, serve.Options{Parallel: 2, Queue: how.queue, VocabTokens: tokenizer.VocabSize(), EndTokens: []int32{end},
-		Now: time.Now, Log: log, OnEnd: metrics.OnEnd})
+	engine, err := serve.New(s.net, serve.Options{Parallel: 2, Queue: how.queue, VocabTokens: tokenizer.VocabSize(),
+		EndTokens: []int32{end},
+		Now:       time.Now, Log: log, OnEnd: metrics.OnEnd})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +106,9 @@ func start(t testing.TB, how setup) *server {
 	defaults.Temperature = 0
 	handler := api.New(api.Options{
 		Engine: seen, Text: pocket(), Defaults: defaults,
-		ModelID: "pocket", Revision: strings.Repeat("ab", 20), Version: "9.9", LaunchID: "launch-7", PID: 42, Started: time.Unix(1_700_000_000, 0),
-		Key: how.key, BodyBytes: how.bodyBytes, KeepAlive: how.keepAlive, Now: time.Now, Log: log, Metrics: metrics,
+		ModelID: "pocket", Revision: strings.Repeat("ab", 20), Version: "9.9", LaunchID: "launch-7", PID: 42,
+		Started: time.Unix(1_700_000_000, 0),
+		Key:     how.key, BodyBytes: how.bodyBytes, KeepAlive: how.keepAlive, Now: time.Now, Log: log, Metrics: metrics,
 	}).Handler()
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)

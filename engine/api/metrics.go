@@ -38,12 +38,15 @@ type Metrics struct {
 
 // NewMetrics makes counters. status is read at each scrape; info labels the build.
 func NewMetrics(log *slog.Logger, status func() serve.Status, version, model, revision string) *Metrics {
-	m := &Metrics{log: log, status: status, outcomes: map[serve.FinishReason]int{}, refused: map[string]int{}, seconds: map[string]float64{}, again: map[memory.Cause]int{}}
-	for _, reason := range []serve.FinishReason{serve.FinishStop, serve.FinishLength, serve.FinishCancelled, serve.FinishError} {
+	m := &Metrics{log: log, status: status, outcomes: map[serve.FinishReason]int{}, refused: map[string]int{},
+		seconds: map[string]float64{}, again: map[memory.Cause]int{}}
+	for _, reason := range []serve.FinishReason{serve.FinishStop, serve.FinishLength, serve.FinishCancelled,
+		serve.FinishError} {
 		m.outcomes[reason] = 0
 	}
 	registry := prometheus.NewRegistry()
-	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "slipway_build_info", Help: "Always 1; the labels say what runs.",
+	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "slipway_build_info", Help: "Always 1; the labels say " +
+		"what runs.",
 		ConstLabels: prometheus.Labels{"version": version, "model": model, "revision": revision}})
 	info.Set(1)
 	registry.MustRegister(info, m)
@@ -76,7 +79,8 @@ func (m *Metrics) OnEnd(s serve.Summary) {
 
 	level, attrs := slog.LevelInfo, []any{
 		"request", s.ID, "outcome", string(s.Reason), "length_tokens", s.Length,
-		"prompt_tokens", s.Usage.PromptTokens(), "cached_tokens", s.Usage.CachedTokens, "computed_tokens", s.Usage.ComputedTokens,
+		"prompt_tokens", s.Usage.PromptTokens(), "cached_tokens", s.Usage.CachedTokens, "computed_tokens",
+		s.Usage.ComputedTokens,
 		"completion_tokens", s.Usage.CompletionTokens,
 		"tokenize", s.Times.Tokenize, "queue", s.Times.Queue, "prefill", s.Times.Prefill, "decode", s.Times.Decode,
 	}
@@ -113,32 +117,45 @@ func (m *Metrics) refuse(code string) {
 }
 
 var (
-	requestsDesc     = desc("slipway_requests_total", "Requests that were accepted and have ended, by how they ended.", "outcome")
-	refusedDesc      = desc("slipway_refused_total", "Requests answered with an error, by its code.", "code")
-	promptDesc       = desc(wire.MetricPromptTokens, "Prompt tokens dealt with: cached plus computed.")
-	cachedDesc       = desc(wire.MetricCachedTokens, "Prompt tokens restored instead of computed.")
-	computedDesc     = desc(wire.MetricComputedTokens, "Prompt tokens that went through the network.")
-	completionDesc   = desc(wire.MetricCompletionTokens, "Tokens of replies, end tokens included.")
-	draftedDesc      = desc("slipway_drafted_tokens_total", "Tokens that a draft proposed, by place in the proposal.", "position")
-	acceptedDesc     = desc("slipway_accepted_tokens_total", "Proposed tokens that replies took, by place in the proposal.", "position")
-	verifiedDesc     = desc("slipway_verified_passes_total", "Shares of passes that verified a proposal; each gave its reply one token beside the accepted ones.")
-	draftTimeDesc    = desc("slipway_draft_seconds_total", "Time in the draft and in passes that verify, by step.", "step")
-	draftOffDesc     = desc("slipway_draft_off_total", "Requests for which drafting was switched off because it made them slower.")
-	phaseDesc        = desc("slipway_phase_seconds_total", "Wall clock of requests, by phase.", "phase")
-	gpuSecondsDesc   = desc("slipway_gpu_seconds_total", "Time that the GPU worked on passes, by its own clock, by phase.", "phase")
-	gpuPassesDesc    = desc("slipway_gpu_passes_total", "Passes that the GPU ran, by phase.", "phase")
-	againDesc        = desc("slipway_computed_again_tokens_total", "Prompt tokens that had been processed before and were computed again, by why.", "because")
-	readyDesc        = desc("slipway_ready", "1 while requests are taken, 0 while the server stops.")
-	heldDesc         = desc("slipway_model_memory_bytes", "What the model holds at most, pools counted full: weights, context (KV and states), points (restore points), work.", "part")
-	loadedDesc       = desc("slipway_model_loaded", "0 while the model's memory is given back until the next request, else 1.")
-	activeDesc       = desc("slipway_active_requests", "Requests in prefill or decode.")
-	cacheHitsDesc    = desc("slipway_cache_prompts_total", "Prompts by where their restore point came from: memory, disk, none.", "from")
-	cachePointsDesc  = desc("slipway_cache_points", "Restore points held.", "tier")
-	cacheBytesDesc   = desc("slipway_cache_bytes", "Bytes that restore points take, pages that they share counted once.", "tier")
+	requestsDesc = desc("slipway_requests_total", "Requests that were accepted and have ended, by how they ended.",
+		"outcome")
+	refusedDesc    = desc("slipway_refused_total", "Requests answered with an error, by its code.", "code")
+	promptDesc     = desc(wire.MetricPromptTokens, "Prompt tokens dealt with: cached plus computed.")
+	cachedDesc     = desc(wire.MetricCachedTokens, "Prompt tokens restored instead of computed.")
+	computedDesc   = desc(wire.MetricComputedTokens, "Prompt tokens that went through the network.")
+	completionDesc = desc(wire.MetricCompletionTokens, "Tokens of replies, end tokens included.")
+	draftedDesc    = desc("slipway_drafted_tokens_total", "Tokens that a draft proposed, by place in the proposal.",
+		"position")
+	acceptedDesc = desc("slipway_accepted_tokens_total", "Proposed tokens that replies took, by place in "+
+		"the proposal.", "position")
+	verifiedDesc = desc("slipway_verified_passes_total", "Shares of passes that verified a proposal; each gave "+
+		"its reply one token beside the accepted ones.")
+	draftTimeDesc = desc("slipway_draft_seconds_total", "Time in the draft and in passes that verify, by step.",
+		"step")
+	draftOffDesc = desc("slipway_draft_off_total", "Requests for which drafting was switched off because it "+
+		"made them slower.")
+	phaseDesc      = desc("slipway_phase_seconds_total", "Wall clock of requests, by phase.", "phase")
+	gpuSecondsDesc = desc("slipway_gpu_seconds_total", "Time that the GPU worked on passes, by its own "+
+		"clock, by phase.", "phase")
+	gpuPassesDesc = desc("slipway_gpu_passes_total", "Passes that the GPU ran, by phase.", "phase")
+	againDesc     = desc("slipway_computed_again_tokens_total", "Prompt tokens that had been processed before "+
+		"and were computed again, by why.", "because")
+	readyDesc = desc("slipway_ready", "1 while requests are taken, 0 while the server stops.")
+	heldDesc  = desc("slipway_model_memory_bytes", "What the model holds at most, pools counted full: "+
+		"weights, context (KV and states), points (restore points), work.", "part")
+	loadedDesc = desc("slipway_model_loaded", "0 while the model's memory is given back until the next "+
+		"request, else 1.")
+	activeDesc    = desc("slipway_active_requests", "Requests in prefill or decode.")
+	cacheHitsDesc = desc("slipway_cache_prompts_total", "Prompts by where their restore point came from: memory, "+
+		"disk, none.", "from")
+	cachePointsDesc = desc("slipway_cache_points", "Restore points held.", "tier")
+	cacheBytesDesc  = desc("slipway_cache_bytes", "Bytes that restore points take, pages that they share "+
+		"counted once.", "tier")
 	cacheSavedDesc   = desc("slipway_cache_saved_total", "Restore points saved.")
 	cacheEvictedDesc = desc("slipway_cache_evicted_total", "Restore points that left memory for others.")
 	cacheRefusedDesc = desc("slipway_cache_refused_total", "Restore points that found no room.")
-	cacheDamagedDesc = desc("slipway_cache_damaged_total", "Files of the disk cache dropped because they were torn or flipped.")
+	cacheDamagedDesc = desc("slipway_cache_damaged_total", "Files of the disk cache dropped because they were torn "+
+		"or flipped.")
 	cacheWrittenDesc = desc("slipway_cache_disk_written_bytes_total", "Bytes written to the disk cache.")
 
 	queuedDesc = desc("slipway_queued_requests", "Requests waiting for their turn.")
@@ -150,9 +167,12 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc, completionDesc,
-		draftedDesc, acceptedDesc, verifiedDesc, draftTimeDesc, draftOffDesc, phaseDesc, gpuSecondsDesc, gpuPassesDesc, againDesc, readyDesc, heldDesc, loadedDesc, activeDesc, queuedDesc,
-		cacheHitsDesc, cachePointsDesc, cacheBytesDesc, cacheSavedDesc, cacheEvictedDesc, cacheRefusedDesc, cacheDamagedDesc, cacheWrittenDesc} {
+	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, promptDesc, cachedDesc, computedDesc,
+		completionDesc,
+		draftedDesc, acceptedDesc, verifiedDesc, draftTimeDesc, draftOffDesc, phaseDesc, gpuSecondsDesc, gpuPassesDesc,
+		againDesc, readyDesc, heldDesc, loadedDesc, activeDesc, queuedDesc,
+		cacheHitsDesc, cachePointsDesc, cacheBytesDesc, cacheSavedDesc, cacheEvictedDesc, cacheRefusedDesc,
+		cacheDamagedDesc, cacheWrittenDesc} {
 		to <- d
 	}
 }

@@ -32,7 +32,8 @@ func TestRefusalNamesTheField(t *testing.T) {
 		{"array", chatPath, `[]`, 400, ""},
 		{"two bodies", chatPath, chat("") + chat(""), 400, ""},
 		{"member twice", chatPath, chat(`,"seed":1,"seed":2`), 400, "seed"},
-		{"deep nesting", chatPath, chat(`,"metadata":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000)), 400, ""},
+		{"deep nesting", chatPath, chat(`,"metadata":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000)), 400,
+			""},
 		{"no model", chatPath, `{"messages":[{"role":"user","content":"Hi"}]}`, 400, "model"},
 		{"model is a number", chatPath, `{"model":1,"messages":[]}`, 400, "model"},
 		{"unknown model", chatPath, `{"model":"gpt-4","messages":[{"role":"user","content":"Hi"}]}`, 404, "model"},
@@ -46,17 +47,25 @@ func TestRefusalNamesTheField(t *testing.T) {
 		{"function role", chatPath, message(`{"role":"function","name":"f","content":"Hi"}`), 400, "messages[0].role"},
 		{"no content", chatPath, message(`{"role":"user"}`), 400, "messages[0].content"},
 		{"content is a number", chatPath, message(`{"role":"user","content":5}`), 400, "messages[0].content"},
-		{"image", chatPath, message(`{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:"}}]}`), 400, "messages[0].content[1].type"},
-		{"audio", chatPath, message(`{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}`), 400, "messages[0].content[0].type"},
-		{"unknown member of a message", chatPath, message(`{"role":"user","content":"Hi","mood":"glad"}`), 400, "messages[0].mood"},
-		{"system message behind", chatPath, message(`{"role":"user","content":"Hi"},{"role":"system","content":"Hi"}`), 400, "messages"},
-		{"tool without id", chatPath, message(`{"role":"user","content":"Hi"},{"role":"tool","content":"x"}`), 400, "messages[1].tool_call_id"},
-		{"arguments are no object", chatPath, message(`{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"[1]"}}]}`), 400, "messages[1].tool_calls[0].function.arguments"},
-		{"arguments not a string", chatPath, message(`{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{}}}]}`), 400, "messages[1].tool_calls[0].function.arguments"},
+		{"image", chatPath, message(
+			`{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:"}}]}`), 400, "messages[0].content[1].type"},
+		{"audio", chatPath, message(`{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}`), 400,
+			"messages[0].content[0].type"},
+		{"unknown member of a message", chatPath, message(`{"role":"user","content":"Hi","mood":"glad"}`), 400,
+			"messages[0].mood"},
+		{"system message behind", chatPath, message(`{"role":"user","content":"Hi"},{"role":"system","content":"Hi"}`),
+			400, "messages"},
+		{"tool without id", chatPath, message(`{"role":"user","content":"Hi"},{"role":"tool","content":"x"}`), 400,
+			"messages[1].tool_call_id"},
+		{"arguments are no object", chatPath,
+			message(`{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"[1]"}}]}`), 400, "messages[1].tool_calls[0].function.arguments"},
+		{"arguments not a string", chatPath,
+			message(`{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{}}}]}`), 400, "messages[1].tool_calls[0].function.arguments"},
 		{"n", chatPath, chat(`,"n":2`), 400, "n"},
 		{"n zero", chatPath, chat(`,"n":0`), 400, "n"},
 		{"response_format", chatPath, chat(`,"response_format":{"type":"json_object"}`), 400, "response_format"},
-		{"response_format schema", chatPath, chat(`,"response_format":{"type":"json_schema","json_schema":{}}`), 400, "response_format"},
+		{"response_format schema", chatPath, chat(`,"response_format":{"type":"json_schema","json_schema":{}}`), 400,
+			"response_format"},
 		{"functions", chatPath, chat(`,"functions":[{"name":"f"}]`), 400, "functions"},
 		{"function_call", chatPath, chat(`,"function_call":"auto"`), 400, "function_call"},
 		{"audio out", chatPath, chat(`,"modalities":["text","audio"]`), 400, "modalities"},
@@ -82,25 +91,34 @@ func TestRefusalNamesTheField(t *testing.T) {
 		{"max_tokens zero", chatPath, chat(`,"max_tokens":0`), 400, "max_tokens"},
 		{"two bounds", chatPath, chat(`,"max_tokens":5,"max_completion_tokens":6`), 400, "max_tokens"},
 		{"stream is a string", chatPath, chat(`,"stream":"yes"`), 400, "stream"},
-		{"stream_options without stream", chatPath, chat(`,"stream_options":{"include_usage":true}`), 400, "stream_options"},
-		{"unknown stream option", chatPath, chat(`,"stream":true,"stream_options":{"fast":true}`), 400, "stream_options.fast"},
+		{"stream_options without stream", chatPath, chat(`,"stream_options":{"include_usage":true}`), 400,
+			"stream_options"},
+		{"unknown stream option", chatPath, chat(`,"stream":true,"stream_options":{"fast":true}`), 400,
+			"stream_options.fast"},
 		{"top_logprobs alone", chatPath, chat(`,"top_logprobs":3`), 400, "top_logprobs"},
 		{"top_logprobs too many", chatPath, chat(`,"logprobs":true,"top_logprobs":21`), 400, "top_logprobs"},
 		{"logprobs is a number", chatPath, chat(`,"logprobs":3`), 400, "logprobs"},
 		{"kwargs is a string", chatPath, chat(`,"chat_template_kwargs":"x"`), 400, "chat_template_kwargs"},
-		{"enable_thinking is a string", chatPath, chat(`,"chat_template_kwargs":{"enable_thinking":"no"}`), 400, "chat_template_kwargs.enable_thinking"},
-		{"kwargs that the template has not", chatPath, chat(`,"chat_template_kwargs":{"thinking_budget":5}`), 400, "chat_template_kwargs.thinking_budget"},
+		{"enable_thinking is a string", chatPath, chat(`,"chat_template_kwargs":{"enable_thinking":"no"}`), 400,
+			"chat_template_kwargs.enable_thinking"},
+		{"kwargs that the template has not", chatPath, chat(`,"chat_template_kwargs":{"thinking_budget":5}`), 400,
+			"chat_template_kwargs.thinking_budget"},
 		{"reasoning_effort", chatPath, chat(`,"reasoning_effort":"banana"`), 400, "reasoning_effort"},
 		{"reasoning_effort is empty", chatPath, chat(`,"reasoning_effort":""`), 400, "reasoning_effort"},
 		{"not UTF-8", chatPath, strings.Replace(chat(""), "Hi", "H\xff", 1), 400, ""},
 		{"half a character", textPath, "{\"model\":\"pocket\",\"prompt\":\"a\xc3\"}", 400, ""},
-		{"tool name", chatPath, chat(`,"tools":[{"type":"function","function":{"name":"two words"}}]`), 400, "tools[0].function.name"},
+		{"tool name", chatPath, chat(`,"tools":[{"type":"function","function":{"name":"two words"}}]`), 400,
+			"tools[0].function.name"},
 		{"tool type", chatPath, chat(`,"tools":[{"type":"retrieval"}]`), 400, "tools[0].type"},
 		{"strict tool", chatPath, tool(`,"strict":true`), 400, "tools[0].function.strict"},
 		{"tool parameters", chatPath, tool(`,"parameters":"x"`), 400, "tools[0].function.parameters"},
-		{"tool twice", chatPath, chat(`,"tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"f"}}]`), 400, "tools"},
-		{"tool_choice of no tool", chatPath, tool(`}}],"tool_choice":{"type":"function","function":{"name":"g"}},"stop":[{"x":{"y":1`), 400, "stop"},
-		{"tool_choice unknown function", chatPath, chat(`,"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"function","function":{"name":"g"}}`), 400, "tool_choice"},
+		{"tool twice", chatPath,
+			chat(`,"tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"f"}}]`),
+			400, "tools"},
+		{"tool_choice of no tool", chatPath,
+			tool(`}}],"tool_choice":{"type":"function","function":{"name":"g"}},"stop":[{"x":{"y":1`), 400, "stop"},
+		{"tool_choice unknown function", chatPath,
+			chat(`,"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"function","function":{"name":"g"}}`), 400, "tool_choice"},
 		{"tool_choice required without tools", chatPath, chat(`,"tool_choice":"required"`), 400, "tool_choice"},
 		{"tool_choice word", chatPath, chat(`,"tool_choice":"always"`), 400, "tool_choice"},
 		{"no prompt", textPath, `{"model":"pocket"}`, 400, "prompt"},
@@ -131,14 +149,16 @@ func TestRefusalNamesTheField(t *testing.T) {
 					Param, Code   *string
 				}
 			}
-			if err := json.Unmarshal(a.body, &shape); err != nil || shape.Error.Message == "" || shape.Error.Type != "invalid_request_error" || shape.Error.Code == nil {
+			if err := json.Unmarshal(a.body, &shape); err != nil || shape.Error.Message == "" ||
+				shape.Error.Type != "invalid_request_error" || shape.Error.Code == nil {
 				t.Fatalf("%v in %s", err, a.body)
 			}
 			param := ""
 			if shape.Error.Param != nil {
 				param = *shape.Error.Param
 			}
-			if param != test.param || test.param != "" && !strings.Contains(shape.Error.Message, strings.Split(test.param, ".")[0]) {
+			if param != test.param || test.param != "" &&
+				!strings.Contains(shape.Error.Message, strings.Split(test.param, ".")[0]) {
 				t.Errorf("param %q, want %q: %s", param, test.param, shape.Error.Message)
 			}
 			if test.status == 404 && !strings.Contains(shape.Error.Message, "pocket") {
@@ -178,7 +198,8 @@ func TestHugePromptIsNotCountedToItsEnd(t *testing.T) {
 	s := start(t, setup{bodyBytes: 8 << 20})
 	refused := func(body answer) {
 		e := decode[reply](t, body.body).Error
-		if body.status != 400 || e == nil || e.Code != "context_length_exceeded" || !strings.Contains(e.Message, "has at least ") || !strings.Contains(e.Message, "the window holds 2048") {
+		if body.status != 400 || e == nil || e.Code != "context_length_exceeded" ||
+			!strings.Contains(e.Message, "has at least ") || !strings.Contains(e.Message, "the window holds 2048") {
 			t.Errorf("status %d: %.300s", body.status, body.body)
 		}
 	}
@@ -194,7 +215,8 @@ func TestHugePromptIsNotCountedToItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer slow.Close()
-	fmt.Fprintf(slow, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", chatPath, len(body), body[:2<<20])
+	fmt.Fprintf(slow, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "+
+		"%d\r\n\r\n%s", chatPath, len(body), body[:2<<20])
 	s.ask(t, thinkingOff)
 	fmt.Fprint(slow, body[2<<20:])
 	response, err := http.ReadResponse(bufio.NewReader(slow), nil)
@@ -210,9 +232,11 @@ func TestHugePromptIsNotCountedToItsEnd(t *testing.T) {
 
 func TestTextCompletion(t *testing.T) {
 	s := start(t, setup{})
-	s.say(" world, this is a reply of more than sixteen tokens, which is what a text completion gives unless it is told otherwise.")
+	s.say(" world, this is a reply of more than sixteen tokens, which is what a text completion gives unless it is " +
+		"told otherwise.")
 	ids, _ := json.Marshal(encode("Hello"))
-	for name, prompt := range map[string]string{"text": `"Hello"`, "ids": string(ids), "list of one text": `["Hello"]`, "list of one id list": "[" + string(ids) + "]"} {
+	for name, prompt := range map[string]string{"text": `"Hello"`, "ids": string(ids), "list of one text": `["Hello"]`,
+		"list of one id list": "[" + string(ids) + "]"} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/stream %v", name, stream), func(t *testing.T) {
 				body := fmt.Sprintf(`{"model":"pocket","prompt":%s,"logprobs":2,"stream":%v}`, prompt, stream)
@@ -233,13 +257,15 @@ func TestTextCompletion(t *testing.T) {
 				} else {
 					r := decode[reply](t, s.post(t, textPath, body).body)
 					text, finish = r.Choices[0].Text, r.Choices[0].FinishReason
-					if r.Object != "text_completion" || r.Usage.Prompt != len(encode("Hello")) || r.Usage.Completion != 16 {
+					if r.Object != "text_completion" || r.Usage.Prompt != len(encode("Hello")) ||
+						r.Usage.Completion != 16 {
 						t.Errorf("%s, usage %+v", r.Object, r.Usage)
 					}
 					if err := json.Unmarshal(r.Choices[0].Logprobs, &points); err != nil {
 						t.Fatal(err)
 					}
-					if strings.Join(points.Tokens, "") != text || len(points.TokenLogprobs) != 16 || len(points.Top[0]) != 2 || points.Offset[1] != len(points.Tokens[0]) {
+					if strings.Join(points.Tokens, "") != text || len(points.TokenLogprobs) != 16 ||
+						len(points.Top[0]) != 2 || points.Offset[1] != len(points.Tokens[0]) {
 						t.Errorf("%+v", points)
 					}
 				}
@@ -249,7 +275,8 @@ func TestTextCompletion(t *testing.T) {
 			})
 		}
 	}
-	r := decode[reply](t, s.post(t, textPath, `{"model":"pocket","prompt":"Hello","max_tokens":100,"stop":"more than"}`).body)
+	r := decode[reply](t, s.post(t, textPath,
+		`{"model":"pocket","prompt":"Hello","max_tokens":100,"stop":"more than"}`).body)
 	if c := r.Choices[0]; c.Text != " world, this is a reply of " || c.FinishReason != "stop" {
 		t.Errorf("stop: %+v", c)
 	}
@@ -265,12 +292,14 @@ func TestChosenTokenIsInTopLogprobs(t *testing.T) {
 			TokenLogprobs []float64            `json:"token_logprobs"`
 			Top           []map[string]float64 `json:"top_logprobs"`
 		}
-		if err := json.Unmarshal(decode[reply](t, s.post(t, textPath, body).body).Choices[0].Logprobs, &points); err != nil {
+		if err := json.Unmarshal(decode[reply](t, s.post(t, textPath, body).body).Choices[0].Logprobs,
+			&points); err != nil {
 			t.Fatal(err)
 		}
 		unlikely := 0
 		for i, token := range points.Tokens {
-			if got, there := points.Top[i][token]; !there || got != points.TokenLogprobs[i] || len(points.Top[i]) > n+1 {
+			if got, there := points.Top[i][token]; !there || got != points.TokenLogprobs[i] || len(points.Top[i]) > n+
+				1 {
 				t.Errorf("logprobs %d: %q is not in %v", n, token, points.Top[i])
 			}
 			if len(points.Top[i]) == n+1 {

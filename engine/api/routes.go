@@ -66,10 +66,11 @@ func (all *routes) find(method, path string) (found *route, methods []string) {
 // ownRoutes are what the server answers beside its wires. Their errors take the first wire's form.
 func (s *Server) ownRoutes() []web.Route {
 	get := func(path string, handle http.HandlerFunc) web.Route {
-		return web.Route{Method: http.MethodGet, Path: path, Handle: func(rec *web.Record, r *http.Request) *turn.Error {
-			handle(rec, r)
-			return nil
-		}}
+		return web.Route{Method: http.MethodGet, Path: path,
+			Handle: func(rec *web.Record, r *http.Request) *turn.Error {
+				handle(rec, r)
+				return nil
+			}}
 	}
 	return []web.Route{
 		get("/health", s.health),

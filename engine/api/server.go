@@ -82,7 +82,8 @@ func New(opt Options) *Server {
 		hosts[strings.ToLower(host)] = true
 	}
 	if opt.Metrics == nil {
-		opt.Metrics = NewMetrics(opt.Log, func() serve.Status { return serve.Status{} }, opt.Version, opt.ModelID, opt.Revision)
+		opt.Metrics = NewMetrics(opt.Log, func() serve.Status { return serve.Status{} }, opt.Version, opt.ModelID,
+			opt.Revision)
 	}
 	opt.Metrics.keeper, opt.Metrics.memory, opt.Metrics.gpu = opt.Keeper, opt.Memory, opt.GPU
 	s := &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}}

@@ -70,19 +70,23 @@ func TestWebPagesAreRefused(t *testing.T) {
 			}
 		})
 	}
-	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"} {
-		if a := s.post(t, chatPath, chat(""), header("Content-Type", kind)); a.status != http.StatusUnsupportedMediaType {
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
+		"application/jsonx"} {
+		if a := s.post(t, chatPath, chat(""),
+			header("Content-Type", kind)); a.status != http.StatusUnsupportedMediaType {
 			t.Errorf("Content-Type %q: status %d", kind, a.status)
 		}
 	}
-	if a := s.post(t, chatPath, chat(thinkingOff), header("Content-Type", "application/json; charset=utf-8")); a.status != 200 {
+	if a := s.post(t, chatPath, chat(thinkingOff),
+		header("Content-Type", "application/json; charset=utf-8")); a.status != 200 {
 		t.Errorf("with a charset: status %d", a.status)
 	}
 	preflight := func(r *http.Request) {
 		r.Method = http.MethodOptions
 		r.Header.Set("Access-Control-Request-Method", "POST")
 	}
-	if a := s.post(t, chatPath, "", preflight); a.status != 405 || a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Allow") != "POST" {
+	if a := s.post(t, chatPath, "", preflight); a.status != 405 || a.header.Get("Access-Control-Allow-Origin") != "" ||
+		a.header.Get("Allow") != "POST" {
 		t.Errorf("preflight: %d, %v", a.status, a.header)
 	}
 }
@@ -142,7 +146,8 @@ func TestHealthAnswersWhileTheEngineIsBusy(t *testing.T) {
 	for h.Active == nil || *h.Active < 1 || *h.Active+*h.Queued < 3 {
 		h = decode[health](t, s.get(t, "/health").body) // while a pass is held
 	}
-	if h.Product != "slipway" || h.Version != "9.9" || h.PID != 42 || h.LaunchID != "launch-7" || h.Model != "pocket" || h.Started != "2023-11-14T22:13:20Z" {
+	if h.Product != "slipway" || h.Version != "9.9" || h.PID != 42 || h.LaunchID != "launch-7" || h.Model != "pocket" ||
+		h.Started != "2023-11-14T22:13:20Z" {
 		t.Errorf("%+v", h)
 	}
 	if !*h.Ready || !*h.Busy || *h.Background || *h.Draining {
@@ -170,7 +175,8 @@ func TestFullQueueSaysWhenToRetry(t *testing.T) {
 	}
 	a := s.post(t, chatPath, chat(`,"stream":true`))
 	seconds, err := strconv.Atoi(a.header.Get("Retry-After"))
-	if a.status != http.StatusTooManyRequests || err != nil || seconds < 1 || decode[reply](t, a.body).Error.Code != "queue_full" {
+	if a.status != http.StatusTooManyRequests || err != nil || seconds < 1 ||
+		decode[reply](t, a.body).Error.Code != "queue_full" {
 		t.Errorf("status %d, Retry-After %q: %s", a.status, a.header.Get("Retry-After"), a.body)
 	}
 	close(open)
@@ -190,7 +196,8 @@ func TestModelsAreListed(t *testing.T) {
 			Window               int    `json:"context_window"`
 		}
 	}](t, s.get(t, "/v1/models").body)
-	if list.Object != "list" || len(list.Data) != 1 || list.Data[0].ID != "pocket" || list.Data[0].OwnedBy != "slipway" || list.Data[0].Window != 777 || len(list.Data[0].Revision) != 40 {
+	if list.Object != "list" || len(list.Data) != 1 || list.Data[0].ID != "pocket" ||
+		list.Data[0].OwnedBy != "slipway" || list.Data[0].Window != 777 || len(list.Data[0].Revision) != 40 {
 		t.Errorf("%+v", list)
 	}
 	if a := s.get(t, "/v1/models/pocket"); a.status != 200 || !strings.Contains(string(a.body), `"id":"pocket"`) {
@@ -214,7 +221,8 @@ func TestMetricsAgreeWithUsage(t *testing.T) {
 	page := string(s.get(t, "/metrics").body)
 	for line := range strings.Lines(page) {
 		name := strings.FieldsFunc(line, func(r rune) bool { return r == '{' || r == ' ' })[0]
-		if !strings.HasPrefix(line, "#") && (!strings.Contains(page, "# HELP "+name+" ") || !strings.Contains(page, "# TYPE "+name+" ")) {
+		if !strings.HasPrefix(line, "#") && (!strings.Contains(page, "# HELP "+name+" ") ||
+			!strings.Contains(page, "# TYPE "+name+" ")) {
 			t.Errorf("%s has no help or no type", name)
 		}
 	}
@@ -226,8 +234,10 @@ func TestMetricsAgreeWithUsage(t *testing.T) {
 		return found[1]
 	}
 	for name, v := range map[string]int{
-		"slipway_prompt_tokens_total": want.Prompt, "slipway_computed_tokens_total": want.Slipway.Computed, "slipway_cached_tokens_total": want.Details.Cached,
-		"slipway_completion_tokens_total": want.Completion, `slipway_requests_total{outcome="stop"}`: 1, `slipway_requests_total{outcome="cancelled"}`: 0,
+		"slipway_prompt_tokens_total": want.Prompt, "slipway_computed_tokens_total": want.Slipway.Computed,
+		"slipway_cached_tokens_total":     want.Details.Cached,
+		"slipway_completion_tokens_total": want.Completion, `slipway_requests_total{outcome="stop"}`: 1,
+		`slipway_requests_total{outcome="cancelled"}`: 0,
 		`slipway_refused_total{code="invalid_value"}`: 1, "slipway_active_requests": 0,
 	} {
 		if value(name) != strconv.Itoa(v) {
@@ -268,10 +278,12 @@ func TestBugInAHandlerIsLogged(t *testing.T) {
 }
 
 func TestLoadingServerIsNotReady(t *testing.T) {
-	handler := api.New(api.Options{ModelID: "pocket", Version: "9.9", BodyBytes: 100, KeepAlive: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler)}).Handler()
+	handler := api.New(api.Options{ModelID: "pocket", Version: "9.9", BodyBytes: 100, KeepAlive: time.Hour,
+		Now: time.Now, Log: slog.New(slog.DiscardHandler)}).Handler()
 	s := &server{Server: httptest.NewServer(handler)}
 	defer s.Close()
-	if h := decode[struct{ Ready, Draining *bool }](t, s.get(t, "/health").body); h.Ready == nil || *h.Ready || *h.Draining {
+	if h := decode[struct{ Ready, Draining *bool }](t, s.get(t, "/health").body); h.Ready == nil || *h.Ready ||
+		*h.Draining {
 		t.Errorf("%+v", h)
 	}
 	for _, a := range []answer{s.post(t, chatPath, chat("")), s.get(t, "/v1/models"), s.get(t, "/metrics")} {

@@ -22,8 +22,9 @@ func (s *Server) system(w http.ResponseWriter, _ *http.Request) {
 		History: wire.History{StepS: int(serve.HistoryStep.Seconds()), Steps: []wire.Step{}}}
 	for _, step := range s.opt.Engine.Ledger().History() {
 		v.History.Steps = append(v.History.Steps, wire.Step{Start: step.Start.UTC(),
-			CachedTokens: step.CachedTokens, ComputedTokens: step.ComputedTokens, CompletionTokens: step.CompletionTokens,
-			Ended: step.Ended})
+			CachedTokens: step.CachedTokens, ComputedTokens: step.ComputedTokens,
+			CompletionTokens: step.CompletionTokens,
+			Ended:            step.Ended})
 	}
 	if s.opt.Memory != nil {
 		m := s.opt.Memory()
@@ -51,7 +52,8 @@ func (s *Server) system(w http.ResponseWriter, _ *http.Request) {
 func (m *Metrics) totals() wire.Totals {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t := wire.Totals{Requests: map[string]int{}, PromptTokens: m.usage.PromptTokens(), CachedTokens: m.usage.CachedTokens,
+	t := wire.Totals{Requests: map[string]int{}, PromptTokens: m.usage.PromptTokens(),
+		CachedTokens:   m.usage.CachedTokens,
 		ComputedTokens: m.usage.ComputedTokens, CompletionTokens: m.usage.CompletionTokens}
 	for reason, n := range m.outcomes {
 		t.Requests[string(reason)] = n

@@ -15,7 +15,8 @@ type streamed struct {
 
 func (s *server) stream(t *testing.T, members string) (got streamed) {
 	t.Helper()
-	for _, c := range s.open(t, t.Context(), chatPath, chat(members+`,"stream":true,"stream_options":{"include_usage":true}`)).all() {
+	for _, c := range s.open(t, t.Context(), chatPath,
+		chat(members+`,"stream":true,"stream_options":{"include_usage":true}`)).all() {
 		if c.Usage != nil {
 			got.completion = c.Usage.Completion
 		}
@@ -76,7 +77,9 @@ func TestUnfinishedCallNeverLooksComplete(t *testing.T) {
 			members := twoTools + thinkingOff + test.members
 			r := s.ask(t, members)
 			c := r.Choices[0]
-			if c.FinishReason != test.finish || len(c.Message.ToolCalls) != test.calls || !strings.Contains(r.Slipway.Notice, "inside a tool call; it is left out") || r.Usage.Slipway.Notice != r.Slipway.Notice {
+			if c.FinishReason != test.finish || len(c.Message.ToolCalls) != test.calls ||
+				!strings.Contains(r.Slipway.Notice, "inside a tool call; it is left out") ||
+				r.Usage.Slipway.Notice != r.Slipway.Notice {
 				t.Errorf("plain: %+v, notice %q, %q", c, r.Slipway.Notice, r.Usage.Slipway.Notice)
 			}
 			for _, call := range c.Message.ToolCalls {
@@ -92,11 +95,13 @@ func TestUnfinishedCallNeverLooksComplete(t *testing.T) {
 			if test.streamFinish != "" {
 				finish = test.streamFinish
 			}
-			if got.finish != finish || got.content != test.content || len(got.calls) != test.begun || !strings.Contains(got.notice, "inside a tool call") {
+			if got.finish != finish || got.content != test.content || len(got.calls) != test.begun ||
+				!strings.Contains(got.notice, "inside a tool call") {
 				t.Errorf("stream: %+v", got)
 			}
 			for i, call := range got.calls {
-				if whole := i < test.calls; json.Valid([]byte(call.Function.Arguments)) != whole || call.Function.Arguments == "" {
+				if whole := i < test.calls; json.Valid([]byte(call.Function.Arguments)) != whole ||
+					call.Function.Arguments == "" {
 					t.Errorf("stream: call %d has the arguments %q", i, call.Function.Arguments)
 				}
 			}
@@ -122,9 +127,12 @@ func TestStopTextsMatchOnlyVisibleText(t *testing.T) {
 		{"text across tokens", "one, two, three", "", `", three"`, "", "one, two", "", "stop"},
 		{"text that begins and does not end", "one, two", "", `", twos"`, "", "one, two", "", "stop"},
 		{"content in front of a call", "one two " + timeCall, "", `"two"`, "", "one ", "", "stop"},
-		{"text that only a call would join", "one\n" + timeCall + "\ntwo", "", `"onetwo"`, "", "onetwo", call, "tool_calls"},
-		{"in thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`, `" so"`, "I think", "", "", "stop"},
-		{"behind thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`, `"\n"`, "I think so.", "Hello!", "", "stop"},
+		{"text that only a call would join", "one\n" + timeCall + "\ntwo", "", `"onetwo"`, "", "onetwo", call,
+			"tool_calls"},
+		{"in thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`, `" so"`,
+			"I think", "", "", "stop"},
+		{"behind thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`,
+			`"\n"`, "I think so.", "Hello!", "", "stop"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -142,7 +150,8 @@ func TestStopTextsMatchOnlyVisibleText(t *testing.T) {
 			for _, c := range m.ToolCalls {
 				calling += c.Function.Name + " " + c.Function.Arguments
 			}
-			if m.Reasoning != test.thinking || content != test.content || calling != test.calling || r.Choices[0].FinishReason != test.finish {
+			if m.Reasoning != test.thinking || content != test.content || calling != test.calling ||
+				r.Choices[0].FinishReason != test.finish {
 				t.Errorf("plain: %+v, content %q", r.Choices[0], content)
 			}
 			got := s.stream(t, members)
@@ -150,7 +159,8 @@ func TestStopTextsMatchOnlyVisibleText(t *testing.T) {
 			for _, c := range got.calls {
 				calling += c.Function.Name + " " + c.Function.Arguments
 			}
-			if got.thinking != test.thinking || got.content != test.content || calling != test.calling || got.finish != test.finish || got.completion != r.Usage.Completion {
+			if got.thinking != test.thinking || got.content != test.content || calling != test.calling ||
+				got.finish != test.finish || got.completion != r.Usage.Completion {
 				t.Errorf("stream: %+v, want %d tokens", got, r.Usage.Completion)
 			}
 		})

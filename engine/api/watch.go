@@ -28,9 +28,11 @@ func (s *Server) watching(since uint64) (*wire.Watching, uint64) {
 	now := &wire.Watching{
 		SchemaVersion: 1, At: s.opt.Now(), Cache: s.watchedCache(), Requests: []*wire.WatchedRequest{},
 		Server: wire.WatchedServer{
-			Model: s.opt.ModelID, Revision: s.opt.Revision, Profile: s.opt.Profile, Device: s.opt.Device, Numerics: s.opt.Numerics, WindowTokens: s.opt.Engine.WindowTokens(),
+			Model: s.opt.ModelID, Revision: s.opt.Revision, Profile: s.opt.Profile, Device: s.opt.Device,
+			Numerics: s.opt.Numerics, WindowTokens: s.opt.Engine.WindowTokens(),
 			PrefillPolicy: s.opt.PrefillPolicy, KVFormat: s.opt.KVFormat,
-			Ready: status.Running && !status.Draining, Active: status.Active, Queued: status.Queued, Draining: status.Draining,
+			Ready: status.Running && !status.Draining, Active: status.Active, Queued: status.Queued,
+			Draining: status.Draining,
 		},
 	}
 	for _, r := range slices.Backward(records) {
@@ -56,7 +58,8 @@ func (s *Server) watchedCache() *wire.WatchedCache {
 	}
 	c := k.Counters()
 	return &wire.WatchedCache{
-		Memory: *tier(memory.InMemory), Disk: tier(memory.OnDisk), FromMemory: c.Hits - c.FromDisk, FromDisk: c.FromDisk, FromNothing: c.Misses,
+		Memory: *tier(memory.InMemory), Disk: tier(memory.OnDisk), FromMemory: c.Hits - c.FromDisk,
+		FromDisk: c.FromDisk, FromNothing: c.Misses,
 		Saved: c.Saved, Evicted: c.Evicted, Damaged: c.Damaged, WrittenBytes: c.WrittenBytes,
 	}
 }

@@ -55,7 +55,8 @@ func (s *server) watch(t *testing.T) watched {
 	}
 	w := decode[watched](t, a.body)
 	for _, r := range w.Requests {
-		if r.Prompt != r.Cached+r.Computed || r.Prefill.Done != r.Prompt || r.Prefill.Of > 0 && r.Prompt > r.Prefill.Of {
+		if r.Prompt != r.Cached+r.Computed || r.Prefill.Done != r.Prompt || r.Prefill.Of > 0 &&
+			r.Prompt > r.Prefill.Of {
 			t.Fatalf("the numbers of a request do not add up: %+v", r)
 		}
 	}
@@ -86,20 +87,28 @@ func TestWatchedRequestShowsEveryPhaseAndToken(t *testing.T) {
 	s := start(t, setup{pass: pass, chunk: 8, queue: 4})
 	defer close(let)
 	s.say("A reply of some length, long enough that a rate means something: one two three four five.")
-	stream := s.open(t, t.Context(), chatPath, chat(`,"stream":true,"stream_options":{"include_usage":true}`+thinkingOff))
+	stream := s.open(t, t.Context(), chatPath, chat(`,"stream":true,"stream_options":{"include_usage":true}`+
+		thinkingOff))
 	id := stream.response.Header.Get("X-Request-Id")
 	w := s.until(t, "prefill", func(w watched) bool { return len(w.Requests) == 1 && w.Requests[0].Phase == "prefill" })
-	if r := w.Requests[0]; r.ID != id || r.Prefill.Of < 16 || r.Prompt != 0 || r.FirstTokenMs != nil || r.FinishReason != nil || w.Server.Active != 1 || !w.Server.Ready || w.Schema != 1 {
+	if r := w.Requests[0]; r.ID != id || r.Prefill.Of < 16 || r.Prompt != 0 || r.FirstTokenMs != nil ||
+		r.FinishReason != nil || w.Server.Active != 1 || !w.Server.Ready || w.Schema != 1 {
 		t.Errorf("at the start: %+v in %+v", r, w.Server)
 	}
 	let <- struct{}{}
-	s.until(t, "the first chunk", func(w watched) bool { return w.Requests[0].Prompt == 8 && w.Requests[0].Phase == "prefill" })
+	s.until(t, "the first chunk", func(w watched) bool {
+		return w.Requests[0].Prompt == 8 &&
+			w.Requests[0].Phase == "prefill"
+	})
 	for w.Requests[0].Phase == "prefill" {
 		let <- struct{}{}
 		w = s.watch(t)
 		time.Sleep(time.Millisecond)
 	}
-	w = s.until(t, "decode", func(w watched) bool { return w.Requests[0].Phase == "decode" && w.Requests[0].Completion > 0 })
+	w = s.until(t, "decode", func(w watched) bool {
+		return w.Requests[0].Phase == "decode" &&
+			w.Requests[0].Completion > 0
+	})
 	if r := w.Requests[0]; r.Rate != nil && r.Completion <= 16 || r.FirstTokenMs == nil || r.Prompt != r.Prefill.Of {
 		t.Errorf("in decode: %+v", r)
 	}
@@ -110,13 +119,15 @@ func TestWatchedRequestShowsEveryPhaseAndToken(t *testing.T) {
 	usage := chunks[len(chunks)-1].Usage
 	w = s.until(t, "the end", func(w watched) bool { return w.Requests[0].Phase == "done" })
 	r := w.Requests[0]
-	if r.Prompt != usage.Prompt || r.Cached != usage.Details.Cached || r.Computed != usage.Slipway.Computed || r.Completion != usage.Completion {
+	if r.Prompt != usage.Prompt || r.Cached != usage.Details.Cached || r.Computed != usage.Slipway.Computed ||
+		r.Completion != usage.Completion {
 		t.Errorf("the watcher sees %+v, usage says %+v", r, usage)
 	}
 	if r.FinishReason == nil || *r.FinishReason != "stop" || r.Rate == nil || *r.Rate <= 0 {
 		t.Errorf("at the end: %+v", r)
 	}
-	if a := s.get(t, requestsPath); strings.Contains(string(a.body), "long enough") || strings.Contains(string(a.body), "Hi") {
+	if a := s.get(t, requestsPath); strings.Contains(string(a.body), "long enough") ||
+		strings.Contains(string(a.body), "Hi") {
 		t.Errorf("a text is shown: %s", a.body)
 	}
 }
@@ -166,12 +177,16 @@ func TestMonitorCancelsRequests(t *testing.T) {
 	if s.watch(t).Server.Active == 1 {
 		let <- struct{}{} // requests are taken up between two passes
 	}
-	w := s.until(t, "two at work and one in the queue", func(w watched) bool { return w.Server.Active == 2 && w.Server.Queued == 1 })
+	w := s.until(t, "two at work and one in the queue", func(w watched) bool {
+		return w.Server.Active == 2 &&
+			w.Server.Queued == 1
+	})
 	if w.Requests[0].Phase != "queue" {
 		t.Errorf("the latest is in %s", w.Requests[0].Phase)
 	}
 	for _, r := range w.Requests {
-		if a := s.post(t, requestsPath+"/"+r.ID+"/cancel", ""); a.status != 200 || !strings.Contains(string(a.body), `"cancelled":true`) {
+		if a := s.post(t, requestsPath+"/"+r.ID+"/cancel", ""); a.status != 200 ||
+			!strings.Contains(string(a.body), `"cancelled":true`) {
 			t.Errorf("%d: %s", a.status, a.body)
 		}
 	}
@@ -187,7 +202,8 @@ func TestMonitorCancelsRequests(t *testing.T) {
 		if r.Phase != "cancelled" || *r.FinishReason != "cancelled" {
 			t.Errorf("%+v", r)
 		}
-		if a := s.post(t, requestsPath+"/"+r.ID+"/cancel", "{}"); a.status != 404 || !strings.Contains(string(a.body), "not_running") {
+		if a := s.post(t, requestsPath+"/"+r.ID+"/cancel", "{}"); a.status != 404 ||
+			!strings.Contains(string(a.body), "not_running") {
 			t.Errorf("cancelled again: %d %s", a.status, a.body)
 		}
 	}
@@ -318,7 +334,8 @@ func TestControlIsGuarded(t *testing.T) {
 			}
 		}
 	}
-	for body, status := range map[string]int{`{"drain": 1}`: 400, `{"all": true}`: 400, `[]`: 400, `{"drain": true}`: 200} {
+	for body, status := range map[string]int{`{"drain": 1}`: 400, `{"all": true}`: 400, `[]`: 400,
+		`{"drain": true}`: 200} {
 		if a := s.post(t, reloadPath, body, right); a.status != status {
 			t.Errorf("reload with %s: %d %s", body, a.status, a.body)
 		}

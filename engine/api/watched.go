@@ -14,9 +14,12 @@ const leastRateTokens = 16
 func watchedOf(r serve.Record, texts bool) *wire.WatchedRequest {
 	w := &wire.WatchedRequest{
 		ID: r.ID, Phase: string(r.Phase), Started: r.Started,
-		PromptTokens: r.Usage.PromptTokens(), CachedTokens: r.Usage.CachedTokens, ComputedTokens: r.Usage.ComputedTokens,
-		Prefill: wire.WatchedProgress{DoneTokens: r.Usage.PromptTokens(), OfTokens: r.Length}, CompletionTokens: r.Usage.CompletionTokens, MaxTokens: r.Limit,
-		TokenizeMs: millis(r.Times.Tokenize), QueueMs: millis(r.Times.Queue), PrefillMs: millis(r.Times.Prefill), DecodeMs: millis(r.Times.Decode),
+		PromptTokens: r.Usage.PromptTokens(), CachedTokens: r.Usage.CachedTokens,
+		ComputedTokens:   r.Usage.ComputedTokens,
+		Prefill:          wire.WatchedProgress{DoneTokens: r.Usage.PromptTokens(), OfTokens: r.Length},
+		CompletionTokens: r.Usage.CompletionTokens, MaxTokens: r.Limit,
+		TokenizeMs: millis(r.Times.Tokenize), QueueMs: millis(r.Times.Queue), PrefillMs: millis(r.Times.Prefill),
+		DecodeMs:   millis(r.Times.Decode),
 		Recomputed: recomputedOf(r.Report, texts),
 	}
 	w.Draft = draftOf(&r.Usage.Drafts)
@@ -47,7 +50,8 @@ func draftOf(d *serve.Drafts) *wire.WatchedDraft {
 	if d.Passes == 0 {
 		return nil
 	}
-	w := &wire.WatchedDraft{Drafted: d.Drafted(), Accepted: d.Accepted(), DraftMs: millis(d.Propose), VerifyMs: millis(d.Verify), Off: d.Off}
+	w := &wire.WatchedDraft{Drafted: d.Drafted(), Accepted: d.Accepted(), DraftMs: millis(d.Propose),
+		VerifyMs: millis(d.Verify), Off: d.Off}
 	w.TokensPerPass = float64(d.Passes+w.Accepted) / float64(d.Passes)
 	for _, p := range d.At {
 		if p.Drafted > 0 {
@@ -61,7 +65,8 @@ func recomputedOf(r *keep.Report, texts bool) *wire.Recomputed {
 	if r == nil {
 		return nil
 	}
-	w := &wire.Recomputed{KnownTokens: r.Common, AgainTokens: r.Again, Because: string(r.Cause), OtherKey: r.Keys, Volatile: r.Volatile}
+	w := &wire.Recomputed{KnownTokens: r.Common, AgainTokens: r.Again, Because: string(r.Cause), OtherKey: r.Keys,
+		Volatile: r.Volatile}
 	if r.Parted != nil {
 		w.PartedAtToken = &r.Parted.At
 	}

@@ -129,7 +129,8 @@ func (c *mtpContext) pair(ctx context.Context, fresh int) error {
 		if n == 0 {
 			return nil
 		}
-		c.m.segments = append(c.m.segments[:0], pass.HeadSegment{Seq: c.seq, Slot: slot, Tokens: tokens[:n], Hidden: rows})
+		c.m.segments = append(c.m.segments[:0], pass.HeadSegment{Seq: c.seq, Slot: slot, Tokens: tokens[:n],
+			Hidden: rows})
 		_, err := c.m.head.MTP(ctx, c.m.segments)
 		slot, tokens = slot+n, tokens[n:]
 		return err

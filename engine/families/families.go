@@ -41,6 +41,7 @@ func Of(config []byte) (Family, error) {
 		}
 		known = append(known, f.ModelTypes...)
 	}
-	return Family{}, &weights.MisfitError{File: "config.json", Tensor: "model_type", Found: fmt.Sprintf("%q", top.ModelType),
+	return Family{}, &weights.MisfitError{File: "config.json", Tensor: "model_type",
+		Found:  fmt.Sprintf("%q", top.ModelType),
 		Wanted: "one of " + strings.Join(known, ", ")}
 }

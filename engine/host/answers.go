@@ -12,7 +12,8 @@ func (h *Host) Answers(options api.Options) api.Options {
 	options.Engine, options.Metrics, options.Keeper = h.engine, h.metrics, h.keeper
 	options.Text = h.text
 	options.Defaults, options.Normalize, options.Profile = h.defaults, h.s.Normalize, h.s.Profile
-	options.Device, options.Numerics, options.KVFormat, options.PrefillPolicy = h.key.Device, h.key.Numerics, h.key.KVFormat, h.key.Policy.Name
+	options.Device, options.Numerics, options.KVFormat, options.PrefillPolicy = h.key.Device, h.key.Numerics,
+		h.key.KVFormat, h.key.Policy.Name
 	options.ShowSnippets = h.s.Address.IsLoopback()
 	options.Memory = h.memory()
 	if h.network.gpu.now != nil {

@@ -29,7 +29,8 @@ const replyBytes = 4 << 20
 // start (a device may take their memory only as it is used), and states. Both bounds hold, so that the sum never
 // exceeds bytes.
 func cacheBudget(n *model.Network, bytes int64, extraPages int) memory.Budget {
-	return memory.Budget{OwnBytes: bytes - int64(extraPages)*n.PageBytes(), Pages: extraPages, TotalBytes: bytes, PageBytes: n.PageBytes()}
+	return memory.Budget{OwnBytes: bytes - int64(extraPages)*n.PageBytes(), Pages: extraPages, TotalBytes: bytes,
+		PageBytes: n.PageBytes()}
 }
 
 // extraPages is how many pages half of the memory for restore points holds.
@@ -49,7 +50,9 @@ func (h *Host) openCache() error {
 	budget := cacheBudget(n, s.CacheMemoryBytes, h.extraPages)
 	if budget.OwnBytes < n.PointBytes() || budget.Pages < 1 {
 		if s.CacheDisk != "" {
-			return refuse("--cache-memory %d: a restore point of this model takes %d bytes of one half of it and pages of %d of the other; give more, as --cache-disk restores through it", s.CacheMemoryBytes, n.PointBytes(), n.PageBytes())
+			return refuse("--cache-memory %d: a restore point of this model takes %d bytes of one half of it and "+
+				"pages of %d of the other; give more, as --cache-disk restores through it", s.CacheMemoryBytes,
+				n.PointBytes(), n.PageBytes())
 		}
 		log.Warn("nothing is kept between requests: the memory for it holds no restore point of this model",
 			"cache_memory_bytes", s.CacheMemoryBytes, "point_bytes", n.PointBytes(), "page_bytes", n.PageBytes())
@@ -57,24 +60,30 @@ func (h *Host) openCache() error {
 	}
 	opt := keep.Options{
 		Key: h.key, PointBytes: n.PointBytes(), TapeTokenBytes: n.TapeBytes(1), PageTokens: device.PageTokens,
-		WindowTokens: n.WindowTokens(), ChunkTokens: n.ChunkTokens(), Memory: budget, ReplyBytes: replyBytes, WorthReading: worthReading,
-		Decode: h.text.Tokenizer.Decode, Log: log, Import: h.importPoint,
+		WindowTokens: n.WindowTokens(), ChunkTokens: n.ChunkTokens(), Memory: budget, ReplyBytes: replyBytes,
+		WorthReading: worthReading,
+		Decode:       h.text.Tokenizer.Decode, Log: log, Import: h.importPoint,
 	}
 	if s.CacheDisk != "" {
 		var err error
-		opt.Disk, err = disk.Open(s.CacheDisk, disk.Options{CapBytes: s.CacheDiskBytes, DailyBytes: s.CacheDiskDailyBytes, PageTokens: device.PageTokens,
-			StateBytes: n.StateBytes(), RowBytes: n.RowBytes(), Positions: func(tokens int) int64 { return int64(n.PositionBytes(tokens)) }, ReplyBytes: replyBytes, Now: time.Now, Log: log, Draft: h.draftSection()})
+		opt.Disk, err = disk.Open(s.CacheDisk, disk.Options{
+			CapBytes: s.CacheDiskBytes, DailyBytes: s.CacheDiskDailyBytes, PageTokens: device.PageTokens,
+			StateBytes: n.StateBytes(), RowBytes: n.RowBytes(), Positions: func(tokens int) int64 {
+				return int64(n.PositionBytes(tokens))
+			}, ReplyBytes: replyBytes, Now: time.Now, Log: log, Draft: h.draftSection()})
 		if err != nil {
 			return refuse("--cache-disk %s: %v", s.CacheDisk, err)
 		}
 		h.disk = opt.Disk
 	}
 	h.keeper = keep.New(opt)
-	log.Info("requests go on from restore points", "points", budget.OwnBytes/n.PointBytes(), "tokens", int64(budget.Pages)*device.PageTokens, "disk", s.CacheDisk != "")
+	log.Info("requests go on from restore points", "points", budget.OwnBytes/n.PointBytes(), "tokens",
+		int64(budget.Pages)*device.PageTokens, "disk", s.CacheDisk != "")
 	return nil
 }
 
-func (h *Host) importPoint(tokens int, state []byte, draft disk.Draft, near pass.State, shared int, page func(index, tokens int) ([]byte, error)) (pass.State, error) {
+func (h *Host) importPoint(tokens int, state []byte, draft disk.Draft, near pass.State, shared int,
+	page func(index, tokens int) ([]byte, error)) (pass.State, error) {
 	p, err := h.network.Import(tokens, state, draft.Hidden, near, shared, page)
 	if err != nil {
 		return nil, err // never a nil point in a state that is not nil
@@ -113,8 +122,9 @@ func (h *Host) keyOf() (memory.Key, error) {
 		return memory.Key{}, err
 	}
 	return memory.Key{
-		Model: config.ModelType, Revision: revision, Quantization: string(config.Quantization), KVFormat: h.device.KVFormats()[h.kv],
-		Policy: memory.Policy{Name: "exact"}, Device: h.device.Name(), Numerics: h.device.Numerics(),
+		Model: config.ModelType, Revision: revision, Quantization: string(config.Quantization),
+		KVFormat: h.device.KVFormats()[h.kv],
+		Policy:   memory.Policy{Name: "exact"}, Device: h.device.Name(), Numerics: h.device.Numerics(),
 	}, nil
 }
 

@@ -32,7 +32,8 @@ func TestFullWindowsNeverRunOutOfPagesBesideFullCache(t *testing.T) {
 					for range 8 {
 						conversation := []message{user(strings.Join(text[:20+r.IntN(200)], " "))}
 						if r.IntN(3) == 0 {
-							conversation = []message{system(strings.Join(text[:60], " ")), user(strings.Join(text[r.IntN(100):][:20+r.IntN(60)], " "))}
+							conversation = []message{system(strings.Join(text[:60], " ")),
+								user(strings.Join(text[r.IntN(100):][:20+r.IntN(60)], " "))}
 						}
 						switch r.IntN(4) {
 						case 0: // to the window's end

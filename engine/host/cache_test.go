@@ -16,7 +16,8 @@ func TestFollowUpsComputeWhatIsNew(t *testing.T) {
 	if first.prompt < 3600 {
 		t.Fatalf("the document has %d tokens", first.prompt)
 	}
-	for _, question := range []string{"Which word comes first?", "And the last?", "Is there a lamp?", "Thank you. Name a number."} {
+	for _, question := range []string{"Which word comes first?", "And the last?", "Is there a lamp?",
+		"Thank you. Name a number."} {
 		conversation = append(conversation, first.message(), user(question))
 		first = k.ask(conversation, nil)
 		k.atMost(question, first, first.fresh+slack)
@@ -85,7 +86,8 @@ func TestEarlyEditComputesFromTheLastPeriodBeforeIt(t *testing.T) {
 func TestReplyCutIntoOtherTokensIsFoundFromItsText(t *testing.T) {
 	k := startKept(t, nil)
 	k.script = func(i int) []int32 {
-		return slices.Concat(k.letterByLetter(fmt.Sprintf("The harbour lies behind bridge %d, and the river is silver.\n", i)), k.special("<|im_end|>"))
+		return slices.Concat(k.letterByLetter(
+			fmt.Sprintf("The harbour lies behind bridge %d, and the river is silver.\n", i)), k.special("<|im_end|>"))
 	}
 	conversation := []message{user(k.document(14, 300) + "\nWhere is it?")}
 	for i := range 4 {

@@ -24,7 +24,8 @@ func (k *kept) leave(messages []message, deltas int, patience time.Duration) str
 	if deltas == 0 {
 		time.AfterFunc(patience, cancel)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.URL+"/v1/chat/completions", bytes.NewReader(body(messages, message{"stream": true, "max_tokens": 400, "logit_bias": k.noEnd()})))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.URL+"/v1/chat/completions",
+		bytes.NewReader(body(messages, message{"stream": true, "max_tokens": 400, "logit_bias": k.noEnd()})))
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -88,7 +89,8 @@ func TestCancelledReplyIsResumedWithAndWithoutItsPart(t *testing.T) {
 			if len(part) < streamed {
 				t.Fatalf("%q arrived", part)
 			}
-			with := k.ask(append(slices.Clone(conversation), message{"role": "assistant", "content": part}, user("Go on.")), nil)
+			with := k.ask(append(slices.Clone(conversation), message{"role": "assistant", "content": part},
+				user("Go on.")), nil)
 			k.atMost("with the part that arrived", with, with.fresh+slack)
 			if with.fresh > 40 {
 				t.Errorf("with the part that arrived %d tokens are called new", with.fresh)
@@ -108,7 +110,8 @@ func (k *kept) leaveDuringPrefill(messages []message, dealtWith int) serve.Recor
 	_, before := k.engine.Ledger().Records(0)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.URL+"/v1/chat/completions", bytes.NewReader(body(messages, message{"stream": true, "max_tokens": 400, "logit_bias": k.noEnd()})))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.URL+"/v1/chat/completions",
+		bytes.NewReader(body(messages, message{"stream": true, "max_tokens": 400, "logit_bias": k.noEnd()})))
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -148,7 +151,8 @@ func TestRetryOfALongPromptComputesWhatWasNotYetPrefilledAndOneChunk(t *testing.
 			t.Fatalf("the client did not leave during prefill: %+v", left)
 		}
 		if again := left.Length - left.Usage.CachedTokens; again > left.Length-done+chunk {
-			t.Errorf("%d of %d tokens were dealt with, and a retry begins at %d", done, left.Length, left.Usage.CachedTokens)
+			t.Errorf("%d of %d tokens were dealt with, and a retry begins at %d", done, left.Length,
+				left.Usage.CachedTokens)
 		}
 		done = left.Usage.PromptTokens()
 	}

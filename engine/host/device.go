@@ -85,7 +85,9 @@ func onCPU(bytes int64) string {
 	if bytes <= mostOnCPU {
 		return "--device cpu works without Metal, more slowly"
 	}
-	return fmt.Sprintf("--device cpu works without Metal, but reads all %.1f GB of the weights for every token: %.0f s a token on the %d cores of this machine, by estimate, and hours for a long prompt. A smaller model is the better choice",
+	return fmt.Sprintf("--device cpu works without Metal, but reads all %.1f GB of the weights for every token: "+
+		"%.0f s a token on the %d cores of this machine, by estimate, and hours for a long prompt. A smaller model "+
+		"is the better choice",
 		float64(bytes)/1e9, max(seconds, 1), runtime.NumCPU())
 }
 
@@ -102,7 +104,8 @@ func (o opened) ready(log *slog.Logger) error {
 	if r.Refused != nil {
 		log.Warn("the weights may leave the GPU's reach when memory is short", "error", r.Refused.Error())
 	}
-	log.Info("weights on the GPU", "in_place_bytes", r.InPlaceBytes, "copied_bytes", r.CopiedBytes, "resident", r.Resident,
+	log.Info("weights on the GPU", "in_place_bytes", r.InPlaceBytes, "copied_bytes", r.CopiedBytes, "resident",
+		r.Resident,
 		"held_bytes", r.HeldBytes, "working_set_bytes", r.WorkingSetBytes)
 	return nil
 }

@@ -38,22 +38,26 @@ func fakeGPU(opt *metal.Options, byDefault bool) gpu.Accelerator {
 func TestRefusedMetalFallsBackToTheCPUOrSaysWhatItWouldMean(t *testing.T) {
 	opt := with(t, "delta_input", "kernel void", "kernel int")
 	onGPU := fakeGPU(&opt, true)
-	pages, err := syscall.Mmap(-1, 0, 5<<30, syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON) // no memory: it is never touched
+	// no memory: it is never touched
+	pages, err := syscall.Mmap(-1, 0, 5<<30, syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer syscall.Munmap(pages)
 	small, large := [][]byte{make([]byte, 1<<20)}, [][]byte{pages}
 	o, err := Settings{Device: "auto", Accelerator: onGPU}.openDevice(small, false)
-	if err != nil || o.device.Name() != "cpu" || len(o.notes) != 1 || !strings.Contains(o.notes[0], "kernel delta_input") || !strings.Contains(o.notes[0], "CPU answers instead") {
+	if err != nil || o.device.Name() != "cpu" || len(o.notes) != 1 ||
+		!strings.Contains(o.notes[0], "kernel delta_input") || !strings.Contains(o.notes[0], "CPU answers instead") {
 		t.Errorf("%v, notes %q", err, o.notes)
 	}
 	for _, c := range []struct {
 		name    string
 		weights [][]byte
 		says    string
-	}{{"metal", small, "--device cpu works without Metal, more slowly"}, {"auto", large, "5.4 GB of the weights for every token"}, {"metal", large, "s a token"}} {
-		if _, err := (Settings{Device: c.name, Accelerator: onGPU}).openDevice(c.weights, false); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "kernel delta_input") {
+	}{{"metal", small, "--device cpu works without Metal, more slowly"},
+		{"auto", large, "5.4 GB of the weights for every token"}, {"metal", large, "s a token"}} {
+		if _, err := (Settings{Device: c.name, Accelerator: onGPU}).openDevice(c.weights, false); err == nil ||
+			!strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "kernel delta_input") {
 			t.Errorf("--device %s: %v, wanted %q", c.name, err, c.says)
 		}
 	}

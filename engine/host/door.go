@@ -30,7 +30,9 @@ func NewDoor(loading *api.Server, listener, watched net.Listener, log *slog.Logg
 			continue
 		}
 		server := &http.Server{
-			Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*at.handler.Load()).ServeHTTP(w, r) }),
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				(*at.handler.Load()).ServeHTTP(w, r)
+			}),
 			ReadHeaderTimeout: 10 * time.Second,
 			IdleTimeout:       2 * time.Minute,
 			MaxHeaderBytes:    64 << 10,

@@ -47,7 +47,8 @@ func (s Settings) checkDraft() error {
 	}
 	switch {
 	case s.DraftTokens < 0 || s.DraftTokens > MostDraftTokens:
-		return refuse("--draft-tokens %d: an MTP head proposes 1 to %d tokens at a time", s.DraftTokens, MostDraftTokens)
+		return refuse("--draft-tokens %d: an MTP head proposes 1 to %d tokens at a time", s.DraftTokens,
+			MostDraftTokens)
 	case s.DraftTokens > 0 && drafts[s.Draft] == model.NoDraft:
 		return refuse("--draft-tokens %d: nothing drafts; give --draft mtp too", s.DraftTokens)
 	}

@@ -24,7 +24,8 @@ func BenchmarkDraftedDecode(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, text := range []struct{ name, prompt string }{{"JSON list of codes", "needle_long"}, {"chat", "chat"}, {"babble", "raw"}} {
+	for _, text := range []struct{ name, prompt string }{{"JSON list of codes", "needle_long"}, {"chat", "chat"},
+		{"babble", "raw"}} {
 		for depth := 1; depth <= MostDraftTokens; depth++ {
 			b.Run(fmt.Sprintf("%s/mtp depth %d", text.name, depth), func(b *testing.B) {
 				plain, drafted := startBench(b, "none", 0), startBench(b, "mtp", depth)

@@ -33,7 +33,8 @@ func startDrafted(t *testing.T, draft string, tokens int, cache int64) *draftedH
 
 func startDraftedIn(t testing.TB, draft string, tokens int, cache int64, window int) *draftedHost {
 	t.Helper()
-	h, err := Open(Settings{ModelDir: pocketDir, ModelID: "pocket", Device: "cpu", Operands: "auto", WindowTokens: window, Parallel: 3, Queue: 1000,
+	h, err := Open(Settings{ModelDir: pocketDir, ModelID: "pocket", Device: "cpu", Operands: "auto",
+		WindowTokens: window, Parallel: 3, Queue: 1000,
 		CacheMemoryBytes: cache, Draft: draft, DraftTokens: tokens, Log: quiet()})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +124,8 @@ func draftCases(t *testing.T, n int) (cases []serve.Request) {
 		}
 		p := sample.Neutral()
 		p.Temperature = 0
-		q := serve.Request{ID: fmt.Sprint("case ", i), Prompt: ids[:min(len(ids), 500)], MaxTokens: 16 + r.IntN(24), Sampling: p, TopLogprobs: -1}
+		q := serve.Request{ID: fmt.Sprint("case ", i), Prompt: ids[:min(len(ids), 500)], MaxTokens: 16 + r.IntN(24),
+			Sampling: p, TopLogprobs: -1}
 		switch i % 6 {
 		case 1:
 			q.Stop = []string{"e", " the", "\n"}[r.IntN(3):]
@@ -174,11 +176,14 @@ func TestGreedyRepliesAreTheSameWithAndWithoutADraft(t *testing.T) {
 			same := func(i int, q serve.Request, want answered) {
 				got := h.ask(q, 0)
 				mu.Lock()
-				drafted, accepted, restored = drafted+got.usage.Drafts.Drafted(), accepted+got.usage.Drafts.Accepted(), restored+got.usage.CachedTokens
+				drafted, accepted, restored = drafted+got.usage.Drafts.Drafted(), accepted+got.usage.Drafts.Accepted(),
+					restored+got.usage.CachedTokens
 				mu.Unlock()
-				got.usage, want.usage, got.times, want.times = serve.Usage{}, serve.Usage{}, serve.Times{}, serve.Times{}
+				got.usage, want.usage, got.times, want.times = serve.Usage{}, serve.Usage{}, serve.Times{},
+					serve.Times{}
 				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s: with a draft %v %q (%s), without %v %q (%s)", q.ID, got.IDs, got.Text, got.Reason, want.IDs, want.Text, want.Reason)
+					t.Errorf("%s: with a draft %v %q (%s), without %v %q (%s)", q.ID, got.IDs, got.Text, got.Reason,
+						want.IDs, want.Text, want.Reason)
 				}
 			}
 			for i := 0; i < len(cases); i += 3 { // in batches
@@ -197,7 +202,8 @@ func TestGreedyRepliesAreTheSameWithAndWithoutADraft(t *testing.T) {
 				batch.Wait()
 			}
 			if drafted == 0 || accepted == 0 || restored == 0 || accepted == drafted {
-				t.Errorf("%d tokens were drafted, %d accepted, %d restored: some of all is what this test is for", drafted, accepted, restored)
+				t.Errorf("%d tokens were drafted, %d accepted, %d restored: some of all is what this test is for",
+					drafted, accepted, restored)
 			}
 			t.Logf("%d of %d drafted tokens were accepted; %d tokens were restored", accepted, drafted, restored)
 		})
@@ -216,13 +222,16 @@ func TestAcceptedAndRejectedDraftsAreReported(t *testing.T) {
 	if err := json.NewDecoder(post.Body).Decode(&reply); err != nil {
 		t.Fatal(err)
 	}
-	accepted, rejected := reply.Usage.CompletionDetails.AcceptedPredictionTokens, reply.Usage.CompletionDetails.RejectedPredictionTokens
+	accepted, rejected := reply.Usage.CompletionDetails.AcceptedPredictionTokens,
+		reply.Usage.CompletionDetails.RejectedPredictionTokens
 	if accepted < 1 || rejected < 1 || reply.Usage.CompletionTokens != 60 || accepted >= 60 {
-		t.Errorf("of %d tokens %d were drafted, and %d more were rejected", reply.Usage.CompletionTokens, accepted, rejected)
+		t.Errorf("of %d tokens %d were drafted, and %d more were rejected", reply.Usage.CompletionTokens, accepted,
+			rejected)
 	}
 	records, _ := k.engine.Ledger().Records(0)
 	d := records[len(records)-1].Usage.Drafts
-	if d.Accepted() != accepted || d.Drafted() != accepted+rejected || d.At[2].Drafted != 0 || d.Passes != d.At[0].Drafted || d.Propose <= 0 || d.Verify <= 0 {
+	if d.Accepted() != accepted || d.Drafted() != accepted+rejected || d.At[2].Drafted != 0 ||
+		d.Passes != d.At[0].Drafted || d.Propose <= 0 || d.Verify <= 0 {
 		t.Errorf("the ledger has %+v, the reply %d accepted and %d rejected", d, accepted, rejected)
 	}
 	scrape, err := http.Get(k.URL + "/metrics")
@@ -251,6 +260,7 @@ func TestMemoryOfADraftIsItsHeads(t *testing.T) {
 	head := with.Weights - without.Weights + with.KVPages - without.KVPages
 	total := func(m model.Memory) int64 { return m.Weights + m.KVPages + m.States + m.Work }
 	if more := total(with) - total(without); head <= 0 || float64(more) > float64(head)+0.1*float64(total(without)) {
-		t.Errorf("a draft takes %d bytes more, its head and their keys and values are %d of %d", more, head, total(without))
+		t.Errorf("a draft takes %d bytes more, its head and their keys and values are %d of %d", more, head,
+			total(without))
 	}
 }

@@ -136,10 +136,12 @@ func (h *Host) makeQueue() (err error) {
 		return err
 	}
 	s := h.s
-	h.metrics = api.NewMetrics(h.log, func() serve.Status { return h.engine.Status() }, s.Version, s.ModelID, s.Revision)
+	h.metrics = api.NewMetrics(h.log, func() serve.Status { return h.engine.Status() }, s.Version, s.ModelID,
+		s.Revision)
 	h.engine, err = serve.New(h.network, serve.Options{
-		Parallel: s.Parallel, Queue: s.Queue, VocabTokens: h.text.Tokenizer.VocabSize(), EndTokens: h.network.Config().EOS,
-		Draft: h.proposer(), Keeper: h.keeper, IdleAfter: s.IdleUnload, Memory: s.Memory, KeepAwake: s.KeepAwake,
+		Parallel: s.Parallel, Queue: s.Queue, VocabTokens: h.text.Tokenizer.VocabSize(),
+		EndTokens: h.network.Config().EOS,
+		Draft:     h.proposer(), Keeper: h.keeper, IdleAfter: s.IdleUnload, Memory: s.Memory, KeepAwake: s.KeepAwake,
 		Now: time.Now, Log: h.log, OnEnd: h.metrics.OnEnd,
 	})
 	return err
@@ -216,7 +218,8 @@ func (h *Host) watchMemory(ctx context.Context) {
 		}
 		m := h.s.Memory()
 		if m.Level > last {
-			h.log.Warn("the machine is short of memory", "critical", m.Level == serve.MemoryCritical, "free_bytes", m.FreeBytes, "of", m.TotalBytes)
+			h.log.Warn("the machine is short of memory", "critical", m.Level == serve.MemoryCritical, "free_bytes",
+				m.FreeBytes, "of", m.TotalBytes)
 			h.engine.DropPoints()
 		}
 		last = m.Level

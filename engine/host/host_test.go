@@ -55,7 +55,8 @@ func (g countedGPU) Close() error {
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func pocketOn(a *cpuGPU) Settings {
-	return Settings{ModelDir: pocketDir, ModelID: "pocket", Version: "v", Device: "auto", Operands: "auto", WindowTokens: 1024, Parallel: 1, Queue: 2,
+	return Settings{ModelDir: pocketDir, ModelID: "pocket", Version: "v", Device: "auto", Operands: "auto",
+		WindowTokens: 1024, Parallel: 1, Queue: 2,
 		CacheMemoryBytes: 64 << 20, Accelerator: a, Log: quiet()}
 }
 
@@ -77,7 +78,9 @@ func TestOpenedModelAnswersAndCloseGivesEverythingBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := NewDoor(api.New(h.Answers(api.Options{ModelID: "pocket", Version: "v", BodyBytes: 1 << 20, KeepAlive: time.Hour, Now: time.Now, Log: s.Log})), listener, nil, s.Log)
+	door := NewDoor(api.New(
+		h.Answers(api.Options{ModelID: "pocket", Version: "v", BodyBytes: 1 << 20, KeepAlive: time.Hour, Now: time.Now,
+			Log: s.Log})), listener, nil, s.Log)
 	defer door.Cut()
 	response, err := http.Post("http://"+listener.Addr().String()+"/v1/chat/completions", "application/json",
 		strings.NewReader(`{"model":"pocket","messages":[{"role":"user","content":"Hello"}],"max_tokens":3}`))
@@ -147,10 +150,12 @@ func TestSettingsAreRefusedBeforeADeviceIsOpened(t *testing.T) {
 		says    string
 	}{
 		{"unknown device", func(s *Settings) { s.Device = "tpu" }, nil, "there are auto, cpu and metal"},
-		{"a GPU that is not here", func(s *Settings) { s.Device = "metal" }, errors.New("no GPU"), "--device metal: no GPU; use --device cpu"},
+		{"a GPU that is not here", func(s *Settings) { s.Device = "metal" }, errors.New("no GPU"),
+			"--device metal: no GPU; use --device cpu"},
 		{"no accelerator", func(s *Settings) { s.Device, s.Accelerator = "metal", nil }, nil, "there are auto and cpu"},
 		{"unknown operands", func(s *Settings) { s.Operands = "f8" }, nil, "there are auto, f16 and bf16"},
-		{"operands on the CPU", func(s *Settings) { s.Device, s.Operands = "cpu", "bf16" }, nil, "the CPU multiplies in f32"},
+		{"operands on the CPU", func(s *Settings) { s.Device, s.Operands = "cpu", "bf16" }, nil,
+			"the CPU multiplies in f32"},
 		{"unknown format", func(s *Settings) { s.KV = "q4" }, nil, "there are f16, q8 on metal and f32 on cpu"},
 		{"8 bit on the CPU", func(s *Settings) { s.Device, s.KV = "cpu", "q8" }, nil, "would save nothing"},
 		{"f32 on the GPU", func(s *Settings) { s.KV = "f32" }, nil, "or --device cpu for f32"},
@@ -174,7 +179,8 @@ func TestDoorAnswersHealthAloneWhileTheModelLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := api.Options{ModelID: "pocket", Version: "v", BodyBytes: 1 << 20, KeepAlive: time.Hour, Now: time.Now, Log: quiet()}
+	options := api.Options{ModelID: "pocket", Version: "v", BodyBytes: 1 << 20, KeepAlive: time.Hour, Now: time.Now,
+		Log: quiet()}
 	door := NewDoor(api.New(options), listener, nil, options.Log)
 	at := "http://" + listener.Addr().String()
 	status := func(path string) int {

@@ -62,7 +62,8 @@ func TestWeightsThatChangedWhileUnloadedAreRefusedAndTheServerGoesOn(t *testing.
 	if err := os.Chtimes(weights, time.Now(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.Post(k.URL+"/v1/chat/completions", "application/json", bytes.NewReader(body(conversation, nil)))
+	response, err := http.Post(k.URL+"/v1/chat/completions", "application/json",
+		bytes.NewReader(body(conversation, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

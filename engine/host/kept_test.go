@@ -38,7 +38,8 @@ type kept struct {
 	// script, where set, is what the model is made to reply to request i, ids and all.
 	script func(i int) []int32
 
-	pace time.Duration // that each token takes at least: a client that leaves must be noticed before the tape has run over
+	// that each token takes at least: a client that leaves must be noticed before the tape has run over
+	pace time.Duration
 
 	mu      sync.Mutex
 	prompts [][]int32
@@ -124,7 +125,8 @@ func startKept(t *testing.T, change func(*Settings)) *kept {
 // startKeptAfter lets settings depend on the loaded model.
 func startKeptAfter(t *testing.T, change func(*Settings), after func(*Host, *Settings)) *kept {
 	t.Helper()
-	s := Settings{ModelDir: pocketDir, ModelID: "pocket", Version: "v", Device: "cpu", Operands: "auto", WindowTokens: 8192, Parallel: 2, Queue: 16,
+	s := Settings{ModelDir: pocketDir, ModelID: "pocket", Version: "v", Device: "cpu", Operands: "auto",
+		WindowTokens: 8192, Parallel: 2, Queue: 16,
 		CacheMemoryBytes: 256 << 20, CacheDiskBytes: 1 << 30}
 	if change != nil {
 		change(&s)
@@ -142,7 +144,8 @@ func startKeptAfter(t *testing.T, change func(*Settings), after func(*Host, *Set
 		t.Fatal(err)
 	}
 	k.host, k.engine = h, h.Engine()
-	options := h.Answers(api.Options{ModelID: "pocket", Version: "v", Started: time.Now(), BodyBytes: 32 << 20, KeepAlive: time.Hour, Now: time.Now, Log: s.Log})
+	options := h.Answers(api.Options{ModelID: "pocket", Version: "v", Started: time.Now(), BodyBytes: 32 << 20,
+		KeepAlive: time.Hour, Now: time.Now, Log: s.Log})
 	options.Engine = watched{k.engine, k}
 	options.Defaults = sample.Neutral()
 	options.Defaults.Temperature = 0
@@ -193,7 +196,8 @@ func (a asked) message() message {
 }
 
 func body(messages []message, more message) []byte {
-	all := message{"model": "pocket", "messages": messages, "max_tokens": 24, "chat_template_kwargs": message{"enable_thinking": false}}
+	all := message{"model": "pocket", "messages": messages, "max_tokens": 24, "chat_template_kwargs": message{
+		"enable_thinking": false}}
 	for name, value := range more {
 		all[name] = value
 	}
@@ -241,7 +245,8 @@ func (k *kept) ask(messages []message, more message) asked {
 	}
 	m := r.Choices[0].Message
 	if r.Usage.Details.Cached+r.Usage.Slipway.Computed != r.Usage.Prompt {
-		k.t.Fatalf("cached %d + computed %d is not %d", r.Usage.Details.Cached, r.Usage.Slipway.Computed, r.Usage.Prompt)
+		k.t.Fatalf("cached %d + computed %d is not %d", r.Usage.Details.Cached, r.Usage.Slipway.Computed,
+			r.Usage.Prompt)
 	}
 	return asked{m.Content, m.Reasoning, m.Calls, r.Usage.Prompt, r.Usage.Slipway.Computed, k.fresh(before)}
 }
@@ -272,7 +277,8 @@ func (k *kept) atMost(what string, a asked, bound int) {
 // document is n tokens or a little more of text that does not repeat.
 func (k *kept) document(seed uint64, n int) string {
 	r := rand.New(rand.NewPCG(seed, 1))
-	words := strings.Fields("river stone lamp garden winter letter engine paper harbour window silver market bridge orange teacher valley")
+	words := strings.Fields("river stone lamp garden winter letter engine paper harbour window silver market bridge " +
+		"orange teacher valley")
 	var b strings.Builder
 	for k.tokens(b.String()) < n {
 		for range 20 {

@@ -27,8 +27,10 @@ func TestKVTakesTheSizeThatThePlanCounts(t *testing.T) {
 		g := m.Geometry
 		for name, dev := range map[string]device.Device{"cpu": cpu.New(1), "metal": &metal.Device{}} {
 			for format, said := range dev.KVFormats() {
-				pool := device.KVGeometry{Layers: g.FullAttentionLayers, Heads: g.KVHeads, HeadDim: g.HeadDim, Pages: 1, Format: device.KVFormat(format)}
-				if got, want := dev.KVBytes(pool), device.PageTokens*g.KVBytesPerToken(profiles.KVFormat(said)); got != want {
+				pool := device.KVGeometry{Layers: g.FullAttentionLayers, Heads: g.KVHeads, HeadDim: g.HeadDim, Pages: 1,
+					Format: device.KVFormat(format)}
+				if got, want := dev.KVBytes(pool), device.PageTokens*g.KVBytesPerToken(
+					profiles.KVFormat(said)); got != want {
 					t.Errorf("%s in %s on %s: a page of %d bytes, the plan counts %d", m.ID, said, name, got, want)
 				}
 			}
@@ -40,7 +42,8 @@ func TestKVTakesTheSizeThatThePlanCounts(t *testing.T) {
 // before that.
 func TestFormatThatTheDeviceLacksIsReplacedWithANote(t *testing.T) {
 	o := opened{device: cpu.New(1)}
-	if got := o.chooseKV("q8"); got != device.KVNative || len(o.notes) != 1 || !strings.Contains(o.notes[0], "in f32 and not in q8") {
+	if got := o.chooseKV("q8"); got != device.KVNative || len(o.notes) != 1 ||
+		!strings.Contains(o.notes[0], "in f32 and not in q8") {
 		t.Errorf("format %d, notes %q", got, o.notes)
 	}
 	if got := o.chooseKV(""); got != device.KVNative || len(o.notes) != 1 {
@@ -112,7 +115,8 @@ func TestPocketIn8BitAnswersNearly16Bit(t *testing.T) {
 		}
 		defer s.Close()
 		for range steps {
-			rows, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: ids, Logits: pass.LogitsLast, Top: 20}})
+			rows, err := n.Forward(context.Background(), []pass.Segment{
+				{Seq: s, Tokens: ids, Logits: pass.LogitsLast, Top: 20}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +145,8 @@ func TestPocketIn8BitAnswersNearly16Bit(t *testing.T) {
 		for same < steps && wideText[same] == narrowText[same] {
 			same++
 		}
-		t.Logf("%s, %d tokens: last logits differ by at most %.4f, the greedy text is equal for %d of %d steps", name, len(p.IDs), most, same, steps)
+		t.Logf("%s, %d tokens: last logits differ by at most %.4f, the greedy text is equal for %d of %d steps", name,
+			len(p.IDs), most, same, steps)
 		worst, compared = max(worst, most), compared+1
 	}
 	if compared == 0 || worst == 0 || worst > 0.5 {
@@ -169,7 +174,8 @@ func TestPointIn8BitSurvivesExportAndImport(t *testing.T) {
 	networks := pocketOnMetal(t, opt, opt)
 	one := func(s *model.Sequence, tokens []int32) []float32 {
 		t.Helper()
-		rows, err := networks[0].Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: tokens, Logits: pass.LogitsLast}})
+		rows, err := networks[0].Forward(context.Background(), []pass.Segment{
+			{Seq: s, Tokens: tokens, Logits: pass.LogitsLast}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,11 +207,14 @@ func TestPointIn8BitSurvivesExportAndImport(t *testing.T) {
 	// By way of the other network, back into the first.
 	for i := 1; i >= 0; i-- {
 		from := point
-		if point, err = networks[i].Import(length, state, nil, nil, 0, func(index, tokens int) ([]byte, error) { return pageOf(from, index, tokens), nil }); err != nil {
+		if point, err = networks[i].Import(length, state, nil, nil, 0, func(index, tokens int) ([]byte, error) {
+			return pageOf(from, index, tokens), nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for index, tokens := range []int{256, 37} {
-			if a, b := pageOf(from, index, tokens), pageOf(point, index, tokens); !slices.Equal(a, b) || len(a) != 2*2*2*(64+4)*tokens {
+			if a, b := pageOf(from, index, tokens), pageOf(point, index, tokens); !slices.Equal(a, b) ||
+				len(a) != 2*2*2*(64+4)*tokens {
 				t.Errorf("page %d of %d bytes is another, or %d bytes", index, len(a), len(b))
 			}
 		}

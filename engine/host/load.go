@@ -40,8 +40,10 @@ func (h *Host) load() (err error) {
 	}
 	for _, id := range config.EOS {
 		if vocab := h.text.Tokenizer.VocabSize(); int(id) >= vocab {
-			return &weights.MisfitError{File: "config.json or generation_config.json", Tensor: "eos_token_id", Found: fmt.Sprint(id),
-				Wanted: fmt.Sprintf("one of the tokenizer's ids, [0,%d): rows above are never chosen, so no reply would end", vocab)}
+			return &weights.MisfitError{File: "config.json or generation_config.json", Tensor: "eos_token_id",
+				Found: fmt.Sprint(id),
+				Wanted: fmt.Sprintf("one of the tokenizer's ids, [0,%d): rows above are never chosen, so no "+
+					"reply would end", vocab)}
 		}
 	}
 	h.bf16 = h.s.Operands == "bf16"
@@ -49,10 +51,12 @@ func (h *Host) load() (err error) {
 		return err
 	}
 	if h.kv = h.chooseKV(h.s.KV); h.kv == device.KVQ8 && config.HeadDim%device.KVGroup != 0 {
-		return refuse("--kv %s: this model's attention heads have %d dimensions, and 8 bit takes multiples of %d; leave --kv out",
+		return refuse("--kv %s: this model's attention heads have %d dimensions, and 8 bit takes multiples of %d; "+
+			"leave --kv out",
 			h.s.KV, config.HeadDim, device.KVGroup)
 	}
-	options := model.Options{WindowTokens: h.s.WindowTokens, MaxSequences: h.s.Parallel, KVFormat: h.kv, Draft: drafts[h.s.Draft]}
+	options := model.Options{WindowTokens: h.s.WindowTokens, MaxSequences: h.s.Parallel, KVFormat: h.kv,
+		Draft: drafts[h.s.Draft]}
 	if h.s.CacheMemoryBytes > 0 {
 		h.extraPages = extraPages(model.PageBytes(h.device, config, h.kv, options.Draft), h.s.CacheMemoryBytes)
 		options.ExtraPages = h.extraPages
@@ -70,8 +74,9 @@ func (h *Host) load() (err error) {
 	if err != nil {
 		return h.explainRoom(err, options, config)
 	}
-	h.network = &network{Network: n, vocab: config.VocabSize, window: n.WindowTokens(), chunk: n.ChunkTokens(), unload: h.unload,
-		load: func() (*model.Network, error) { return h.reload(options) }}
+	h.network = &network{Network: n, vocab: config.VocabSize, window: n.WindowTokens(), chunk: n.ChunkTokens(),
+		unload: h.unload,
+		load:   func() (*model.Network, error) { return h.reload(options) }}
 	h.network.gpu.now = h.gpuSeconds()
 	h.key, err = h.keyOf()
 	return err
@@ -109,7 +114,8 @@ func (h *Host) loadInBF16(options model.Options) (n *model.Network, err error) {
 	if h.opened, err = h.s.openDevice(h.checkpoint.Mappings(), true); err != nil {
 		return nil, err
 	}
-	h.notes = append(h.notes, "activations of this model leave the range of f16, so prompts are multiplied in bf16, which is less exact; --operands bf16 says so from the start")
+	h.notes = append(h.notes, "activations of this model leave the range of f16, so prompts are multiplied in bf16, "+
+		"which is less exact; --operands bf16 says so from the start")
 	return h.loadWeights(options)
 }
 
@@ -133,7 +139,8 @@ func (h *Host) reload(options model.Options) (n *model.Network, err error) {
 		return nil, err
 	}
 	if key != h.key {
-		return nil, fmt.Errorf("the files in %s changed while the model was unloaded; start the server again", h.s.ModelDir)
+		return nil, fmt.Errorf("the files in %s changed while the model was unloaded; start the server again",
+			h.s.ModelDir)
 	}
 	return h.loadWeights(options)
 }

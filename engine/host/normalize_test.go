@@ -18,11 +18,13 @@ func TestFreshIDInTheSystemPromptIsExplained(t *testing.T) {
 	rules := k.document(13, 300)
 	var last keep.Report
 	for i := range 4 {
-		k.ask([]message{system(fmt.Sprintf("Request id: %08x. %s", 0x1a2b3c4d+i*0x01234567, rules)), user("Hello.")}, message{"max_tokens": 2})
+		k.ask([]message{system(fmt.Sprintf("Request id: %08x. %s", 0x1a2b3c4d+i*0x01234567, rules)), user("Hello.")},
+			message{"max_tokens": 2})
 		reports := k.host.keeper.Reports()
 		last = reports[len(reports)-1]
 	}
-	if !last.Volatile || last.Change == nil || !strings.Contains(last.Change.Place, "Request id") || last.Change.Old == last.Change.New {
+	if !last.Volatile || last.Change == nil || !strings.Contains(last.Change.Place, "Request id") ||
+		last.Change.Old == last.Change.New {
 		t.Errorf("explained as %+v, change %+v", last.Explanation, last.Change)
 	}
 }
@@ -35,8 +37,10 @@ func TestNormalizeRuleMakesAFreshIDHitAndTheResponseSaysSo(t *testing.T) {
 	k := startKept(t, func(s *Settings) { s.Normalize = rules })
 	text := k.document(13, 300)
 	ask := func(i int) (asked, string) {
-		conversation := []message{system(fmt.Sprintf("Request id: %08x. %s", 0x1a2b3c4d+i*0x01234567, text)), user("Hello.")}
-		response, err := http.Post(k.URL+"/v1/chat/completions", "application/json", bytes.NewReader(body(conversation, message{"max_tokens": 2})))
+		conversation := []message{system(fmt.Sprintf("Request id: %08x. %s", 0x1a2b3c4d+i*0x01234567, text)),
+			user("Hello.")}
+		response, err := http.Post(k.URL+"/v1/chat/completions", "application/json",
+			bytes.NewReader(body(conversation, message{"max_tokens": 2})))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,13 +20,15 @@ func (s Settings) checkOperands() error {
 	case s.Accelerator == nil || !slices.Contains(s.Accelerator.OperandFormats(), operands):
 		return refuse("--operands %s: there are auto, f16 and bf16", operands)
 	case s.deviceName() == "cpu":
-		return refuse("--operands %s: the CPU multiplies in f32; leave --operands out, or answer on a GPU with --device metal", operands)
+		return refuse("--operands %s: the CPU multiplies in f32; leave --operands out, or answer on a GPU with "+
+			"--device metal", operands)
 	}
 	return nil
 }
 
 // tryPrompt is long enough to use the kernels of prefill.
-const tryPrompt = "Read the code that follows, say in one sentence what it does, and name the line that you would change first."
+const tryPrompt = "Read the code that follows, say in one sentence what it does, and name the line that you would " +
+	"change first."
 
 // tryPrefill runs a short prompt on the GPU, to find activations beyond the range of its operands before a request
 // does.
@@ -34,7 +36,8 @@ func (h *Host) tryPrefill(n *model.Network) error {
 	if h.gpu == nil {
 		return nil
 	}
-	prompt, err := h.text.Template.Render(text.Conversation{Messages: []text.Message{{Role: "user", Content: tryPrompt}}, AddGenerationPrompt: true})
+	prompt, err := h.text.Template.Render(
+		text.Conversation{Messages: []text.Message{{Role: "user", Content: tryPrompt}}, AddGenerationPrompt: true})
 	ids := h.text.Tokenizer.EncodePrompt(prompt)
 	if err != nil { // a template that needs more than a question
 		ids = h.text.Tokenizer.Encode(tryPrompt, text.EncodeOptions{})
@@ -44,7 +47,8 @@ func (h *Host) tryPrefill(n *model.Network) error {
 		return err
 	}
 	defer s.Close()
-	_, err = n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: ids[:min(len(ids), n.WindowTokens(), n.ChunkTokens())]}})
+	_, err = n.Forward(context.Background(), []pass.Segment{
+		{Seq: s, Tokens: ids[:min(len(ids), n.WindowTokens(), n.ChunkTokens())]}})
 	return explainPass(err)
 }
 
@@ -64,7 +68,8 @@ func explainPass(err error) error {
 		if form.Matrix {
 			other = ", or take a model whose weights are in 4 or 8 bit"
 		}
-		return fmt.Errorf("%w; the GPU answers other models: start the server with --device cpu for this one%s", err, other)
+		return fmt.Errorf("%w; the GPU answers other models: start the server with --device cpu for this one%s", err,
+			other)
 	case beyondF16(err):
 		return fmt.Errorf("%w: start the server with --operands bf16, which is less exact", err)
 	case errors.As(err, &beyond):

@@ -89,7 +89,8 @@ func TestActivationsBeyondF16AreServedInBF16(t *testing.T) {
 	if page, _ := io.ReadAll(response.Body); !strings.Contains(string(page), `"numerics":"metal-bf16-`) {
 		t.Errorf("missing: %s", page)
 	}
-	s := Settings{ModelDir: wide, Device: "metal", Operands: "f16", WindowTokens: 512, Parallel: 1, Accelerator: onGPU, Log: slog.New(slog.DiscardHandler)}
+	s := Settings{ModelDir: wide, Device: "metal", Operands: "f16", WindowTokens: 512, Parallel: 1, Accelerator: onGPU,
+		Log: slog.New(slog.DiscardHandler)}
 	if h, err := Open(s); err == nil || !strings.Contains(err.Error(), "start the server with --operands bf16") {
 		t.Errorf("f16 was insisted on: %v", err)
 		h.Close(0)

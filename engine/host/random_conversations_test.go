@@ -26,7 +26,8 @@ func TestRandomConversationsGetTheAnswersOfAFreshServer(t *testing.T) {
 	for i := range requests {
 		switch {
 		case len(conversation) == 0 || r.IntN(6) == 0:
-			conversation = []message{system("Be brief. " + k.document(uint64(r.IntN(3)), 60)), user(fmt.Sprintf("Topic %d.", r.IntN(5)))}
+			conversation = []message{system("Be brief. " + k.document(uint64(r.IntN(3)), 60)),
+				user(fmt.Sprintf("Topic %d.", r.IntN(5)))}
 		case r.IntN(4) == 0: // edit
 			conversation[len(conversation)-1] = user(fmt.Sprintf("Rather topic %d.", r.IntN(50)))
 		case r.IntN(8) == 0: // leave in the middle, go on with what came

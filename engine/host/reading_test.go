@@ -14,13 +14,15 @@ func TestStartLogsProgressWhileWeightsAreCopied(t *testing.T) {
 	for range 6 << 30 / (8 << 20) {
 		r.more(8 << 20)
 	}
-	if n := strings.Count(said.String(), "reading the weights"); n != 6 || !strings.Contains(said.String(), "percent=60") {
+	if n := strings.Count(said.String(), "reading the weights"); n != 6 ||
+		!strings.Contains(said.String(), "percent=60") {
 		t.Errorf("%d lines: %s", n, said.String())
 	}
 	for done := int64(0); done <= 4<<30; done += 8 << 20 {
 		r.ahead(done, 4<<30)
 	}
-	if n := strings.Count(said.String(), "reading the weights"); n != 10 || !strings.Contains(said.String(), "percent=100") {
+	if n := strings.Count(said.String(), "reading the weights"); n != 10 ||
+		!strings.Contains(said.String(), "percent=100") {
 		t.Errorf("%d lines: %s", n, said.String())
 	}
 }

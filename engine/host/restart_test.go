@@ -36,8 +36,10 @@ func TestConversationSurvivesRestart(t *testing.T) {
 	k = startKept(t, func(s *Settings) { withDisk(s); s.Revision = strings.Repeat("ab", 20) })
 	d := k.ask(conversation, nil)
 	reports := k.host.keeper.Reports()
-	if last := reports[len(reports)-1]; d.computed != d.prompt || last.Cause != memory.CauseOtherKey || len(last.Keys) != 1 || !strings.HasPrefix(last.Keys[0], "revision") {
-		t.Errorf("under another revision %d of %d computed, explained as %q %v", d.computed, d.prompt, last.Cause, last.Keys)
+	if last := reports[len(reports)-1]; d.computed != d.prompt || last.Cause != memory.CauseOtherKey ||
+		len(last.Keys) != 1 || !strings.HasPrefix(last.Keys[0], "revision") {
+		t.Errorf("under another revision %d of %d computed, explained as %q %v", d.computed, d.prompt, last.Cause,
+			last.Keys)
 	}
 }
 
@@ -90,9 +92,11 @@ func TestPeriodicPointsSurviveRestart(t *testing.T) {
 // The reply before the last message was not decoded here: its end is a place to go on from all the same.
 func TestLastMessageEditedAfterAReplyFromElsewhereResumesAtTheReply(t *testing.T) {
 	k := startKept(t, nil)
-	history := []message{system("You are kind."), user("What is new?"), {"role": "assistant", "content": k.document(14, 300)}}
+	history := []message{system("You are kind."), user("What is new?"),
+		{"role": "assistant", "content": k.document(14, 300)}}
 	k.ask(append(slices.Clone(history), user("And the lamp?")), message{"max_tokens": 4})
 	a := k.ask(append(slices.Clone(history), user("No, the door, please.")), message{"max_tokens": 4})
-	turn := k.tokens("<|im_end|>\n<|im_start|>user\nNo, the door, please.<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n")
+	turn := k.tokens("<|im_end|>\n<|im_start|>user\nNo, the door, " +
+		"please.<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n")
 	k.atMost("the last message edited", a, turn+slack)
 }

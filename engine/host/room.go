@@ -21,14 +21,16 @@ func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
 	}
 	gb := func(bytes int64) string { return fmt.Sprintf("%.1f GB", float64(bytes)/1e9) }
 	if short.Weights {
-		return &ModelError{Sentence: fmt.Sprintf("the weights of %s do not fit: the GPU may use %s of this machine's memory, holds %s already, and %s needs %s more; take a smaller model, or --device cpu",
+		return &ModelError{Sentence: fmt.Sprintf("the weights of %s do not fit: the GPU may use %s of this "+
+			"machine's memory, holds %s already, and %s needs %s more; take a smaller model, or --device cpu",
 			s.ModelDir, gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes))}
 	}
 	page := model.PageBytes(h.device, c, h.kv, o.Draft)
 	windowPages := int64((s.WindowTokens + device.PageTokens - 1) / device.PageTokens)
 	context, points := windowPages*int64(s.Parallel)*page, int64(o.ExtraPages)*page
 	var says strings.Builder
-	fmt.Fprintf(&says, "the GPU may use %s of this machine's memory and holds %s already, and %s needs %s more. Keys and values take %s for --window %d times --parallel %d",
+	fmt.Fprintf(&says, "the GPU may use %s of this machine's memory and holds %s already, and %s needs %s more. "+
+		"Keys and values take %s for --window %d times --parallel %d",
 		gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes), gb(context), s.WindowTokens, s.Parallel)
 	if points > 0 {
 		fmt.Fprintf(&says, ", and %s, half of --cache-memory %d, for restore points", gb(points), s.CacheMemoryBytes)

@@ -35,13 +35,15 @@ func TestSizingPricesWhatIsLoaded(t *testing.T) {
 			dev := cpu.New(1)
 			defer dev.Close()
 			const window, sequences, chunk = 4096, 2, 512
-			n, err := model.Load(dev, ckpt, model.Options{WindowTokens: window, MaxSequences: sequences, ChunkTokens: chunk, Draft: c.draft})
+			n, err := model.Load(dev, ckpt, model.Options{WindowTokens: window, MaxSequences: sequences,
+				ChunkTokens: chunk, Draft: c.draft})
 			if err != nil {
 				t.Fatal(err)
 			}
 			held := n.MemoryBytes()
 			costs := profiles.CostsOf(m.Geometry, nil, profiles.F32, c.choice, chunk)
-			if priced := window * sequences * (costs.KVBytesPerToken + costs.MTPKVBytesPerToken); held.KVPages != priced {
+			if priced := window * sequences * (costs.KVBytesPerToken +
+				costs.MTPKVBytesPerToken); held.KVPages != priced {
 				t.Errorf("keys and values take %d bytes, priced %d", held.KVPages, priced)
 			}
 			if priced := sequences * costs.StateBytes; held.States != priced {
@@ -56,7 +58,8 @@ func TestSizingPricesWhatIsLoaded(t *testing.T) {
 				t.Errorf("weights take %d bytes, the manifest says %d", held.Weights, file)
 			}
 			whole := held.Weights + held.KVPages + held.States + held.Work
-			if priced := costs.ProjectedBytes(profiles.Load{Sequences: sequences, Tokens: window * sequences}); whole > priced {
+			if priced := costs.ProjectedBytes(
+				profiles.Load{Sequences: sequences, Tokens: window * sequences}); whole > priced {
 				t.Errorf("the network takes %d bytes, priced %d", whole, priced)
 			}
 		})
@@ -75,7 +78,8 @@ func TestDraftIsLoadedOnlyWhereItIsChosen(t *testing.T) {
 		held[draft] = h.network.MemoryBytes()
 		h.Close(0)
 	}
-	if held[""] != held["none"] || held["mtp"].Weights <= held[""].Weights || held["mtp"].KVPages*2 != held[""].KVPages*3 {
+	if held[""] != held["none"] || held["mtp"].Weights <= held[""].Weights ||
+		held["mtp"].KVPages*2 != held[""].KVPages*3 {
 		t.Errorf("%+v", held)
 	}
 	s := pocketOn(&cpuGPU{})
@@ -103,7 +107,8 @@ func TestPointsOnDiskServeWithAndWithoutADraft(t *testing.T) {
 			k = startKept(t, with(order[1]))
 			got := k.ask(conversation, nil)
 			if got.content != want.content || got.prompt-got.computed < first.prompt-slack {
-				t.Errorf("%q with %d of %d tokens restored, before %q", got.content, got.prompt-got.computed, got.prompt, want.content)
+				t.Errorf("%q with %d of %d tokens restored, before %q", got.content, got.prompt-got.computed,
+					got.prompt, want.content)
 			}
 			if counters := k.host.keeper.Counters(); counters.FromDisk != 1 {
 				t.Errorf("%d points came from disk", counters.FromDisk)

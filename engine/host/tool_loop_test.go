@@ -12,11 +12,14 @@ func TestToolLoopWithRewrittenArguments(t *testing.T) {
 	k := startKept(t, nil)
 	// The model writes its calls in tokens that the tokenizer would not choose.
 	k.script = func(i int) []int32 {
-		call := k.letterByLetter(fmt.Sprintf("\n<function=look>\n<parameter=word>\nlamp %d\n</parameter>\n<parameter=count>\n%d\n</parameter>\n</function>\n", i, i))
+		call := k.letterByLetter(
+			fmt.Sprintf("\n<function=look>\n<parameter=word>\nlamp "+
+				"%d\n</parameter>\n<parameter=count>\n%d\n</parameter>\n</function>\n", i, i))
 		return slices.Concat(k.special("<tool_call>"), call, k.special("</tool_call><|im_end|>"))
 	}
-	tool := message{"type": "function", "function": message{"name": "look", "description": "Looks a word up.", "parameters": message{"type": "object",
-		"properties": message{"word": message{"type": "string"}, "count": message{"type": "integer"}}}}}
+	tool := message{"type": "function", "function": message{"name": "look", "description": "Looks a word up.",
+		"parameters": message{"type": "object",
+			"properties": message{"word": message{"type": "string"}, "count": message{"type": "integer"}}}}}
 	more := message{"tools": []any{tool}, "max_tokens": 200}
 	conversation := []message{system(k.document(9, 200)), user("Look up words, one after another.")}
 	for i := range 20 {
@@ -33,7 +36,8 @@ func TestToolLoopWithRewrittenArguments(t *testing.T) {
 		call := a.calls[0].(map[string]any)
 		function := call["function"].(map[string]any)
 		var arguments map[string]any
-		if err := json.Unmarshal([]byte(function["arguments"].(string)), &arguments); err != nil || len(arguments) != 2 {
+		if err := json.Unmarshal([]byte(function["arguments"].(string)), &arguments); err != nil ||
+			len(arguments) != 2 {
 			t.Fatal(err, arguments)
 		}
 		pretty, err := json.MarshalIndent(arguments, "", "    ") // count comes before word now
@@ -50,8 +54,11 @@ func TestToolLoopWithRewrittenArguments(t *testing.T) {
 func TestThinkingThatAClientLeftOutOfAToolLoopIsFoundByTheCallsID(t *testing.T) {
 	k := startKept(t, nil)
 	k.script = func(i int) []int32 {
-		thought := k.letterByLetter(fmt.Sprintf("The lamp %d is what I must look up, and I say so at some length here.\n", i))
-		call := k.letterByLetter(fmt.Sprintf("\n<function=look>\n<parameter=word>\nlamp %d\n</parameter>\n<parameter=count>\n%d\n</parameter>\n</function>\n", i, i))
+		thought := k.letterByLetter(
+			fmt.Sprintf("The lamp %d is what I must look up, and I say so at some length here.\n", i))
+		call := k.letterByLetter(
+			fmt.Sprintf("\n<function=look>\n<parameter=word>\nlamp "+
+				"%d\n</parameter>\n<parameter=count>\n%d\n</parameter>\n</function>\n", i, i))
 		return slices.Concat(thought, k.special("</think>\n\n<tool_call>"), call, k.special("</tool_call><|im_end|>"))
 	}
 	tool := message{"type": "function", "function": message{"name": "look", "parameters": message{"type": "object",
@@ -78,7 +85,8 @@ func TestThinkingThatAClientLeftOutOfAToolLoopIsFoundByTheCallsID(t *testing.T) 
 	call["function"].(map[string]any)["arguments"] = `{"word": "lamp 9", "count": 3}`
 	before := len(k.prompts)
 	k.ask(conversation, more)
-	if prompt := k.host.text.Tokenizer.Decode(k.prompts[before]); strings.Contains(prompt, "The lamp 3 is what I must") || !strings.Contains(prompt, "The lamp 2 is what I must") {
+	if prompt := k.host.text.Tokenizer.Decode(k.prompts[before]); strings.Contains(
+		prompt, "The lamp 3 is what I must") || !strings.Contains(prompt, "The lamp 2 is what I must") {
 		t.Errorf("the prompt is %q", prompt)
 	}
 }

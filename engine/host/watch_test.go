@@ -47,7 +47,8 @@ func TestMonitorSaysWhyAPromptMissedWithItsTextOnlyOnLoopback(t *testing.T) {
 		rules := k.document(13, 300)
 		var last asked
 		for i := range 4 {
-			last = k.ask([]message{system(fmt.Sprintf("Request id: %08x. %s", 0x1a2b3c4d+i*0x01234567, rules)), user("Hello.")}, message{"max_tokens": 2})
+			last = k.ask([]message{system(fmt.Sprintf("Request id: %08x. %s", 0x1a2b3c4d+i*0x01234567, rules)),
+				user("Hello.")}, message{"max_tokens": 2})
 		}
 		r := k.requests()[0]
 		if r.Prompt != last.prompt || r.Computed != last.computed || r.Cached != last.prompt-last.computed {
@@ -99,7 +100,8 @@ func TestReloadDropsEveryPoint(t *testing.T) {
 	}
 	after := k.ask(conversation, nil)
 	if after.computed != after.prompt || after.content != before.content {
-		t.Errorf("after the reload %d of %d tokens were computed, %q is answered, before it %q", after.computed, after.prompt, after.content, before.content)
+		t.Errorf("after the reload %d of %d tokens were computed, %q is answered, before it %q", after.computed,
+			after.prompt, after.content, before.content)
 	}
 	again := k.ask(conversation, nil)
 	k.atMost("once more", again, slack)

@@ -61,7 +61,8 @@ func (x *Index) spares(p *Point, claim Claim) bool {
 // latestLast is the only point of the most recently resumed conversation in a tier, or nil.
 func (x *Index) latestLast(t Tier) (latest *Point) {
 	for p := range x.points {
-		if p.In(t) && x.rank(p, t) == rankLast && (latest == nil || cmp.Or(cmp.Compare(p.used, latest.used), cmp.Compare(p.serial, latest.serial)) > 0) {
+		if p.In(t) && x.rank(p, t) == rankLast &&
+			(latest == nil || cmp.Or(cmp.Compare(p.used, latest.used), cmp.Compare(p.serial, latest.serial)) > 0) {
 			latest = p
 		}
 	}
@@ -89,7 +90,8 @@ func (x *Index) leastWorth(t Tier, cost Cost) *Point {
 			continue
 		}
 		rank, worth := x.rank(p, t), x.worth(p, t, own, pages)
-		if least == nil || cmp.Or(cmp.Compare(rank, leastRank), cmp.Compare(worth, leastWorth), cmp.Compare(p.serial, least.serial)) < 0 {
+		if least == nil || cmp.Or(cmp.Compare(rank, leastRank), cmp.Compare(worth, leastWorth),
+			cmp.Compare(p.serial, least.serial)) < 0 {
 			least, leastRank, leastWorth = p, rank, worth
 		}
 	}

@@ -4,14 +4,16 @@ package memory
 type Cause string
 
 const (
-	CauseNone      Cause = ""          // nothing was, or too little to matter
-	CauseOtherKey  Cause = "other key" // a point would have served, had its key been equal
-	CauseEvicted   Cause = "evicted"   // a point was there and was evicted
-	CauseThinned   Cause = "thinned"   // a point was there and was dropped, as points get sparse with distance and near each other
-	CauseNoRoom    Cause = "no room"   // none was saved there: what the budget held was worth more, or in use
-	CauseDamaged   Cause = "damaged"   // its file was torn or flipped
-	CauseNoPoint   Cause = "no point"  // no point was saved nearer to where the prefixes part
-	CauseCancelled Cause = "cancelled" // the request that computed them was cancelled, and what it had reached could not be kept
+	CauseNone     Cause = ""          // nothing was, or too little to matter
+	CauseOtherKey Cause = "other key" // a point would have served, had its key been equal
+	CauseEvicted  Cause = "evicted"   // a point was there and was evicted
+	// a point was there and was dropped, as points get sparse with distance and near each other
+	CauseThinned Cause = "thinned"
+	CauseNoRoom  Cause = "no room"  // none was saved there: what the budget held was worth more, or in use
+	CauseDamaged Cause = "damaged"  // its file was torn or flipped
+	CauseNoPoint Cause = "no point" // no point was saved nearer to where the prefixes part
+	// the request that computed them was cancelled, and what it had reached could not be kept
+	CauseCancelled Cause = "cancelled"
 )
 
 // Explanation accounts for a prompt: Prompt = Cached + Computed, and Computed = New + Again.
@@ -127,5 +129,6 @@ func partingOf(prompt []int32, at *node, inside, depth int) *Parting {
 		return nil // the prompt goes on where the known text ended
 	}
 	clip := func(ids []int32) []int32 { return append([]int32(nil), ids[:min(len(ids), partingAfter)]...) }
-	return &Parting{At: depth, Before: append([]int32(nil), prompt[max(0, depth-partingBefore):depth]...), Old: clip(old), New: clip(prompt[depth:])}
+	return &Parting{At: depth, Before: append([]int32(nil), prompt[max(0, depth-partingBefore):depth]...),
+		Old: clip(old), New: clip(prompt[depth:])}
 }

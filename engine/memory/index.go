@@ -105,7 +105,8 @@ func (x *Index) Find(key Key, prompt []int32, most int, disk bool) Match {
 		if !p.In(InMemory) && usable < p.Reach() {
 			return
 		}
-		if better := usable - m.Usable; m.Point == nil || better > 0 || better == 0 && p.In(InMemory) && !m.Point.In(InMemory) {
+		if better := usable - m.Usable; m.Point == nil || better > 0 || better == 0 && p.In(InMemory) &&
+			!m.Point.In(InMemory) {
 			m.Point, m.Usable = p, usable
 		}
 	}
@@ -177,7 +178,8 @@ func (x *Index) Add(key Key, prefix, tail []int32, kind Kind, c *Conversation, t
 	n, added := x.root(key).grow(prefix)
 	x.tokens += added
 	x.serial++
-	p := &Point{Len: len(prefix), Tail: append([]int32(nil), tail...), Kind: kind, key: key, node: n, conversation: c, used: x.tick, serial: x.serial}
+	p := &Point{Len: len(prefix), Tail: append([]int32(nil), tail...), Kind: kind, key: key, node: n, conversation: c,
+		used: x.tick, serial: x.serial}
 	n.points = append(n.points, p)
 	n.lost = ""
 	x.points[p] = true
@@ -326,7 +328,8 @@ func (x *Index) forget() {
 		var oldest *node
 		for _, root := range x.roots {
 			root.each(func(n *node) {
-				if n.parent != nil && len(n.children) == 0 && len(n.points) == 0 && (oldest == nil || n.seen < oldest.seen) {
+				if n.parent != nil && len(n.children) == 0 && len(n.points) == 0 &&
+					(oldest == nil || n.seen < oldest.seen) {
 					oldest = n
 				}
 			})

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-var exact = Key{Model: "m", Revision: "r", KVFormat: "f32", Policy: Policy{Name: "exact"}, Device: "cpu", Numerics: "cpu-f32-1"}
+var exact = Key{Model: "m", Revision: "r", KVFormat: "f32", Policy: Policy{Name: "exact"}, Device: "cpu",
+	Numerics: "cpu-f32-1"}
 
 func unbounded() Budget {
 	return Budget{OwnBytes: math.MaxInt64, Pages: math.MaxInt, TotalBytes: math.MaxInt64, PageBytes: 100}
@@ -106,7 +107,8 @@ func TestIndexAgreesWithASearchOfEverything(t *testing.T) {
 				if len(list) > 0 && r.IntN(2) == 0 {
 					from = list[r.IntN(len(list))].point
 				}
-				p := x.Add(key, ids, tail, []Kind{KindSystem, KindTurn, KindReply, KindPeriodic}[r.IntN(4)], x.Open(from), tier, cost)
+				p := x.Add(key, ids, tail, []Kind{KindSystem, KindTurn, KindReply, KindPeriodic}[r.IntN(4)],
+					x.Open(from), tier, cost)
 				if !slices.Equal(p.Prefix(), ids) {
 					t.Fatalf("a point after %v says it is after %v", ids, p.Prefix())
 				}
@@ -137,7 +139,8 @@ func TestIndexAgreesWithASearchOfEverything(t *testing.T) {
 			if want := list.usable(key, ids, most); m.Usable != want {
 				t.Fatalf("seed %d: %d tokens are usable, the index says %d", seed, want, m.Usable)
 			}
-			if e := x.Explain(key, ids, m.Usable, most); e.Cached+e.Again+e.New != len(ids) || e.Again < 0 || e.New < 0 {
+			if e := x.Explain(key, ids, m.Usable, most); e.Cached+e.Again+e.New != len(ids) || e.Again < 0 ||
+				e.New < 0 {
 				t.Fatalf("cached %d + again %d + new %d is not %d", e.Cached, e.Again, e.New, len(ids))
 			}
 			for tier, b := range []Budget{memory, disk} {
@@ -213,7 +216,8 @@ func TestForeignDraftSectionLeavesThePointGood(t *testing.T) {
 	for _, c := range []struct {
 		wanted Section
 		state  SectionState
-	}{{Section{"mtp", "rev 1"}, SectionGood}, {Section{"mtp", "rev 2"}, SectionForeign}, {Section{"ring", "rev 1"}, SectionMissing}} {
+	}{{Section{"mtp", "rev 1"}, SectionGood}, {Section{"mtp", "rev 2"}, SectionForeign},
+		{Section{"ring", "rev 1"}, SectionMissing}} {
 		if got := FindSection(have, c.wanted); got != c.state {
 			t.Errorf("%v: %d, wanted %d", c.wanted, got, c.state)
 		}

@@ -44,7 +44,8 @@ func (k Key) Differences(other Key) []string {
 		name      string
 		mine, its any
 	}{
-		{"model", k.Model, other.Model}, {"revision", k.Revision, other.Revision}, {"quantisation", k.Quantization, other.Quantization},
+		{"model", k.Model, other.Model}, {"revision", k.Revision, other.Revision},
+		{"quantisation", k.Quantization, other.Quantization},
 		{"KV format", k.KVFormat, other.KVFormat}, {"prefill policy", k.Policy, other.Policy},
 		{"device", k.Device, other.Device}, {"numerics", k.Numerics, other.Numerics},
 	} {

@@ -7,7 +7,8 @@ import (
 )
 
 // letters is a tokenizer: an id below 256 is a byte, the others are what the table says.
-var letters = map[int32]string{1000: "<|im_start|>assistant\n", 1001: "<|im_end|>", 1002: "ab", 1003: "abc", 1004: "cd", 1005: "<think>", 1006: "é", 1007: "\xc3", 1008: "\xa9d"}
+var letters = map[int32]string{1000: "<|im_start|>assistant\n", 1001: "<|im_end|>", 1002: "ab", 1003: "abc", 1004: "cd",
+	1005: "<think>", 1006: "é", 1007: "\xc3", 1008: "\xa9d"}
 
 func testTurns() Turns {
 	return Turns{
@@ -45,7 +46,8 @@ func TestReturnedTextFindsTheIdsThatWereStreamed(t *testing.T) {
 		{"rewritten", []int32{'q'}, []int32{1003}, []int32{1003}},
 		{"special id behind the cut stays", []int32{'a'}, []int32{1002, 1005}, []int32{'a', 'b', 1005}},
 		{"never cut inside a character", []int32{'x', 1007, 'q'}, []int32{'x', 1006, 'q'}, []int32{'x', 1006, 'q'}},
-		{"character begun by one returned id and ended by the next", []int32{'x'}, []int32{'x', 1007, 1008}, []int32{'x', 1007, 1008}},
+		{"character begun by one returned id and ended by the next", []int32{'x'}, []int32{'x', 1007, 1008},
+			[]int32{'x', 1007, 1008}},
 	} {
 		replies := NewReplies(1 << 20)
 		front := []int32{'s', 1000}

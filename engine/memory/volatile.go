@@ -40,7 +40,8 @@ func ChangeAt(before, old, new string) Change {
 	if oldWord == newWord {
 		oldWord, newWord = clip(old), clip(new)
 	}
-	return Change{Place: last(before[:at], placeChars), Old: head + oldWord, New: head + newWord, Rejoins: rejoins(old[len(oldWord):], new[len(newWord):])}
+	return Change{Place: last(before[:at], placeChars), Old: head + oldWord, New: head + newWord,
+		Rejoins: rejoins(old[len(oldWord):], new[len(newWord):])}
 }
 
 // rejoinChars is how much equal text shows that both sides go on alike.
@@ -78,7 +79,8 @@ var shapes = []struct {
 	name    string
 	pattern *regexp.Regexp
 }{
-	{"a UUID", regexp.MustCompile(`^[^0-9a-zA-Z]*(?i:[a-z]+[-_:=])?(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\W*$`)},
+	{"a UUID", regexp.MustCompile(
+		`^[^0-9a-zA-Z]*(?i:[a-z]+[-_:=])?(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\W*$`)},
 	{"a date and time", regexp.MustCompile(`\d{4}-\d\d-\d\d[T_ ]\d\d[:.]?\d\d`)},
 	{"a date", regexp.MustCompile(`\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{4}`)},
 	{"a time of day", regexp.MustCompile(`^\D{0,8}\d\d?:\d\d(:\d\d)?`)},
@@ -168,5 +170,6 @@ func (c Change) Advice() string {
 	if what == "" {
 		what = "text"
 	}
-	return fmt.Sprintf("%s changes with every request, so everything behind it is computed again each time: leave it out, put it at the end of the prompt, or make it stable with a normalize rule", what)
+	return fmt.Sprintf("%s changes with every request, so everything behind it is computed again each time: leave "+
+		"it out, put it at the end of the prompt, or make it stable with a normalize rule", what)
 }

@@ -8,11 +8,14 @@ import (
 
 func TestChangingValueIsCutOutWholeAndItsShapeNamed(t *testing.T) {
 	for _, c := range []struct{ name, before, old, new, wantOld, wantNew, shape string }{
-		{"date, first digit of the day differs", "Today is 2026-11-", "29. Be kind.", "30. Be kind.", "2026-11-29.", "2026-11-30.", "a date"},
-		{"time inside a date and time", "now: 2026-11-29T10:0", "1:07Z end", "2:44Z end", "2026-11-29T10:01:07Z", "2026-11-29T10:02:44Z", "a date and time"},
+		{"date, first digit of the day differs", "Today is 2026-11-", "29. Be kind.", "30. Be kind.", "2026-11-29.",
+			"2026-11-30.", "a date"},
+		{"time inside a date and time", "now: 2026-11-29T10:0", "1:07Z end", "2:44Z end", "2026-11-29T10:01:07Z",
+			"2026-11-29T10:02:44Z", "a date and time"},
 		{"clock", "It is ", "10:15 now", "11:02 now", "10:15", "11:02", "a time of day"},
 		{"message id", `"message_id":"`, `msg_8fA31c9d"}`, `msg_77bQe01x"}`, "msg_8fA31c9d", "msg_77bQe01x", "an id"},
-		{"UUID", "session ", "0f8fad5b-d9cb-469f-a165-70867728950e\n", "7c9e6679-7425-40de-944b-e07fc1f90ae7\n", "0f8fad5b-d9cb-469f-a165-70867728950e", "7c9e6679-7425-40de-944b-e07fc1f90ae7", "a UUID"},
+		{"UUID", "session ", "0f8fad5b-d9cb-469f-a165-70867728950e\n", "7c9e6679-7425-40de-944b-e07fc1f90ae7\n",
+			"0f8fad5b-d9cb-469f-a165-70867728950e", "7c9e6679-7425-40de-944b-e07fc1f90ae7", "a UUID"},
 		{"counter", "Turn #", "41 of the day", "42 of the day", "#41", "#42", "a counter"},
 		{"prose", "You are a ", "helpful assistant", "careful assistant", "helpful", "careful", ""},
 	} {
@@ -31,13 +34,15 @@ func TestChangeShowsTextThatDiffersWhereTokensPartInWhatIsAlike(t *testing.T) {
 		{"list: ", "[1]", "{}", "list: ", "[1]", "{}"},
 		{"was ", "é", "è", "was ", "é", "è"},
 	} {
-		if got := ChangeAt(c.before, c.old, c.new); got.Place != c.place || got.Old != c.wantOld || got.New != c.wantNew {
+		if got := ChangeAt(c.before, c.old, c.new); got.Place != c.place || got.Old != c.wantOld ||
+			got.New != c.wantNew {
 			t.Errorf("%q %q %q: %+v", c.before, c.old, c.new, got)
 		}
 	}
 	var v Volatile
 	for i, ids := range [][2]string{{" 11aa", " a1bb"}, {" a1bb", " 2f00"}} {
-		if found := v.Observe(ChangeAt("Request id:", ids[0]+". You are kind", ids[1]+". You are kind")); found != (i == 1) {
+		change := ChangeAt("Request id:", ids[0]+". You are kind", ids[1]+". You are kind")
+		if found := v.Observe(change); found != (i == 1) {
 			t.Errorf("change %d: recognised %v", i, found)
 		}
 	}

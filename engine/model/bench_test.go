@@ -27,7 +27,8 @@ func BenchmarkPrefill2000(b *testing.B) {
 		s := newSequence(b, n)
 		for at := 0; at < len(prompt); at += n.ChunkTokens() {
 			end := min(at+n.ChunkTokens(), len(prompt))
-			if _, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: prompt[at:end], Logits: pass.LogitsLast}}); err != nil {
+			if _, err := n.Forward(context.Background(), []pass.Segment{
+				{Seq: s, Tokens: prompt[at:end], Logits: pass.LogitsLast}}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -14,7 +14,8 @@ func TestBestIsOfTheRowThatItIsAskedFor(t *testing.T) {
 	prompt := longPrompt(t, 60)
 	var segments []pass.Segment
 	for i, top := range []int{5, 0, 20} {
-		segments = append(segments, pass.Segment{Seq: newSequence(t, n), Tokens: prompt[i : 10*(i+1)], Logits: []pass.Logits{pass.LogitsLast, pass.LogitsNone, pass.LogitsAll}[i], Top: top})
+		segments = append(segments, pass.Segment{Seq: newSequence(t, n), Tokens: prompt[i : 10*(i+1)],
+			Logits: []pass.Logits{pass.LogitsLast, pass.LogitsNone, pass.LogitsAll}[i], Top: top})
 	}
 	for round := range 3 {
 		rows, err := n.Forward(context.Background(), segments)
@@ -40,7 +41,8 @@ func TestBestIsOfTheRowThatItIsAskedFor(t *testing.T) {
 			}
 			for place, id := range ids {
 				if int(id) != order[place] || logits[place] != row[order[place]] {
-					t.Fatalf("round %d, segment %d, place %d: %v at %v, the row has %v at %d", round, i, place, logits[place], id, row[order[place]], order[place])
+					t.Fatalf("round %d, segment %d, place %d: %v at %v, the row has %v at %d", round, i, place,
+						logits[place], id, row[order[place]], order[place])
 				}
 			}
 		}

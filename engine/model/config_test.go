@@ -54,15 +54,20 @@ func TestConfigsOfOtherModelsAreRefusedByField(t *testing.T) {
 		{"negative layers", map[string]any{"num_hidden_layers": -1}, "num_hidden_layers", "-1"},
 		{"a billion layers", map[string]any{"num_hidden_layers": 1 << 30}, "num_hidden_layers", "1073741824"},
 		{"text in place of a number", map[string]any{"head_dim": "64"}, "head_dim", "string"},
-		{"a float in place of a whole number", map[string]any{"num_hidden_layers": json.RawMessage("1e9")}, "num_hidden_layers", "number 1e9"},
-		{"a window beyond all memory", map[string]any{"max_position_embeddings": int64(1e12)}, "max_position_embeddings", "1000000000000"},
-		{"a window larger than any number", map[string]any{"max_position_embeddings": json.RawMessage("1000000000000000000000")}, "max_position_embeddings", "number 1000000000000000000000"},
+		{"a float in place of a whole number", map[string]any{"num_hidden_layers": json.RawMessage("1e9")},
+			"num_hidden_layers", "number 1e9"},
+		{"a window beyond all memory", map[string]any{"max_position_embeddings": int64(1e12)},
+			"max_position_embeddings", "1000000000000"},
+		{"a window larger than any number", map[string]any{
+			"max_position_embeddings": json.RawMessage("1000000000000000000000")}, "max_position_embeddings",
+			"number 1000000000000000000000"},
 		{"sliding window", map[string]any{"use_sliding_window": true}, "use_sliding_window", "true"},
 		{"capped logits", map[string]any{"final_logit_softcapping": 30.0}, "final_logit_softcapping", "30"},
 		{"capped attention", map[string]any{"attn_logit_softcapping": 50.0}, "attn_logit_softcapping", "50"},
 		{"scaled logits", map[string]any{"logit_scale": 0.5}, "logit_scale", "0.5"},
 		{"bias in the MLP", map[string]any{"mlp_bias": true}, "mlp_bias", "true"},
-		{"an end id beyond the vocabulary", map[string]any{"eos_token_id": []int{1, 4_000_000}}, "eos_token_id", "4000000"},
+		{"an end id beyond the vocabulary", map[string]any{"eos_token_id": []int{1, 4_000_000}}, "eos_token_id",
+			"4000000"},
 		{"a negative end id", map[string]any{"eos_token_id": -1}, "eos_token_id", "-1"},
 		{"heads that do not divide", map[string]any{"num_attention_heads": 5}, "num_attention_heads", "5"},
 		{"value heads that do not divide", map[string]any{"linear_num_value_heads": 7}, "linear_num_value_heads", "7"},
@@ -71,14 +76,20 @@ func TestConfigsOfOtherModelsAreRefusedByField(t *testing.T) {
 		{"gelu", map[string]any{"hidden_act": "gelu"}, "hidden_act", `"gelu"`},
 		{"five taps", map[string]any{"linear_conv_kernel_dim": 5}, "linear_conv_kernel_dim", "5"},
 		{"two MTP layers", map[string]any{"mtp_num_hidden_layers": 2}, "mtp_num_hidden_layers", "2"},
-		{"MTP with an embedding of its own", map[string]any{"mtp_use_dedicated_embeddings": true}, "mtp_use_dedicated_embeddings", "true"},
-		{"layer types of another length", map[string]any{"layer_types": []string{"full_attention"}}, "layer_types", "1 entries"},
-		{"an unknown layer type", map[string]any{"num_hidden_layers": 1, "layer_types": []string{"sliding_attention"}}, "layer_types", `"sliding_attention"`},
-		{"full attention only", map[string]any{"num_hidden_layers": 1, "layer_types": []string{"full_attention"}}, "layer_types", "1 full-attention layers of 1"},
+		{"MTP with an embedding of its own", map[string]any{"mtp_use_dedicated_embeddings": true},
+			"mtp_use_dedicated_embeddings", "true"},
+		{"layer types of another length", map[string]any{"layer_types": []string{"full_attention"}}, "layer_types",
+			"1 entries"},
+		{"an unknown layer type", map[string]any{"num_hidden_layers": 1, "layer_types": []string{"sliding_attention"}},
+			"layer_types", `"sliding_attention"`},
+		{"full attention only", map[string]any{"num_hidden_layers": 1, "layer_types": []string{"full_attention"}},
+			"layer_types", "1 full-attention layers of 1"},
 		{"yarn", rope(map[string]any{"rope_type": "yarn", "factor": 4.0}), "rope_parameters.rope_type", `"yarn"`},
-		{"yarn where older exports keep it", map[string]any{"rope_scaling": map[string]any{"type": "yarn", "factor": 4.0}}, "rope_parameters.rope_type", `"yarn"`},
+		{"yarn where older exports keep it", map[string]any{
+			"rope_scaling": map[string]any{"type": "yarn", "factor": 4.0}}, "rope_parameters.rope_type", `"yarn"`},
 		{"no theta", rope(map[string]any{"rope_theta": nil}), "rope_parameters.rope_theta", "nothing"},
-		{"odd rotary dims", rope(map[string]any{"partial_rotary_factor": 0.05}), "rope_parameters.partial_rotary_factor", "0.05"},
+		{"odd rotary dims", rope(map[string]any{"partial_rotary_factor": 0.05}),
+			"rope_parameters.partial_rotary_factor", "0.05"},
 		{"zero epsilon", map[string]any{"rms_norm_eps": 0}, "rms_norm_eps", "0"},
 		{"an end id that is text", map[string]any{"eos_token_id": "end"}, "eos_token_id", "end"},
 	} {
@@ -110,7 +121,8 @@ func TestConfigOfThe27BIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.ConvChannels() != 10240 || c.AttentionLayers() != 16 || c.Layers[3].Mixer != arch.FullAttention || c.Layers[4].Mixer == arch.FullAttention || c.Layers[63].Mixer != arch.FullAttention || c.RotaryDims != 64 ||
+	if c.ConvChannels() != 10240 || c.AttentionLayers() != 16 || c.Layers[3].Mixer != arch.FullAttention ||
+		c.Layers[4].Mixer == arch.FullAttention || c.Layers[63].Mixer != arch.FullAttention || c.RotaryDims != 64 ||
 		c.Tied || c.MaxPositions != 262144 || c.RopeTheta != 1e7 || !reflect.DeepEqual(c.EOS, []int32{248044, 248046}) {
 		t.Errorf("read as %+v", c)
 	}
@@ -166,7 +178,8 @@ func FuzzConfig(f *testing.F) {
 			}
 			return
 		}
-		if c.Hidden <= 0 || c.Heads%c.KVHeads != 0 || c.ValueHeads%c.KeyHeads != 0 || c.RotaryDims <= 0 || c.RotaryDims > c.HeadDim || len(c.Layers) == 0 {
+		if c.Hidden <= 0 || c.Heads%c.KVHeads != 0 || c.ValueHeads%c.KeyHeads != 0 || c.RotaryDims <= 0 ||
+			c.RotaryDims > c.HeadDim || len(c.Layers) == 0 {
 			t.Fatalf("taken: %+v", c)
 		}
 		c.RotaryDims = min(c.RotaryDims, 512)

@@ -37,7 +37,8 @@ func decodeSafetensors(t testing.TB, file []byte) map[string]floatTensor {
 			continue
 		}
 		data := file[8+int(n)+e.Offsets[0] : 8+int(n)+e.Offsets[1]]
-		out[name] = floatTensor{shape: e.Shape, dtype: e.DType, values: weights.Floats(nil, weights.DType(e.DType), data)}
+		out[name] = floatTensor{shape: e.Shape, dtype: e.DType, values: weights.Floats(nil, weights.DType(e.DType),
+			data)}
 	}
 	return out
 }
@@ -52,9 +53,12 @@ type geometry struct {
 
 func (g geometry) config() map[string]any {
 	return map[string]any{
-		"architectures": []string{"Qwen3_5ForCausalLM"}, "model_type": "qwen3_5_text", "vocab_size": g.vocab, "hidden_size": g.hidden,
-		"intermediate_size": g.intermediate, "num_hidden_layers": g.layers, "num_attention_heads": g.heads, "num_key_value_heads": g.kvHeads,
-		"head_dim": g.headDim, "hidden_act": "silu", "max_position_embeddings": 4096, "rms_norm_eps": 1e-6, "tie_word_embeddings": true,
+		"architectures": []string{"Qwen3_5ForCausalLM"}, "model_type": "qwen3_5_text", "vocab_size": g.vocab,
+		"hidden_size":       g.hidden,
+		"intermediate_size": g.intermediate, "num_hidden_layers": g.layers, "num_attention_heads": g.heads,
+		"num_key_value_heads": g.kvHeads,
+		"head_dim":            g.headDim, "hidden_act": "silu", "max_position_embeddings": 4096, "rms_norm_eps": 1e-6,
+		"tie_word_embeddings":     true,
 		"full_attention_interval": 4, "linear_num_key_heads": g.keyHeads, "linear_num_value_heads": g.valueHeads,
 		"linear_key_head_dim": g.keyDim, "linear_value_head_dim": g.valueDim, "linear_conv_kernel_dim": 4,
 		"rope_parameters": map[string]any{"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25},

@@ -89,8 +89,10 @@ func fuse(raw fixture.File, c *Config) fixture.File {
 			ba = append(ba, rows("in_proj_b", h*r, r)...)
 			ba = append(ba, rows("in_proj_a", h*r, r)...)
 		}
-		out[module+"in_proj_qkvz.weight"] = fixture.Tensor{DType: "BF16", Shape: []int{c.ConvChannels() + c.ValueHeads*c.ValueDim, c.Hidden}, Data: qkvz}
-		out[module+"in_proj_ba.weight"] = fixture.Tensor{DType: "BF16", Shape: []int{2 * c.ValueHeads, c.Hidden}, Data: ba}
+		out[module+"in_proj_qkvz.weight"] = fixture.Tensor{
+			DType: "BF16", Shape: []int{c.ConvChannels() + c.ValueHeads*c.ValueDim, c.Hidden}, Data: qkvz}
+		out[module+"in_proj_ba.weight"] = fixture.Tensor{DType: "BF16", Shape: []int{2 * c.ValueHeads, c.Hidden},
+			Data: ba}
 		for _, part := range []string{"in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a"} {
 			delete(out, module+part+".weight")
 		}
@@ -142,10 +144,12 @@ func TestEveryFormOfTheSameModelGivesTheSameBits(t *testing.T) {
 	decoy := maps.Clone(raw) // tied in the config: an lm_head in the file does not count
 	decoy["lm_head.weight"] = raw["model.layers.0.mlp.up_proj.weight"]
 	vision := maps.Clone(raw)
-	vision["visual.patch_embed.proj.weight"] = fixture.Tensor{DType: "BF16", Shape: []int{2, 3, 2, 2, 2}, Data: make([]byte, 96)}
+	vision["visual.patch_embed.proj.weight"] = fixture.Tensor{DType: "BF16", Shape: []int{2, 3, 2, 2, 2},
+		Data: make([]byte, 96)}
 	vision["vision_tower.merger.norm.weight"] = fixture.BF16(make([]float32, 8), 8)
 	visionShard := shards(raw) // listed in the index, but its file was never fetched
-	visionIndex := map[string]fixture.File{"model-vision.safetensors": {"visual.norm.weight": fixture.BF16(make([]float32, 8), 8)}}
+	visionIndex := map[string]fixture.File{
+		"model-vision.safetensors": {"visual.norm.weight": fixture.BF16(make([]float32, 8), 8)}}
 	maps.Copy(visionIndex, visionShard)
 	trunk, head := fixture.File{}, fixture.File{}
 	for name, v := range mlx {
@@ -161,8 +165,10 @@ func TestEveryFormOfTheSameModelGivesTheSameBits(t *testing.T) {
 		bareHead[strings.TrimPrefix(name, "mtp.")] = head[name]
 	}
 	sharded := func(f fixture.File) map[string]fixture.File { return shards(f) }
-	nested := map[string]any{"model_type": "qwen3_5", "text_config": with(config, map[string]any{"tie_word_embeddings": nil}), "tie_word_embeddings": true,
-		"vision_config": map[string]any{"depth": 1}}
+	nested := map[string]any{
+		"model_type": "qwen3_5", "text_config": with(config, map[string]any{"tie_word_embeddings": nil}),
+		"tie_word_embeddings": true,
+		"vision_config":       map[string]any{"depth": 1}}
 
 	prompt := longPrompt(t, 80)
 	run := func(t *testing.T, dir string) (logits [][]float32, mtp []float32) {
@@ -170,7 +176,8 @@ func TestEveryFormOfTheSameModelGivesTheSameBits(t *testing.T) {
 		s := newSequence(t, n)
 		hidden := make([]float32, len(prompt)*n.config.Hidden)
 		logits = forward(t, s, prompt, 512, pass.LogitsAll, hidden)
-		rows, err := n.MTP(t.Context(), []MTPSegment{{Seq: s, Tokens: prompt[1:], Hidden: hidden, Logits: pass.LogitsLast}})
+		rows, err := n.MTP(t.Context(), []MTPSegment{
+			{Seq: s, Tokens: prompt[1:], Hidden: hidden, Logits: pass.LogitsLast}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,22 +196,34 @@ func TestEveryFormOfTheSameModelGivesTheSameBits(t *testing.T) {
 		{"Hugging Face, fused projections", single(fuse(raw, c)), config, false},
 		{"MLX, fused projections", single(fuse(mlx, c)), config, false},
 		{"Hugging Face, untied", single(untied), with(config, map[string]any{"tie_word_embeddings": false}), false},
-		{"MLX, untied, under language_model", single(untiedMLX), with(config, map[string]any{"tie_word_embeddings": false}), false},
+		{"MLX, untied, under language_model", single(untiedMLX),
+			with(config, map[string]any{"tie_word_embeddings": false}), false},
 		{"tied with an lm_head in the file", single(decoy), config, false},
 		{"prefix language_model.", single(rename(raw, "language_model.")), config, false},
 		{"prefix model.language_model.model.", single(rename(raw, "model.language_model.model.")), config, false},
-		{"prefix model.language_model., text_config nested", single(rename(raw, "model.language_model.")), nested, false},
+		{"prefix model.language_model., text_config nested", single(rename(raw, "model.language_model.")), nested,
+			false},
 		{"vision tensors beside it", single(vision), config, false},
 		{"two shards with an index", sharded(raw), config, true},
-		{"a shard of vision alone is missing", visionIndex, with(config, map[string]any{"quantization": map[string]any{"bits": 4, "group_size": 64, "visual.blocks.0": map[string]any{"bits": 7}}}), true},
+		{"a shard of vision alone is missing", visionIndex,
+			with(config, map[string]any{
+				"quantization": map[string]any{"bits": 4, "group_size": 64, "visual.blocks.0": map[string]any{
+					"bits": 7}}}), true},
 		{"two shards without an index", sharded(mlx), config, false},
-		{"MTP in a sidecar that config.json names, raw norms as the field says", map[string]fixture.File{"model.safetensors": trunk, "extra/head.safetensors": rawHead},
-			with(config, map[string]any{"mlx_lm_extra_tensors": map[string]any{"mtp_file": "extra/head.safetensors"}, "mtplx_mtp_norm_encoding": "delta",
-				"mtplx_mtp_contract": map[string]any{"base_hidden_variant": "post_norm", "hidden_variant": "post_norm", "concat_order": "embedding_hidden"}}), false},
-		{"MTP in mtp.safetensors, norms as 1+w by their means", map[string]fixture.File{"model.safetensors": trunk, "mtp.safetensors": head}, config, false},
-		{"MTP without prefix in mtp/weights.safetensors", map[string]fixture.File{"model.safetensors": trunk, "mtp/weights.safetensors": bareHead}, config, false},
-		{"MTP in model-mtp.safetensors, no index", map[string]fixture.File{"model.safetensors": trunk, "model-mtp.safetensors": head}, config, false},
-		{"MTP in a file of its own in the index", map[string]fixture.File{"model.safetensors": trunk, "mtp-00001.safetensors": head}, config, true},
+		{"MTP in a sidecar that config.json names, raw norms as the field says", map[string]fixture.File{
+			"model.safetensors": trunk, "extra/head.safetensors": rawHead},
+			with(config, map[string]any{"mlx_lm_extra_tensors": map[string]any{"mtp_file": "extra/head.safetensors"},
+				"mtplx_mtp_norm_encoding": "delta",
+				"mtplx_mtp_contract": map[string]any{"base_hidden_variant": "post_norm",
+					"hidden_variant": "post_norm", "concat_order": "embedding_hidden"}}), false},
+		{"MTP in mtp.safetensors, norms as 1+w by their means", map[string]fixture.File{
+			"model.safetensors": trunk, "mtp.safetensors": head}, config, false},
+		{"MTP without prefix in mtp/weights.safetensors", map[string]fixture.File{
+			"model.safetensors": trunk, "mtp/weights.safetensors": bareHead}, config, false},
+		{"MTP in model-mtp.safetensors, no index", map[string]fixture.File{
+			"model.safetensors": trunk, "model-mtp.safetensors": head}, config, false},
+		{"MTP in a file of its own in the index", map[string]fixture.File{
+			"model.safetensors": trunk, "mtp-00001.safetensors": head}, config, true},
 	} {
 		t.Run(form.name, func(t *testing.T) {
 			dir := t.TempDir()

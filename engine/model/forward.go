@@ -66,7 +66,8 @@ func (n *Network) prepare(ctx context.Context, segments []pass.Segment) error {
 		if err := s.pages.reserve(s.len, s.len+len(g.Tokens)); err != nil {
 			return err
 		}
-		n.segments = append(n.segments, device.Segment{Row: len(w.tokens) - len(g.Tokens), N: len(g.Tokens), Start: s.len, State: s.state, Pages: s.pages.ids, Policy: g.Policy})
+		n.segments = append(n.segments, device.Segment{Row: len(w.tokens) - len(g.Tokens), N: len(g.Tokens),
+			Start: s.len, State: s.state, Pages: s.pages.ids, Policy: g.Policy})
 	}
 	w.best.wanted(n, segments)
 	if err := w.best.grow(n, len(w.indices)); err != nil {
@@ -146,14 +147,16 @@ func (n *Network) recordLayer(y *layer, kv device.KV) {
 	p.RMSNorm(w.y, w.x, y.inputNorm, c.Eps, rows, 0)
 	if a := y.attention; a != nil {
 		p.Linear(w.y, a.in, rows)
-		p.AttentionInput(device.AttentionInput{Q: w.q, QGate: w.qGate, K: w.k, V: w.v, QNorm: a.qNorm, KNorm: a.kNorm, Rotation: w.rotation, KV: kv, Layer: a.index, Eps: c.Eps})
+		p.AttentionInput(device.AttentionInput{Q: w.q, QGate: w.qGate, K: w.k, V: w.v, QNorm: a.qNorm, KNorm: a.kNorm,
+			Rotation: w.rotation, KV: kv, Layer: a.index, Eps: c.Eps})
 		p.Attention(device.Attention{Dst: w.attended, Q: w.q, QGate: w.qGate, KV: kv, Layer: a.index})
 		p.Linear(w.attended, a.out, rows)
 	} else {
 		r := y.recurrent
 		p.Linear(w.y, r.in, rows)
 		p.Conv(device.Conv{Dst: w.conv, X: w.qkv, Weight: r.conv, Layer: r.index})
-		p.DeltaRule(device.DeltaRule{Dst: w.o, QKV: w.conv, A: w.a, B: w.b, ALog: r.aLog, DTBias: r.dtBias, Layer: r.index})
+		p.DeltaRule(device.DeltaRule{Dst: w.o, QKV: w.conv, A: w.a, B: w.b, ALog: r.aLog, DTBias: r.dtBias,
+			Layer: r.index})
 		p.GatedNorm(device.GatedNorm{Dst: w.o, O: w.o, Z: w.z, Weight: r.norm, HeadDim: c.ValueDim, Eps: c.Eps})
 		p.Linear(w.o, r.out, rows)
 	}

@@ -71,7 +71,8 @@ func (l *loader) network(n *Network) {
 	}
 	for _, rows := range []int{n.embed.Out(), n.head.Out()} {
 		if rows != c.VocabSize {
-			l.err = misfit("vocab_size", strconv.Itoa(c.VocabSize), strconv.Itoa(rows)+", the rows of the embedding and of lm_head")
+			l.err = misfit("vocab_size", strconv.Itoa(c.VocabSize), strconv.Itoa(rows)+", the rows of the embedding "+
+				"and of lm_head")
 			return
 		}
 	}

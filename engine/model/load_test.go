@@ -42,7 +42,8 @@ func TestLoadNamesEachTensorThatDoesNotFit(t *testing.T) {
 	}
 	kinds := 0
 	for name, v := range raw {
-		if strings.Contains(name, "layers.") && !strings.Contains(name, "layers.0.") && !strings.Contains(name, "layers.3.") {
+		if strings.Contains(name, "layers.") && !strings.Contains(name, "layers.0.") &&
+			!strings.Contains(name, "layers.3.") {
 			continue
 		}
 		kinds++
@@ -57,7 +58,8 @@ func TestLoadNamesEachTensorThatDoesNotFit(t *testing.T) {
 			return f
 		}
 		t.Run(name, func(t *testing.T) {
-			if name != "model.embed_tokens.weight" && name != "mtp.fc.weight" { // without these it is another kind of checkpoint
+			// without these it is another kind of checkpoint
+			if name != "model.embed_tokens.weight" && name != "mtp.fc.weight" {
 				f := edited(func(*fixture.Tensor) {})
 				delete(f, name)
 				check(t, name, f, "no such tensor")
@@ -76,7 +78,8 @@ func TestLoadNamesEachTensorThatDoesNotFit(t *testing.T) {
 func TestVocabularyOfAnotherSizeIsRefused(t *testing.T) {
 	raw, config := pocketTensors(t)
 	dir := t.TempDir()
-	if err := fixture.Write(dir, with(config, map[string]any{"vocab_size": 4095}), map[string]fixture.File{"model.safetensors": raw}, false); err != nil {
+	if err := fixture.Write(dir, with(config, map[string]any{"vocab_size": 4095}), map[string]fixture.File{
+		"model.safetensors": raw}, false); err != nil {
 		t.Fatal(err)
 	}
 	ckpt, err := weights.Open(dir)

@@ -72,7 +72,8 @@ func (n *Network) prepareMTP(ctx context.Context, segments []MTPSegment) error {
 		if err := s.mtp.reserve(start, start+len(g.Tokens)); err != nil {
 			return err
 		}
-		n.segments = append(n.segments, device.Segment{Row: len(w.tokens) - len(g.Tokens), N: len(g.Tokens), Start: start, Pages: s.mtp.ids})
+		n.segments = append(n.segments, device.Segment{Row: len(w.tokens) - len(g.Tokens), N: len(g.Tokens),
+			Start: start, Pages: s.mtp.ids})
 	}
 	w.best.k = 0
 	return w.growLogits(n, len(w.indices))

@@ -119,7 +119,8 @@ func (o Options) complete(c *Config) (Options, error) {
 	case o.WindowTokens < 1 || o.WindowTokens > c.MaxPositions:
 		return o, fmt.Errorf("a window of %d tokens: the model takes 1 to %d", o.WindowTokens, c.MaxPositions)
 	case o.MaxSequences < 1 || o.ChunkTokens < 1 || o.ExtraPages < 0:
-		return o, fmt.Errorf("%d sequences, chunks of %d, %d extra pages: the first two must be positive, the last not negative", o.MaxSequences, o.ChunkTokens, o.ExtraPages)
+		return o, fmt.Errorf("%d sequences, chunks of %d, %d extra pages: the first two must be positive, the last "+
+			"not negative", o.MaxSequences, o.ChunkTokens, o.ExtraPages)
 	}
 	for _, l := range o.TapLayers {
 		if l < 0 || l >= len(c.Layers) {
@@ -166,8 +167,9 @@ func (n *Network) allocate() error {
 	c := n.config
 	pages := n.opt.MaxSequences*((n.opt.WindowTokens+device.PageTokens-1)/device.PageTokens) + n.opt.ExtraPages
 	n.pages = memory.NewPages(pages)
-	n.stateGeometry = device.StateGeometry{Layers: len(c.Layers) - c.AttentionLayers(), KeyHeads: c.KeyHeads, ValueHeads: c.ValueHeads,
-		KeyDim: c.KeyDim, ValueDim: c.ValueDim, ConvChannels: c.ConvChannels(), ConvTaps: c.ConvTaps}
+	n.stateGeometry = device.StateGeometry{Layers: len(c.Layers) - c.AttentionLayers(), KeyHeads: c.KeyHeads,
+		ValueHeads: c.ValueHeads,
+		KeyDim:     c.KeyDim, ValueDim: c.ValueDim, ConvChannels: c.ConvChannels(), ConvTaps: c.ConvTaps}
 	var err error
 	if n.kv, err = n.dev.KV(trunkKV(c, pages, n.opt.KVFormat)); err != nil {
 		return err

@@ -33,7 +33,8 @@ func newPlain(t *testing.T, dir string) *plain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &plain{c: c, w: map[string][]float64{}, s: map[int][]float64{}, tail: map[int][]float64{}, k: map[int][]float64{}, v: map[int][]float64{}}
+	p := &plain{c: c, w: map[string][]float64{}, s: map[int][]float64{}, tail: map[int][]float64{},
+		k: map[int][]float64{}, v: map[int][]float64{}}
 	text, err := os.ReadFile(dir + "/model.safetensors")
 	if err != nil {
 		t.Fatal(err)

@@ -113,7 +113,8 @@ func (s *Sequence) TapeLen() int {
 // convolution.
 func (n *Network) TapeBytes(tokens int) int64 {
 	g := n.stateGeometry
-	return 4 * int64(tokens) * int64(g.Layers) * int64(2*g.ValueHeads+g.KeyHeads*g.KeyDim+g.ValueHeads*g.ValueDim+g.ConvChannels)
+	return 4 * int64(tokens) * int64(g.Layers) * int64(2*g.ValueHeads+g.KeyHeads*g.KeyDim+g.ValueHeads*g.ValueDim+
+		g.ConvChannels)
 }
 
 // Rewind takes the last tokens back, tokens in [0, TapeLen]: the sequence is what it was before them, bit for bit.

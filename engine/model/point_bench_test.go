@@ -70,7 +70,8 @@ func BenchmarkPoint(b *testing.B) {
 				if s.Len() == 4096 {
 					b.Skip("the window is full; run fewer")
 				}
-				if _, err := n.Forward(b.Context(), []pass.Segment{{Seq: s, Tokens: prompt[i%3000 : i%3000+1]}}); err != nil {
+				if _, err := n.Forward(b.Context(), []pass.Segment{
+					{Seq: s, Tokens: prompt[i%3000 : i%3000+1]}}); err != nil {
 					b.Fatal(err)
 				}
 			}

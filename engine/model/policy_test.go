@@ -44,7 +44,9 @@ func TestOracleAgreesUnderTheApproximatePolicy(t *testing.T) {
 				for _, e := range want.Epochs {
 					policy := device.AttentionPolicy{Sink: want.Sink, Window: want.Window, DenseFrom: e[1] - e[2]}
 					for at := e[0]; at < e[1]; at += chunk {
-						rows, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: prompts[name].IDs[at:min(at+chunk, e[1])], Logits: pass.LogitsAll, Policy: policy}})
+						rows, err := n.Forward(context.Background(), []pass.Segment{
+							{Seq: s, Tokens: prompts[name].IDs[at:min(at+chunk, e[1])], Logits: pass.LogitsAll,
+								Policy: policy}})
 						if err != nil {
 							t.Fatal(err)
 						}

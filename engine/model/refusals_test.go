@@ -25,7 +25,8 @@ func TestRefusedPassesMoveNothing(t *testing.T) {
 		{"token above the vocabulary", []int32{4, 4096}, &token},
 		{"negative token", []int32{-1}, &token},
 	} {
-		_, err := n.Forward(context.Background(), []pass.Segment{{Seq: other, Tokens: prompt[:5]}, {Seq: s, Tokens: row.tokens}})
+		_, err := n.Forward(context.Background(), []pass.Segment{{Seq: other, Tokens: prompt[:5]},
+			{Seq: s, Tokens: row.tokens}})
 		if err == nil || !errors.As(err, row.into) {
 			t.Errorf("%s: error %v", row.name, err)
 		}
@@ -33,7 +34,8 @@ func TestRefusedPassesMoveNothing(t *testing.T) {
 			t.Errorf("%s: moved to %d and %d", row.name, s.Len(), other.Len())
 		}
 	}
-	if _, err := n.Forward(context.Background(), []pass.Segment{{Seq: other, Tokens: prompt[:273]}}); !errors.As(err, &rows) {
+	if _, err := n.Forward(context.Background(), []pass.Segment{{Seq: other, Tokens: prompt[:273]}}); !errors.As(
+		err, &rows) {
 		t.Errorf("more rows than a pass takes: error %v", err)
 	}
 	if _, err := n.NewSequence(); !errors.Is(err, ErrNoPages) {
@@ -61,7 +63,8 @@ func TestPassWithoutFreePagesMovesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: prompt[:10]}}); !errors.Is(err, ErrNoPages) {
+	if _, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: prompt[:10]}}); !errors.Is(
+		err, ErrNoPages) {
 		t.Fatalf("error %v, wanted ErrNoPages", err)
 	}
 	if s.Len() != 0 {

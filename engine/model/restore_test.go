@@ -38,9 +38,11 @@ func TestRestoredSequenceAnswersBitForBit(t *testing.T) {
 				t.Fatalf("restored at %d, wanted %d", branch.Len(), at)
 			}
 			forward(t, branch, other, 50, pass.LogitsNone, nil) // goes its own way in the shared page
-			sameBits(t, "the first, which must not have noticed", forward(t, s, prompt[at+150:at+180], 30, pass.LogitsAll, nil), want[150:])
+			sameBits(t, "the first, which must not have noticed", forward(t, s, prompt[at+150:at+180], 30,
+				pass.LogitsAll, nil), want[150:])
 			branch.Restore(point, point.Len())
-			sameBits(t, "in another sequence", forward(t, branch, prompt[at:at+150], 31, pass.LogitsAll, nil), want[:150])
+			sameBits(t, "in another sequence", forward(t, branch, prompt[at:at+150], 31, pass.LogitsAll, nil),
+				want[:150])
 			s.Restore(point, point.Len())
 			sameBits(t, "in the same sequence", forward(t, s, prompt[at:at+180], 150, pass.LogitsAll, nil), want)
 			point.Release()
@@ -64,7 +66,8 @@ func TestMTPHeadIsRestoredWithItsSequence(t *testing.T) {
 		t.Helper()
 		tokens := append([]int32(nil), prompt[slot+1:slot+1+count]...)
 		tokens[0] = (tokens[0] + shift) % 4000
-		rows, err := n.MTP(context.Background(), []MTPSegment{{Seq: s, Slot: slot, Tokens: tokens, Hidden: hidden[slot*h:], Logits: pass.LogitsAll}})
+		rows, err := n.MTP(context.Background(), []MTPSegment{
+			{Seq: s, Slot: slot, Tokens: tokens, Hidden: hidden[slot*h:], Logits: pass.LogitsAll}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +162,8 @@ func TestFailedPassLosesTheSequenceUntilItIsRestored(t *testing.T) {
 	if s.Len() != 100 {
 		t.Fatalf("moved to %d", s.Len())
 	}
-	if _, err := n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: prompt[100:]}}); err != ErrSequenceLost {
+	if _, err := n.Forward(context.Background(), []pass.Segment{
+		{Seq: s, Tokens: prompt[100:]}}); err != ErrSequenceLost {
 		t.Fatalf("error %v, wanted ErrSequenceLost", err)
 	}
 	if _, err := s.Save(false); err != ErrSequenceLost {

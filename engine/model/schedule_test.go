@@ -119,7 +119,8 @@ func TestSequencesInAPassDoNotTouchEachOther(t *testing.T) {
 	alone := func(p []int32) [][]float32 {
 		s := newSequence(t, n)
 		defer s.Close()
-		return append(forward(t, s, p[:len(p)/2], 512, pass.LogitsAll, nil), forward(t, s, p[len(p)/2:], 512, pass.LogitsAll, nil)...)
+		return append(forward(t, s, p[:len(p)/2], 512, pass.LogitsAll, nil),
+			forward(t, s, p[len(p)/2:], 512, pass.LogitsAll, nil)...)
 	}
 	wantA, wantB := alone(a), alone(b)
 	sa, sb := newSequence(t, n), newSequence(t, n)
@@ -128,10 +129,12 @@ func TestSequencesInAPassDoNotTouchEachOther(t *testing.T) {
 	for i := 0; sa.Len() < len(a) || sb.Len() < len(b); i++ {
 		var segs []pass.Segment
 		if sa.Len() < len(a) {
-			segs = append(segs, pass.Segment{Seq: sa, Tokens: a[sa.Len():min(sa.Len()+90, len(a))], Logits: pass.LogitsAll})
+			segs = append(segs, pass.Segment{Seq: sa, Tokens: a[sa.Len():min(sa.Len()+90, len(a))],
+				Logits: pass.LogitsAll})
 		}
 		if sb.Len() < len(b) {
-			segs = append(segs, pass.Segment{Seq: sb, Tokens: b[sb.Len():min(sb.Len()+1+i%5, len(b))], Logits: pass.LogitsAll})
+			segs = append(segs, pass.Segment{Seq: sb, Tokens: b[sb.Len():min(sb.Len()+1+i%5, len(b))],
+				Logits: pass.LogitsAll})
 		}
 		rows, err := n.Forward(context.Background(), segs)
 		if err != nil {
@@ -179,7 +182,8 @@ func TestNothingIsAllocatedOnceWarm(t *testing.T) {
 	forward(t, b, prompt, 64, pass.LogitsLast, nil)
 	ctx := context.Background()
 	token := []int32{prompt[0]}
-	both := []pass.Segment{{Seq: a, Tokens: token, Logits: pass.LogitsLast}, {Seq: b, Tokens: token, Logits: pass.LogitsLast}}
+	both := []pass.Segment{{Seq: a, Tokens: token, Logits: pass.LogitsLast},
+		{Seq: b, Tokens: token, Logits: pass.LogitsLast}}
 	chunk := []pass.Segment{{Seq: b, Tokens: prompt[:32]}}
 	step := func(segs []pass.Segment) func() {
 		return func() {

@@ -45,7 +45,8 @@ func keysAndValues(s *Sequence, layer, n int) (keys, values []float32) {
 	row := g.Heads * g.HeadDim
 	keys, values = make([]float32, n*row), make([]float32, n*row)
 	for p := range n {
-		s.net.kv.Read(keys[p*row:(p+1)*row], values[p*row:(p+1)*row], layer, s.pages.ids[p/device.PageTokens], p%device.PageTokens)
+		s.net.kv.Read(keys[p*row:(p+1)*row], values[p*row:(p+1)*row], layer, s.pages.ids[p/device.PageTokens],
+			p%device.PageTokens)
 	}
 	return keys, values
 }
@@ -77,16 +78,20 @@ func TestOracleAgreesAfterEveryLayer(t *testing.T) {
 	// The oracle's hidden.0 is the embedding, hidden.L the output of layer L-1, and the last one is after the final
 	// norm.
 	for l := range len(c.Layers) - 1 {
-		within(t, fmt.Sprintf("output of layer %d", l), n.Tap(l), oracle[fmt.Sprintf("hello.hidden.%d", l+1)].values, 1e-3)
+		within(t, fmt.Sprintf("output of layer %d", l), n.Tap(l), oracle[fmt.Sprintf("hello.hidden.%d", l+1)].values,
+			1e-3)
 	}
 	within(t, "final norm", hidden, oracle["hello.hidden.8"].values, 1e-3)
 	for i, want := range []int{0, len(hello) / 2, len(hello) - 1} {
-		within(t, fmt.Sprintf("logits %d", i), logits[want], oracle["hello.logits"].values[want*c.VocabSize:(want+1)*c.VocabSize], 1e-3)
+		within(t, fmt.Sprintf("logits %d", i), logits[want],
+			oracle["hello.logits"].values[want*c.VocabSize:(want+1)*c.VocabSize], 1e-3)
 	}
 	for i, layer := range []int{3, 7} {
 		k, v := keysAndValues(s, i, len(hello))
-		within(t, fmt.Sprintf("keys of layer %d", layer), headsFirst(k, c.KVHeads, c.HeadDim), oracle[fmt.Sprintf("hello.cache.%d.keys", layer)].values, 1e-3)
-		within(t, fmt.Sprintf("values of layer %d", layer), headsFirst(v, c.KVHeads, c.HeadDim), oracle[fmt.Sprintf("hello.cache.%d.values", layer)].values, 1e-3)
+		within(t, fmt.Sprintf("keys of layer %d", layer), headsFirst(k, c.KVHeads, c.HeadDim),
+			oracle[fmt.Sprintf("hello.cache.%d.keys", layer)].values, 1e-3)
+		within(t, fmt.Sprintf("values of layer %d", layer), headsFirst(v, c.KVHeads, c.HeadDim),
+			oracle[fmt.Sprintf("hello.cache.%d.values", layer)].values, 1e-3)
 	}
 }
 
@@ -101,7 +106,8 @@ func TestRecurrentAndConvStatesAreThoseOfTheFormulas(t *testing.T) {
 	}
 	for i, id := range want.LastTopIDs {
 		if math.Abs(last[id]-want.LastTopLogits[i]) > 0.002 {
-			t.Fatalf("the evaluation itself differs from the oracle: logit of %d is %f, not %f", id, last[id], want.LastTopLogits[i])
+			t.Fatalf("the evaluation itself differs from the oracle: logit of %d is %f, not %f", id, last[id],
+				want.LastTopLogits[i])
 		}
 	}
 	n := load(t, pocketBF16, Options{WindowTokens: 512, MaxSequences: 1})
@@ -132,9 +138,12 @@ func TestRandomModelsAgreeWithTheFormulas(t *testing.T) {
 		geometry
 		tokens int
 	}{
-		{"head shapes of the 27B", geometry{vocab: 257, hidden: 96, intermediate: 160, layers: 4, heads: 24, kvHeads: 4, headDim: 256, keyHeads: 16, valueHeads: 48, keyDim: 128, valueDim: 128}, 12},
-		{"odd ratios past one chunk", geometry{vocab: 97, hidden: 48, intermediate: 80, layers: 4, heads: 6, kvHeads: 2, headDim: 32, keyHeads: 2, valueHeads: 6, keyDim: 8, valueDim: 16}, 70},
-		{"past a page", geometry{vocab: 33, hidden: 32, intermediate: 32, layers: 4, heads: 2, kvHeads: 1, headDim: 16, keyHeads: 1, valueHeads: 2, keyDim: 8, valueDim: 8}, 300},
+		{"head shapes of the 27B", geometry{vocab: 257, hidden: 96, intermediate: 160, layers: 4, heads: 24, kvHeads: 4,
+			headDim: 256, keyHeads: 16, valueHeads: 48, keyDim: 128, valueDim: 128}, 12},
+		{"odd ratios past one chunk", geometry{vocab: 97, hidden: 48, intermediate: 80, layers: 4, heads: 6, kvHeads: 2,
+			headDim: 32, keyHeads: 2, valueHeads: 6, keyDim: 8, valueDim: 16}, 70},
+		{"past a page", geometry{vocab: 33, hidden: 32, intermediate: 32, layers: 4, heads: 2, kvHeads: 1, headDim: 16,
+			keyHeads: 1, valueHeads: 2, keyDim: 8, valueDim: 8}, 300},
 	} {
 		t.Run(shape.name, func(t *testing.T) {
 			dir := shape.write(t, 7)

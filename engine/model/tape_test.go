@@ -20,7 +20,9 @@ func TestRewindRestoresTheEarlierBits(t *testing.T) {
 			whole := newSequence(t, n)
 			want := forward(t, whole, prompt, 512, pass.LogitsAll, nil)
 			whole.Close()
-			for _, c := range []struct{ decoded, step, back int }{{1, 1, 1}, {3, 1, 2}, {40, 1, 40}, {64, 1, 64}, {95, 1, 64}, {96, 1, 64}, {97, 1, 65}, {200, 1, 64}, {200, 1, 1}, {120, 5, 63}, {160, 16, 64}, {7, 7, 3}} {
+			for _, c := range []struct{ decoded, step, back int }{{1, 1, 1}, {3, 1, 2}, {40, 1, 40}, {64, 1, 64},
+				{95, 1, 64}, {96, 1, 64}, {97, 1, 65}, {200, 1, 64}, {200, 1, 1}, {120, 5, 63}, {160, 16, 64},
+				{7, 7, 3}} {
 				s := newSequence(t, n)
 				forward(t, s, prompt[:prefill], 512, pass.LogitsNone, nil)
 				forward(t, s, prompt[prefill:prefill+c.decoded], c.step, pass.LogitsNone, nil)
@@ -32,9 +34,11 @@ func TestRewindRestoresTheEarlierBits(t *testing.T) {
 				if s.Len() != at {
 					t.Fatalf("%+v: length %d", c, s.Len())
 				}
-				sameBits(t, fmt.Sprintf("%+v, decoded on", c), forward(t, s, prompt[at:at+9], 1, pass.LogitsAll, nil), want[at:at+9])
+				sameBits(t, fmt.Sprintf("%+v, decoded on", c), forward(t, s, prompt[at:at+9], 1, pass.LogitsAll, nil),
+					want[at:at+9])
 				s.Rewind(5) // again, after going on
-				sameBits(t, fmt.Sprintf("%+v, prefilled on", c), forward(t, s, prompt[at+4:], 512, pass.LogitsAll, nil), want[at+4:])
+				sameBits(t, fmt.Sprintf("%+v, prefilled on", c), forward(t, s, prompt[at+4:], 512, pass.LogitsAll, nil),
+					want[at+4:])
 				s.Close()
 			}
 		})
@@ -63,7 +67,8 @@ func TestPointWithATapeServesEveryLength(t *testing.T) {
 	for at := point.Len(); at <= point.Reach(); at++ {
 		s := newSequence(t, n)
 		s.Restore(point, at)
-		sameBits(t, fmt.Sprintf("restored at %d", at), forward(t, s, prompt[at:at+3], 1, pass.LogitsAll, nil), want[at:at+3])
+		sameBits(t, fmt.Sprintf("restored at %d", at), forward(t, s, prompt[at:at+3], 1, pass.LogitsAll, nil),
+			want[at:at+3])
 		s.Close()
 		settled, err := point.Settle(at)
 		if err != nil {
@@ -72,7 +77,8 @@ func TestPointWithATapeServesEveryLength(t *testing.T) {
 		s = newSequence(t, n)
 		s.Restore(settled, settled.Len())
 		settled.Release()
-		sameBits(t, fmt.Sprintf("settled at %d", at), forward(t, s, prompt[at:at+20], 20, pass.LogitsAll, nil), want[at:at+20])
+		sameBits(t, fmt.Sprintf("settled at %d", at), forward(t, s, prompt[at:at+20], 20, pass.LogitsAll, nil),
+			want[at:at+20])
 		s.Close()
 	}
 }
@@ -100,8 +106,10 @@ func TestImportedPointGivesTheSameBits(t *testing.T) {
 }
 
 func testImport(t *testing.T, format device.KVFormat) {
-	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 12, KVFormat: format, Draft: DraftMTP})
-	other := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 1, ExtraPages: 4, KVFormat: format, Draft: DraftMTP})
+	n := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 2, ExtraPages: 12, KVFormat: format,
+		Draft: DraftMTP})
+	other := load(t, pocketQ4, Options{WindowTokens: 1024, MaxSequences: 1, ExtraPages: 4, KVFormat: format,
+		Draft: DraftMTP})
 	prompt := longPrompt(t, 600)
 	whole := newSequence(t, n)
 	want := forward(t, whole, prompt, 512, pass.LogitsAll, nil)
@@ -188,12 +196,14 @@ func TestPointSharesMTPSlotsButTheLast(t *testing.T) {
 	freshHidden := make([]float32, 100*h)
 	forward(t, fresh, prompt[:100], 512, pass.LogitsNone, freshHidden)
 	other := append(slices.Clone(prompt[1:100]), 7)
-	rows, err := n.MTP(t.Context(), []MTPSegment{{Seq: fresh, Tokens: other, Hidden: freshHidden, Logits: pass.LogitsLast}})
+	rows, err := n.MTP(t.Context(), []MTPSegment{
+		{Seq: fresh, Tokens: other, Hidden: freshHidden, Logits: pass.LogitsLast}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := [][]float32{slices.Clone(rows[0][0])}
-	rows, err = n.MTP(t.Context(), []MTPSegment{{Seq: branch, Slot: 99, Tokens: []int32{7}, Hidden: point.Hidden(), Logits: pass.LogitsLast}})
+	rows, err = n.MTP(t.Context(), []MTPSegment{
+		{Seq: branch, Slot: 99, Tokens: []int32{7}, Hidden: point.Hidden(), Logits: pass.LogitsLast}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +211,8 @@ func TestPointSharesMTPSlotsButTheLast(t *testing.T) {
 }
 
 func TestSizeOfAPointOfThe27B(t *testing.T) {
-	n := &Network{stateGeometry: device.StateGeometry{Layers: 48, KeyHeads: 16, ValueHeads: 48, KeyDim: 128, ValueDim: 128, ConvChannels: 10240, ConvTaps: 4}}
+	n := &Network{stateGeometry: device.StateGeometry{Layers: 48, KeyHeads: 16, ValueHeads: 48, KeyDim: 128,
+		ValueDim: 128, ConvChannels: 10240, ConvTaps: 4}}
 	if got := float64(n.PointBytes()) / (1 << 20); fmt.Sprintf("%.1f", got) != "149.6" {
 		t.Errorf("%.4f MiB", got)
 	}

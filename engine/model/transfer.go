@@ -50,7 +50,8 @@ func (p *Point) Settle(at int) (pass.State, error) {
 // pages are those of base, which was computed from the same tokens; base may be nil, with shared 0. hidden is the final
 // row of the last token, or nil. The MTP head's slots come with SetMTP. Errors: ErrNoPages, a state of another size,
 // and page's own, after which nothing is held.
-func (n *Network) Import(tokens int, state []byte, hidden []float32, base pass.State, shared int, page func(index, tokens int) ([]byte, error)) (*Point, error) {
+func (n *Network) Import(tokens int, state []byte, hidden []float32, base pass.State, shared int,
+	page func(index, tokens int) ([]byte, error)) (*Point, error) {
 	fresh, err := n.dev.State(n.stateGeometry)
 	if err != nil {
 		return nil, err

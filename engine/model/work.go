@@ -114,7 +114,8 @@ func (w *work) growLogits(n *Network, rows int) error {
 
 func (w *work) bytes() int64 {
 	total := w.best.bytes()
-	for _, b := range []device.Buffer{w.x, w.y, w.rotation, w.qkv, w.conv, w.z, w.a, w.b, w.o, w.qGate, w.q, w.k, w.v, w.attended, w.gate, w.up, w.pair, w.selected, w.last, w.logits} {
+	for _, b := range []device.Buffer{w.x, w.y, w.rotation, w.qkv, w.conv, w.z, w.a, w.b, w.o, w.qGate, w.q, w.k, w.v,
+		w.attended, w.gate, w.up, w.pair, w.selected, w.last, w.logits} {
 		if b != nil {
 			total += int64(b.Rows()) * int64(b.Cols()) * 4
 		}

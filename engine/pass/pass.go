@@ -89,7 +89,8 @@ type State interface {
 
 	ReadState(dst []byte)                   // the recurrent state after Len tokens, whole
 	ReadPage(dst []byte, index, tokens int) // the first tokens positions of the page at index
-	Hidden() []float32                      // final row of the last token, for a draft's head; empty where it is not known
+	// final row of the last token, for a draft's head; empty where it is not known
+	Hidden() []float32
 
 	Release() // gives its memory back, once
 }

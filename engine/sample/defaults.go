@@ -23,7 +23,8 @@ func ParseDefaults(generationConfig []byte) (Params, error) {
 		return p, fmt.Errorf("the sampling defaults cannot be read: %w", err)
 	}
 	for to, from := range map[*float64]*float64{
-		&p.Temperature: file.Temperature, &p.TopP: file.TopP, &p.MinP: file.MinP, &p.PresencePenalty: file.PresencePenalty,
+		&p.Temperature: file.Temperature, &p.TopP: file.TopP, &p.MinP: file.MinP,
+		&p.PresencePenalty:  file.PresencePenalty,
 		&p.FrequencyPenalty: file.FrequencyPenalty, &p.RepetitionPenalty: file.RepetitionPenalty,
 	} {
 		if from != nil {

@@ -108,7 +108,8 @@ func TestTopPSeesTheDistributionBeforeTopK(t *testing.T) {
 func TestTopPKeepsMoreThanItsMassNeeds(t *testing.T) {
 	p := sample.Neutral()
 	p.TopP = 0.5
-	if d, err := sample.NewSampler(2).Distribution([]float32{1, 1}, p, nil, nil); err != nil || len(d.IDs) != 1 || d.IDs[0] != 0 {
+	if d, err := sample.NewSampler(2).Distribution([]float32{1, 1}, p, nil, nil); err != nil || len(d.IDs) != 1 ||
+		d.IDs[0] != 0 {
 		t.Errorf("kept %v, %v; the first has the half that was asked for", d.IDs, err)
 	}
 }
@@ -121,11 +122,13 @@ func TestPenaltiesAndBias(t *testing.T) {
 		want   int32 // greedy
 	}{
 		{"nothing changed", func(p *sample.Params) {}, []int32{0}, 0},
-		{"presence moves a used token below the next", func(p *sample.Params) { p.PresencePenalty = 1.5 }, []int32{0}, 1},
+		{"presence moves a used token below the next", func(p *sample.Params) { p.PresencePenalty = 1.5 }, []int32{0},
+			1},
 		{"presence does not count twice", func(p *sample.Params) { p.PresencePenalty = 0.9 }, []int32{0, 0, 0}, 0},
 		{"frequency counts twice", func(p *sample.Params) { p.FrequencyPenalty = 0.6 }, []int32{0, 0}, 1},
 		{"frequency does not see the prompt", func(p *sample.Params) { p.FrequencyPenalty = 2 }, nil, 0},
-		{"repetition counts prompt and reply once", func(p *sample.Params) { p.RepetitionPenalty = 1.3 }, []int32{0, 0}, 0},
+		{"repetition counts prompt and reply once", func(p *sample.Params) { p.RepetitionPenalty = 1.3 }, []int32{0, 0},
+			0},
 		{"repetition sees the prompt", func(p *sample.Params) { p.RepetitionPenalty = 2 }, nil, 1},
 		{"repetition lowers a negative logit", func(p *sample.Params) {
 			p.RepetitionPenalty = 10
@@ -167,11 +170,13 @@ func TestMaskPaddingAndBrokenLogits(t *testing.T) {
 	mask := sample.NewMask(3)
 	mask.Allow(1)
 	for _, p := range []sample.Params{greedy, sample.Neutral()} {
-		if d, err := s.Distribution([]float32{1, 2, 3, 99}, p, nil, mask); err != nil || len(d.IDs) != 1 || d.IDs[0] != 1 {
+		if d, err := s.Distribution([]float32{1, 2, 3, 99}, p, nil, mask); err != nil || len(d.IDs) != 1 ||
+			d.IDs[0] != 1 {
 			t.Errorf("a masked token is left: %v, %v", d.IDs, err)
 		}
 	}
-	if _, err := s.Distribution([]float32{1, 2, 3}, greedy, nil, sample.NewMask(3)); !errors.Is(err, sample.ErrNothingAllowed) {
+	if _, err := s.Distribution([]float32{1, 2, 3}, greedy, nil, sample.NewMask(3)); !errors.Is(
+		err, sample.ErrNothingAllowed) {
 		t.Errorf("a mask that forbids all gives %v", err)
 	}
 	for _, bad := range [][]float32{{1, nan, 2}, {1, inf, 2}} {
@@ -283,7 +288,8 @@ func TestParamsOutOfRangeAreNamed(t *testing.T) {
 }
 
 func TestDefaultsOfGenerationConfig(t *testing.T) {
-	p, err := sample.ParseDefaults([]byte(`{"do_sample":true,"temperature":0.7,"top_p":0.95,"top_k":20,"eos_token_id":[1,2]}`))
+	p, err := sample.ParseDefaults(
+		[]byte(`{"do_sample":true,"temperature":0.7,"top_p":0.95,"top_k":20,"eos_token_id":[1,2]}`))
 	if err != nil || p.Temperature != .7 || p.TopP != .95 || p.TopK != 20 || p.RepetitionPenalty != 1 || p.MinP != 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -308,7 +314,8 @@ func BenchmarkDistribution(b *testing.B) {
 	greedy.Temperature = 0
 	usual.TopK, usual.TopP = 20, 0.95
 	nucleus.TopP = 0.5
-	for name, p := range map[string]sample.Params{"greedy": greedy, "top_k 20 top_p 0.95": usual, "top_p alone": nucleus} {
+	for name, p := range map[string]sample.Params{"greedy": greedy, "top_k 20 top_p 0.95": usual,
+		"top_p alone": nucleus} {
 		b.Run(name, func(b *testing.B) {
 			s := sample.NewSampler(248_077)
 			for b.Loop() {

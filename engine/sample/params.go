@@ -12,9 +12,10 @@ type Params struct {
 	TopP        float64 // keep the smallest set of at least this mass; range (0, 1], 1 keeps all
 	MinP        float64 // drop what is less likely than MinP times the likeliest; range [0, 1], 0 keeps all
 
-	PresencePenalty   float64 // subtracted once from a token that the reply holds already; range [-2, 2], 0 is neutral
-	FrequencyPenalty  float64 // subtracted once for each time that the reply holds it; range [-2, 2], 0 is neutral
-	RepetitionPenalty float64 // divides a positive and multiplies a negative logit of a token in prompt or reply; (0, 10], 1 is neutral
+	PresencePenalty  float64 // subtracted once from a token that the reply holds already; range [-2, 2], 0 is neutral
+	FrequencyPenalty float64 // subtracted once for each time that the reply holds it; range [-2, 2], 0 is neutral
+	// divides a positive and multiplies a negative logit of a token in prompt or reply; (0, 10], 1 is neutral
+	RepetitionPenalty float64
 
 	LogitBias map[int32]float64 // added to a token's logit after the penalties; each in [-100, 100]
 }
@@ -61,7 +62,8 @@ func (p Params) Check(vocabTokens int) error {
 			return &FieldError{"logit_bias", fmt.Sprintf("names token %d; ids are in [0, %d)", id, vocabTokens)}
 		}
 		if math.IsNaN(bias) || bias < -100 || bias > 100 {
-			return &FieldError{"logit_bias", fmt.Sprintf("gives token %d the bias %v; it must be in [-100, 100]", id, bias)}
+			return &FieldError{"logit_bias", fmt.Sprintf("gives token %d the bias %v; it must be in [-100, 100]", id,
+				bias)}
 		}
 	}
 	return nil

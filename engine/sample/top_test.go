@@ -58,7 +58,8 @@ func TestChoiceOfTheDeviceIsAnotherThanThatOfTheWholeRow(t *testing.T) {
 		p.TopP = []float64{1, 0.95, 0.4, 1e-9}[g.Uint64()%4]
 		p.MinP = []float64{0, 0.05, 1}[g.Uint64()%3]
 		k := p.TopWanted()
-		if p.Temperature == 0 && k != 1 || p.Temperature > 0 && (p.TopK <= sample.MostTop && k != p.TopK || p.TopK > sample.MostTop && k != 0) {
+		if p.Temperature == 0 && k != 1 || p.Temperature > 0 && (p.TopK <= sample.MostTop && k != p.TopK ||
+			p.TopK > sample.MostTop && k != 0) {
 			t.Fatalf("%+v wants %d", p, k)
 		}
 		got, ok := a.DistributionOfTop(topOf(logits, max(k, int(g.Uint64()%40))), p)
@@ -85,7 +86,8 @@ func TestChoiceThatTheTopAloneCannotMake(t *testing.T) {
 	s := sample.NewSampler(3)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for name, top := range map[string]sample.Top{
-		"nothing chosen": {}, "all NaN": topOf([]float32{nan, nan, nan}, 1), "a NaN beside numbers": topOf([]float32{1, 2, nan}, 1), "infinite": topOf([]float32{1, inf, 0}, 1),
+		"nothing chosen": {}, "all NaN": topOf([]float32{nan, nan, nan}, 1), "a NaN beside numbers": topOf(
+			[]float32{1, 2, nan}, 1), "infinite": topOf([]float32{1, inf, 0}, 1),
 		"nothing allowed": topOf([]float32{-inf, -inf, -inf}, 1), "padding": topOf([]float32{1, 2, 0, 9}, 1),
 	} {
 		if d, ok := s.DistributionOfTop(top, greedy); ok {

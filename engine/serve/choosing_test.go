@@ -19,12 +19,14 @@ func TestReplyDoesNotDependOnWhereTheTokenIsChosen(t *testing.T) {
 	}{
 		{"greedy", func(r *serve.Request) { r.Sampling.Temperature = 0 }, true},
 		{"the model's defaults", func(r *serve.Request) { r.Sampling.TopK, r.Sampling.TopP = 20, 0.95 }, true},
-		{"hot", func(r *serve.Request) { r.Sampling.TopK, r.Sampling.Temperature, r.Sampling.MinP = 32, 2, 0.01 }, true},
+		{"hot", func(r *serve.Request) { r.Sampling.TopK, r.Sampling.Temperature, r.Sampling.MinP = 32, 2, 0.01 },
+			true},
 		{"all of the row", func(r *serve.Request) {}, false},
 		{"a nucleus of the whole row", func(r *serve.Request) { r.Sampling.TopP = 0.9 }, false},
 		{"more than is chosen", func(r *serve.Request) { r.Sampling.TopK = sample.MostTop + 1 }, false},
 		{"a penalty", func(r *serve.Request) { r.Sampling.TopK, r.Sampling.PresencePenalty = 20, 1.5 }, false},
-		{"a bias", func(r *serve.Request) { r.Sampling.TopK, r.Sampling.LogitBias = 20, map[int32]float64{4: 5} }, false},
+		{"a bias", func(r *serve.Request) { r.Sampling.TopK, r.Sampling.LogitBias = 20, map[int32]float64{4: 5} },
+			false},
 		{"probabilities asked for", func(r *serve.Request) { r.Sampling.TopK, r.TopLogprobs = 20, 2 }, false},
 		{"a mask", func(r *serve.Request) {
 			r.Sampling.TopK = 20
@@ -70,7 +72,8 @@ func TestReplyDoesNotDependOnWhereTheTokenIsChosen(t *testing.T) {
 func TestNaNAmongLogitsIsAnErrorWhereverTheTokenIsChosen(t *testing.T) {
 	for _, choose := range []bool{false, true} {
 		for _, topK := range []int{1, 20} {
-			h := start(t, &servetest.Network{Choose: choose, NaN: func([]int32) int32 { return vocab - 1 }}, serve.Options{})
+			h := start(t, &servetest.Network{Choose: choose, NaN: func([]int32) int32 { return vocab - 1 }},
+				serve.Options{})
 			r := request("x", 5, 30)
 			r.Sampling.TopK = topK
 			if topK > 1 {

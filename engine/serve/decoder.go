@@ -34,7 +34,8 @@ func (d *singleDecoder) decode(ctx context.Context, jobs []*job) ([]step, error)
 	d.segments, d.steps = d.segments[:0], d.steps[:0]
 	for _, j := range jobs {
 		last := j.out[len(j.out)-1:]
-		d.segments = append(d.segments, pass.Segment{Seq: j.seq, Tokens: last, Logits: pass.LogitsLast, Top: j.topWanted()})
+		d.segments = append(d.segments, pass.Segment{Seq: j.seq, Tokens: last, Logits: pass.LogitsLast,
+			Top: j.topWanted()})
 	}
 	rows, err := d.e.forward(ctx, d.segments)
 	if err != nil {

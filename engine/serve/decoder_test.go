@@ -104,11 +104,13 @@ func testEngine(t *testing.T, accepts func() int) *Engine {
 	net := &servetest.Network{Vocab: testVocab, Window: testWindow, Chunk: 32, Next: digest, Tape: 64}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	keeper := keep.New(keep.Options{
-		Key: memory.Key{Model: "double"}, PointBytes: 1, TapeTokenBytes: 1, PageTokens: 16, WindowTokens: testWindow, ChunkTokens: 32,
-		Memory:     memory.Budget{OwnBytes: 1000, Pages: 1000, TotalBytes: math.MaxInt64, PageBytes: 1},
-		ReplyBytes: 1 << 16, Decode: func([]int32) string { return "" }, Log: log,
+		Key: memory.Key{Model: "double"}, PointBytes: 1, TapeTokenBytes: 1, PageTokens: 16, WindowTokens: testWindow,
+		ChunkTokens: 32,
+		Memory:      memory.Budget{OwnBytes: 1000, Pages: 1000, TotalBytes: math.MaxInt64, PageBytes: 1},
+		ReplyBytes:  1 << 16, Decode: func([]int32) string { return "" }, Log: log,
 	})
-	e, err := New(net, Options{Parallel: 3, Queue: 8, VocabTokens: testVocab, EndTokens: []int32{testEnd}, Keeper: keeper, Now: time.Now, Log: log})
+	e, err := New(net, Options{Parallel: 3, Queue: 8, VocabTokens: testVocab, EndTokens: []int32{testEnd},
+		Keeper: keeper, Now: time.Now, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +166,8 @@ type answer struct {
 
 // equal leaves out times.
 func (a answer) equal(b answer) bool {
-	return a.text == b.text && slices.Equal(a.ids, b.ids) && a.end.Reason == b.end.Reason && a.end.Usage == b.end.Usage &&
+	return a.text == b.text && slices.Equal(a.ids, b.ids) && a.end.Reason == b.end.Reason &&
+		a.end.Usage == b.end.Usage &&
 		a.end.LimitTokens == b.end.LimitTokens && a.end.Windowed == b.end.Windowed
 }
 
@@ -358,7 +361,8 @@ func TestRejectedTokensThatWereNotRewoundAreNeverKept(t *testing.T) {
 func TestDecoderAllocatesOnlyToChooseTheToken(t *testing.T) {
 	net := &servetest.Network{Vocab: testVocab, Window: testWindow, Chunk: 32, Next: digest}
 	row := make([]float32, testVocab)
-	e, err := New(&fixedRows{net, [][][]float32{{row}}}, Options{Parallel: 1, VocabTokens: testVocab, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	e, err := New(&fixedRows{net, [][][]float32{{row}}}, Options{Parallel: 1, VocabTokens: testVocab, Now: time.Now,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

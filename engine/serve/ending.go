@@ -70,7 +70,8 @@ func (e *Engine) finish(j *job, reason FinishReason, err error) {
 		text = j.tail
 		e.observe(e.opt.Now().Sub(j.admitted))
 	}
-	end := End{Reason: reason, Err: err, Usage: j.usage, Times: j.timesAt(e.opt.Now()), LimitTokens: j.limit, Windowed: j.windowed && reason == FinishLength}
+	end := End{Reason: reason, Err: err, Usage: j.usage, Times: j.timesAt(e.opt.Now()), LimitTokens: j.limit,
+		Windowed: j.windowed && reason == FinishLength}
 	if e.opt.OnEnd != nil {
 		e.opt.OnEnd(Summary{ID: j.ID, Length: len(j.Prompt), End: end, Report: j.report})
 	}
@@ -88,6 +89,7 @@ func closeSequence(seq pass.Sequence) (err error) {
 func (e *Engine) logPanic(err error, j *job) {
 	var p *PanicError
 	if errors.As(err, &p) {
-		e.opt.Log.Error("a bug ended a request", "request", j.ID, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+		e.opt.Log.Error("a bug ended a request", "request", j.ID, "panic", fmt.Sprint(p.Value), "stack",
+			string(p.Stack))
 	}
 }

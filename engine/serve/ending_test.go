@@ -55,7 +55,8 @@ func TestCancelCostsAtMostOnePass(t *testing.T) {
 				t.Errorf("usage %+v, computed should be %d", end.Usage, want)
 			}
 			// The next request works at once.
-			if _, tokens, end := read(t, submit(t, h, request("y", 5, 3))); len(tokens) != 3 || end.Reason != serve.FinishLength {
+			if _, tokens, end := read(t, submit(t, h, request("y", 5, 3))); len(tokens) != 3 ||
+				end.Reason != serve.FinishLength {
 				t.Errorf("the next reply has %d tokens and ended as %s", len(tokens), end.Reason)
 			}
 		})
@@ -78,7 +79,8 @@ func TestCancelDuringAnothersTokenCostsNoChunk(t *testing.T) {
 		case n == 1 && chunks.Load() == 3:
 			cancel() // while the other reply's token is computed
 		case n == 5:
-			for h.Status().Queued == 0 && h.Status().Active < 2 { // the long prompt is there before the short one's reply begins
+			// the long prompt is there before the short one's reply begins
+			for h.Status().Queued == 0 && h.Status().Active < 2 {
 				runtime.Gosched()
 			}
 		}
@@ -110,7 +112,8 @@ func TestReplyEndsAtTheFirstReasonToEnd(t *testing.T) {
 		tokens  int
 		windows bool
 	}{
-		{name: "max tokens", change: func(r *serve.Request) { r.MaxTokens = 4 }, text: "bcde", reason: serve.FinishLength, tokens: 4},
+		{name: "max tokens", change: func(r *serve.Request) { r.MaxTokens = 4 }, text: "bcde",
+			reason: serve.FinishLength, tokens: 4},
 		{name: "end token", next: func(h []int32) int32 {
 			if len(h) == 12 {
 				return end
@@ -118,19 +121,30 @@ func TestReplyEndsAtTheFirstReasonToEnd(t *testing.T) {
 			return counting(h)
 		}, text: "bc", reason: serve.FinishStop, tokens: 3},
 		{name: "window", window: 15, text: "bcdef", reason: serve.FinishLength, tokens: 5, windows: true},
-		{name: "max tokens beyond the window", change: func(r *serve.Request) { r.MaxTokens = 50 }, window: 15, text: "bcdef", reason: serve.FinishLength, tokens: 5, windows: true},
-		{name: "stop text cut by tokens", change: func(r *serve.Request) { r.Stop = []string{"efg"} }, text: "bcd", reason: serve.FinishStop, tokens: 6},
-		{name: "stop text that begins twice", change: func(r *serve.Request) { r.Stop = []string{"cdx", "defgh"} }, text: "bc", reason: serve.FinishStop, tokens: 7},
-		{name: "earliest of two stop texts", change: func(r *serve.Request) { r.Stop = []string{"fg", "ef"} }, text: "bcd", reason: serve.FinishStop, tokens: 5},
-		{name: "held text comes out at the end", change: func(r *serve.Request) { r.Stop = []string{"defz"}; r.MaxTokens = 5 }, text: "bcdef", reason: serve.FinishLength, tokens: 5},
+		{name: "max tokens beyond the window", change: func(r *serve.Request) { r.MaxTokens = 50 }, window: 15,
+			text: "bcdef", reason: serve.FinishLength, tokens: 5, windows: true},
+		{name: "stop text cut by tokens", change: func(r *serve.Request) { r.Stop = []string{"efg"} }, text: "bcd",
+			reason: serve.FinishStop, tokens: 6},
+		{name: "stop text that begins twice", change: func(r *serve.Request) { r.Stop = []string{"cdx", "defgh"} },
+			text: "bc", reason: serve.FinishStop, tokens: 7},
+		{name: "earliest of two stop texts", change: func(r *serve.Request) { r.Stop = []string{"fg", "ef"} },
+			text: "bcd", reason: serve.FinishStop, tokens: 5},
+		{name: "held text comes out at the end", change: func(r *serve.Request) {
+			r.Stop = []string{"defz"}
+			r.MaxTokens = 5
+		}, text: "bcdef", reason: serve.FinishLength, tokens: 5},
 		{name: "watched text", change: func(r *serve.Request) {
 			r.Watch = func(text string, _ bool) bool { return text == "d" }
 		}, text: "bcd", reason: serve.FinishStop, tokens: 3},
 		{name: "watched end of a reply that ran out", change: func(r *serve.Request) {
 			r.MaxTokens, r.Watch = 2, func(_ string, final bool) bool { return final }
 		}, text: "bc", reason: serve.FinishStop, tokens: 2},
-		{name: "opening", change: func(r *serve.Request) { r.Opening = []int32{20, 21}; r.MaxTokens = 4 }, text: "uvwx", reason: serve.FinishLength, tokens: 4},
-		{name: "opening longer than max tokens", change: func(r *serve.Request) { r.Opening = []int32{20, 21, 22}; r.MaxTokens = 2 }, text: "uv", reason: serve.FinishLength, tokens: 2},
+		{name: "opening", change: func(r *serve.Request) { r.Opening = []int32{20, 21}; r.MaxTokens = 4 }, text: "uvwx",
+			reason: serve.FinishLength, tokens: 4},
+		{name: "opening longer than max tokens", change: func(r *serve.Request) {
+			r.Opening = []int32{20, 21, 22}
+			r.MaxTokens = 2
+		}, text: "uv", reason: serve.FinishLength, tokens: 2},
 		{name: "mask", change: func(r *serve.Request) {
 			r.MaxTokens = 3
 			r.Mask = func(reply []int32) sample.Mask {
@@ -152,7 +166,8 @@ func TestReplyEndsAtTheFirstReasonToEnd(t *testing.T) {
 				t.Errorf("got %q, %+v", text, end)
 			}
 			if end.Usage.CompletionTokens != test.tokens || len(tokens) > test.tokens {
-				t.Errorf("%d tokens counted, %d delivered, want %d", end.Usage.CompletionTokens, len(tokens), test.tokens)
+				t.Errorf("%d tokens counted, %d delivered, want %d", end.Usage.CompletionTokens, len(tokens),
+					test.tokens)
 			}
 			if end.Usage.PromptTokens() != 10 {
 				t.Errorf("prompt counted as %d", end.Usage.PromptTokens())
@@ -175,10 +190,12 @@ func TestPanicEndsOnlyItsRequest(t *testing.T) {
 	for range 5 { // a good pass between them: never a reason to give up
 		_, _, end := read(t, submit(t, h, request("bad", 7, 5)))
 		var p *serve.PanicError
-		if end.Reason != serve.FinishError || !errors.As(end.Err, &p) || fmt.Sprint(p.Value) != "seven tokens" || len(p.Stack) == 0 {
+		if end.Reason != serve.FinishError || !errors.As(end.Err, &p) || fmt.Sprint(p.Value) != "seven tokens" ||
+			len(p.Stack) == 0 {
 			t.Fatalf("ended as %+v", end)
 		}
-		if text, _, end := read(t, submit(t, h, request("good", 6, 2))); text != "bc" || end.Reason != serve.FinishLength {
+		if text, _, end := read(t, submit(t, h, request("good", 6, 2))); text != "bc" ||
+			end.Reason != serve.FinishLength {
 			t.Fatalf("the next request: %q, %+v", text, end)
 		}
 	}

@@ -26,8 +26,9 @@ type Options struct {
 
 	IdleAfter time.Duration // without work, after which the network sleeps; 0: never
 
-	Memory    func() Memory           // asked before a prompt is begun, from any goroutine; nil: memory is never short
-	KeepAwake func() (release func()) // called when a first request starts, released after the last one ends; may be nil
+	Memory func() Memory // asked before a prompt is begun, from any goroutine; nil: memory is never short
+	// called when a first request starts, released after the last one ends; may be nil
+	KeepAwake func() (release func())
 
 	Now   func() time.Time
 	Log   *slog.Logger  // never sees text of prompts or replies
@@ -87,11 +88,14 @@ func New(net Network, opt Options) (*Engine, error) {
 	case opt.Queue < 0:
 		return nil, fmt.Errorf("queue is %d; it must be 0 or more", opt.Queue)
 	case opt.VocabTokens > net.VocabSize():
-		return nil, fmt.Errorf("the tokenizer has %d ids, the network only %d rows: tokenizer.json does not belong to these weights", opt.VocabTokens, net.VocabSize())
+		return nil, fmt.Errorf("the tokenizer has %d ids, the network only %d rows: tokenizer.json does not belong "+
+			"to these weights", opt.VocabTokens, net.VocabSize())
 	case net.ChunkTokens() < 1 || net.WindowTokens() < 2:
-		return nil, fmt.Errorf("a chunk of %d and a window of %d tokens cannot be served", net.ChunkTokens(), net.WindowTokens())
+		return nil, fmt.Errorf("a chunk of %d and a window of %d tokens cannot be served", net.ChunkTokens(),
+			net.WindowTokens())
 	}
-	e := &Engine{net: net, opt: opt, sampler: sample.NewSampler(opt.VocabTokens), ends: map[int32]bool{}, wake: make(chan struct{}, 1)}
+	e := &Engine{net: net, opt: opt, sampler: sample.NewSampler(opt.VocabTokens), ends: map[int32]bool{},
+		wake: make(chan struct{}, 1)}
 	for _, id := range opt.EndTokens {
 		e.ends[id] = true
 	}
@@ -112,7 +116,8 @@ func (e *Engine) Ledger() *Ledger { return e.ledger }
 
 // Status takes no lock.
 func (e *Engine) Status() Status {
-	return Status{e.status.running.Load(), int(e.status.active.Load()), int(e.status.queued.Load()), e.status.draining.Load()}
+	return Status{e.status.running.Load(), int(e.status.active.Load()), int(e.status.queued.Load()),
+		e.status.draining.Load()}
 }
 
 // Drain refuses new requests from now on; Run returns when the accepted ones have ended.

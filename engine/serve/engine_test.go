@@ -198,7 +198,8 @@ func TestManyClientsLeakNothing(t *testing.T) {
 
 func TestTokenizerOfAnotherModelIsRefused(t *testing.T) {
 	net := &servetest.Network{Vocab: 10, Window: 100, Chunk: 10}
-	if _, err := serve.New(net, serve.Options{Parallel: 1, VocabTokens: 11}); err == nil || !strings.Contains(err.Error(), "11") {
+	if _, err := serve.New(net, serve.Options{Parallel: 1, VocabTokens: 11}); err == nil ||
+		!strings.Contains(err.Error(), "11") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -22,7 +22,8 @@ type QueueFullError struct {
 }
 
 func (e *QueueFullError) Error() string {
-	return fmt.Sprintf("%d requests are waiting already, which is the bound; try again in about %.0f s", e.Waiting, e.RetryAfter.Seconds())
+	return fmt.Sprintf("%d requests are waiting already, which is the bound; try again in about %.0f s", e.Waiting,
+		e.RetryAfter.Seconds())
 }
 
 // PromptTooLongError says that the prompt leaves no room for a reply.
@@ -37,7 +38,8 @@ func (e *PromptTooLongError) Error() string {
 	if e.AtLeast {
 		count = "at least " + count
 	}
-	return fmt.Sprintf("the prompt has %s tokens; the window holds %d, of which at least one is the reply's", count, e.WindowTokens)
+	return fmt.Sprintf("the prompt has %s tokens; the window holds %d, of which at least one is the reply's", count,
+		e.WindowTokens)
 }
 
 // PanicError is a panic of our own code while it worked for a request.

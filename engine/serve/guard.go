@@ -51,7 +51,8 @@ func (r *guarded) judge(g *guard, tokens int, took time.Duration) (off string) {
 	perStep := float64(r.tokens) / float64(steps)
 	rate := perStep * float64(median(g.singles)) / float64(max(1, median(r.took))) // over that of single steps
 	if rate < clearLoss || rate < 1 && steps >= guardEvery {
-		return fmt.Sprintf("drafting is off for this request: a pass gave %.2f tokens, at %.2f times the rate without a draft", perStep, rate)
+		return fmt.Sprintf("drafting is off for this request: a pass gave %.2f tokens, at %.2f times the rate "+
+			"without a draft", perStep, rate)
 	}
 	if steps >= guardEvery {
 		*r = guarded{took: r.took[:0], judged: true, due: true}

@@ -104,7 +104,8 @@ func prompt(n int) []int32 { return make([]int32, n) }
 func request(id string, promptTokens, maxTokens int) serve.Request {
 	p := sample.Neutral()
 	p.Temperature = 0
-	return serve.Request{ID: id, Prompt: prompt(promptTokens), MaxTokens: maxTokens, Sampling: p, TopLogprobs: -1, Text: letters{}}
+	return serve.Request{ID: id, Prompt: prompt(promptTokens), MaxTokens: maxTokens, Sampling: p, TopLogprobs: -1,
+		Text: letters{}}
 }
 
 func submit(t *testing.T, h *harness, r serve.Request) *serve.Reply {

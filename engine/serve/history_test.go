@@ -16,7 +16,8 @@ func TestHistoryCountsEachTokenOnceInItsStep(t *testing.T) {
 	h.count(start.Add(3*HistoryStep), second, last)
 	h.count(start.Add(3*HistoryStep), last, last)
 	h.at(start.Add(3*HistoryStep-time.Hour/2)).Ended++ // the clock was set back
-	want := []Step{{Start: start, Usage: second}, {Start: start.Add(3 * HistoryStep), Usage: Usage{ComputedTokens: 10, CompletionTokens: 7}, Ended: 1}}
+	want := []Step{{Start: start, Usage: second},
+		{Start: start.Add(3 * HistoryStep), Usage: Usage{ComputedTokens: 10, CompletionTokens: 7}, Ended: 1}}
 	if len(h.steps) != 2 || h.steps[0] != want[0] || h.steps[1] != want[1] {
 		t.Fatalf("%+v, want %+v", h.steps, want)
 	}

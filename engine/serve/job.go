@@ -44,7 +44,8 @@ type job struct {
 }
 
 func newJob(ctx context.Context, req Request, room int, now time.Time) *job {
-	j := &job{Request: req, reply: newReply(ctx), submitted: now, limit: req.MaxTokens, generator: sample.NewGenerator(req.Seed)}
+	j := &job{Request: req, reply: newReply(ctx), submitted: now, limit: req.MaxTokens, generator: sample.NewGenerator(
+		req.Seed)}
 	if j.limit == 0 || j.limit > room {
 		j.limit, j.windowed = room, true
 	}

@@ -110,7 +110,8 @@ func (e *Entry) note(j *job, phase Phase) {
 	defer l.mu.Unlock()
 	r := &e.record
 	l.history.count(now, r.Usage, j.usage)
-	r.Phase, r.Length, r.Forced, r.Usage, r.Limit, r.Report = phase, len(j.Prompt), len(j.Opening), j.usage, j.limit, j.report
+	r.Phase, r.Length, r.Forced, r.Usage, r.Limit, r.Report = phase, len(j.Prompt), len(j.Opening), j.usage, j.limit,
+		j.report
 	r.Times.Tokenize = j.Tokenize
 	e.submitted, e.admitted, e.first = j.submitted, j.admitted, j.first
 	l.touch(e)
@@ -122,7 +123,8 @@ func (e *Entry) close(end End) {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	phases := map[FinishReason]Phase{FinishStop: PhaseDone, FinishLength: PhaseDone, FinishCancelled: PhaseCancelled, FinishError: PhaseFailed}
+	phases := map[FinishReason]Phase{FinishStop: PhaseDone, FinishLength: PhaseDone, FinishCancelled: PhaseCancelled,
+		FinishError: PhaseFailed}
 	r := &e.record
 	l.history.count(now, r.Usage, end.Usage)
 	l.history.at(now).Ended++

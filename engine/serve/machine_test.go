@@ -24,7 +24,8 @@ func TestPromptIsRefusedWhereMemoryRunsOut(t *testing.T) {
 	third := submit(t, h, request("short", 5, 1)) // short of memory is no reason to refuse
 	level.Store(int64(serve.MemoryCritical))
 	var refused *serve.MemoryError
-	if _, err := h.Submit(context.Background(), request("late", 9, 3)); !errors.As(err, &refused) || refused.PromptTokens != 9 || refused.FreeBytes != 1<<30 || refused.RetryAfter <= 0 {
+	if _, err := h.Submit(context.Background(), request("late", 9, 3)); !errors.As(err, &refused) ||
+		refused.PromptTokens != 9 || refused.FreeBytes != 1<<30 || refused.RetryAfter <= 0 {
 		t.Errorf("%v, wanted a MemoryError with its numbers", err)
 	}
 	release()
@@ -88,7 +89,8 @@ func TestCancelledPrefillIsStoppedWithinItsChunk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, end := read(t, reply); end.Reason != serve.FinishCancelled || end.Usage.ComputedTokens != 0 || !errors.Is(end.Err, context.Canceled) {
+	if _, _, end := read(t, reply); end.Reason != serve.FinishCancelled || end.Usage.ComputedTokens != 0 ||
+		!errors.Is(end.Err, context.Canceled) {
 		t.Errorf("%v, %d tokens computed: %v", end.Reason, end.Usage.ComputedTokens, end.Err)
 	}
 	net.Prefill = nil

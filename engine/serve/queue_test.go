@@ -67,7 +67,9 @@ func TestRetryAfterCountsWhatRuns(t *testing.T) {
 			var clock atomic.Int64
 			net, entered, open := &servetest.Network{}, make(chan struct{}, 10), make(chan struct{})
 			net.Pass = func([]pass.Segment) error { entered <- struct{}{}; <-open; return nil }
-			h := start(t, net, serve.Options{Parallel: 1, Queue: 1, Now: func() time.Time { return time.Unix(0, clock.Load()) }})
+			h := start(t, net, serve.Options{Parallel: 1, Queue: 1, Now: func() time.Time {
+				return time.Unix(0, clock.Load())
+			}})
 			if test.earlier > 0 {
 				earlier := submit(t, h, request("earlier", 5, 1))
 				<-entered
@@ -80,7 +82,8 @@ func TestRetryAfterCountsWhatRuns(t *testing.T) {
 			waiting := submit(t, h, request("waiting", 5, 1))
 			clock.Add(int64(test.ran))
 			var full *serve.QueueFullError
-			if _, err := h.Submit(context.Background(), request("one too many", 5, 1)); !errors.As(err, &full) || full.RetryAfter != test.want {
+			if _, err := h.Submit(context.Background(), request("one too many", 5, 1)); !errors.As(err, &full) ||
+				full.RetryAfter != test.want {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 			close(open)
@@ -93,7 +96,8 @@ func TestRetryAfterCountsWhatRuns(t *testing.T) {
 func TestRefusedRequests(t *testing.T) {
 	h := start(t, &servetest.Network{Window: 20}, serve.Options{Queue: 1})
 	var long *serve.PromptTooLongError
-	if _, err := h.Submit(context.Background(), request("x", 20, 1)); !errors.As(err, &long) || long.PromptTokens != 20 || long.WindowTokens != 20 {
+	if _, err := h.Submit(context.Background(), request("x", 20, 1)); !errors.As(err, &long) ||
+		long.PromptTokens != 20 || long.WindowTokens != 20 {
 		t.Errorf("a prompt that fills the window: %v", err)
 	}
 	if _, err := h.Submit(context.Background(), request("x", 0, 1)); !errors.Is(err, serve.ErrEmptyPrompt) {

@@ -86,6 +86,7 @@ func (e *Engine) loadAgain() (err error) {
 		return err
 	}
 	e.asleep = false
-	e.opt.Log.Info("asked to reload: the cache is dropped and the weights are loaded again", "took", e.opt.Now().Sub(began))
+	e.opt.Log.Info("asked to reload: the cache is dropped and the weights are loaded again", "took",
+		e.opt.Now().Sub(began))
 	return nil
 }

@@ -35,7 +35,8 @@ func startSleeper(t *testing.T, net *servetest.Network) (*serve.Engine, *sleeper
 	t.Helper()
 	net.Vocab, net.Window, net.Chunk, net.Next = vocab, 10_000, 100, counting
 	s := &sleeper{Network: net}
-	e, err := serve.New(s, serve.Options{Parallel: 2, Queue: 4, VocabTokens: vocab, EndTokens: []int32{end}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	e, err := serve.New(s, serve.Options{Parallel: 2, Queue: 4, VocabTokens: vocab, EndTokens: []int32{end},
+		Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,8 @@ func TestReloadThatFailsIsTriedAgainWithTheNextRequest(t *testing.T) {
 }
 
 func TestShutdownWinsOverAPendingReload(t *testing.T) {
-	e, _, stop := startSleeper(t, &servetest.Network{Pass: func([]pass.Segment) error { time.Sleep(time.Millisecond); return nil }})
+	e, _, stop := startSleeper(
+		t, &servetest.Network{Pass: func([]pass.Segment) error { time.Sleep(time.Millisecond); return nil }})
 	if _, err := e.Submit(t.Context(), request("", 4, 9000)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,12 @@ import (
 // ids to be few is not merged at all.
 
 const (
-	blockBytes     = 64 << 10 // encoded at a time
-	boundedWord    = 64 << 10 // bytes; longer words are measured before they are merged
-	keptSymbols    = 64 << 10 // symbols of a word that an encoder keeps room for between two uses
-	shrinkByNFC    = 4        // form C makes text at most 3 times shorter (U+212A, 3 bytes, becomes K); one more for safety
-	boundedSegment = 1 << 20  // bytes; longer blocks (without a word's end) are measured before they are normalised
+	blockBytes  = 64 << 10 // encoded at a time
+	boundedWord = 64 << 10 // bytes; longer words are measured before they are merged
+	keptSymbols = 64 << 10 // symbols of a word that an encoder keeps room for between two uses
+	// form C makes text at most 3 times shorter (U+212A, 3 bytes, becomes K); one more for safety
+	shrinkByNFC    = 4
+	boundedSegment = 1 << 20 // bytes; longer blocks (without a word's end) are measured before they are normalised
 )
 
 // EncodeAtMost is [Tokenizer.EncodePrompt] for a prompt of any size. It stops once more than most ids are certain; then

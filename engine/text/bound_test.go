@@ -8,7 +8,9 @@ import (
 )
 
 // snippets are what random texts are made of: words, cuts where a block may end, and what may join across a cut.
-var snippets = []string{"the ", "quick", "brown\n", "fox's", "'S ", "it'ſ ", " ", "  \n", "\n\n", "a", "é", "e\u0301", "\u0301 ", "K\u212A ", "中文 ", "word word ", "x= y", "<", "...", "\t", "12 ", "ga\u0304\u0301 ", "한 ", "\u1112\u1161\u11AB "}
+var snippets = []string{"the ", "quick", "brown\n", "fox's", "'S ", "it'ſ ", " ", "  \n", "\n\n", "a", "é", "e\u0301",
+	"\u0301 ", "K\u212A ", "中文 ", "word word ", "x= y", "<", "...", "\t", "12 ", "ga\u0304\u0301 ", "한 ",
+	"\u1112\u1161\u11AB "}
 
 func randomText(random *rand.Rand, atLeastBytes int) string {
 	var b strings.Builder
@@ -26,7 +28,8 @@ func TestBlocksEndBetweenWords(t *testing.T) {
 		if end := blockEnd(s); end < blockBytes || end > blockBytes+2000 {
 			t.Fatalf("a block ends at %d", end)
 		}
-		if whole, blocks := newEncoder(tokenizer).block(nil, s), newEncoder(tokenizer).segment(nil, s); !slices.Equal(whole, blocks) {
+		if whole, blocks := newEncoder(tokenizer).block(nil, s), newEncoder(tokenizer).segment(nil, s); !slices.Equal(
+			whole, blocks) {
 			t.Fatalf("%d ids in blocks, %d in one", len(blocks), len(whole))
 		}
 	}
@@ -35,7 +38,8 @@ func TestBlocksEndBetweenWords(t *testing.T) {
 func TestBoundNeverExceedsTheCount(t *testing.T) {
 	tokenizer := pocketTokenizer(t)
 	random := rand.New(rand.NewPCG(7, 8))
-	texts := []string{"", "a", strings.Repeat(" ", 1000), strings.Repeat("a", 1000), strings.Repeat("é中", 500), strings.Repeat("\u212A", 500), strings.Repeat("<|im_end|>", 100)}
+	texts := []string{"", "a", strings.Repeat(" ", 1000), strings.Repeat("a", 1000), strings.Repeat("é中", 500),
+		strings.Repeat("\u212A", 500), strings.Repeat("<|im_end|>", 100)}
 	for _, piece := range tokenizer.pieces { // each token alone is one
 		texts = append(texts, string(piece))
 	}
@@ -76,7 +80,8 @@ func TestHugePromptIsNotMerged(t *testing.T) {
 	if ids, atLeast := tokenizer.EncodeAtMost(Prompt{Text: s}, count); len(ids) != count || atLeast != 0 {
 		t.Errorf("a prompt of %d ids: %d, at least %d", count, len(ids), atLeast)
 	}
-	if ids, atLeast := tokenizer.EncodeAtMost(Prompt{Text: s}, count-1); ids != nil || atLeast < count-1 || atLeast > count {
+	if ids, atLeast := tokenizer.EncodeAtMost(Prompt{Text: s}, count-1); ids != nil || atLeast < count-1 ||
+		atLeast > count {
 		t.Errorf("a prompt of %d ids: %d, at least %d", count, len(ids), atLeast)
 	}
 }

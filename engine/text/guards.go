@@ -46,7 +46,8 @@ func (m *marker) next(s string, from int, except []string) int {
 		}
 		rest := s[i:]
 		for _, literal := range m.literals {
-			if strings.HasPrefix(rest, literal) && !slices.Contains(except, literal) || len(rest) < len(literal) && strings.HasPrefix(literal, rest) {
+			if strings.HasPrefix(rest, literal) && !slices.Contains(except, literal) || len(rest) < len(literal) &&
+				strings.HasPrefix(literal, rest) {
 				return i
 			}
 		}

@@ -66,7 +66,8 @@ func parseTokenizer(f *family.Family, path string, raw []byte) (*Tokenizer, erro
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return nil, &FileError{File: path, Err: err, Want: "JSON of the tokenizers library"}
 	}
-	l := tokenizerLoader{family: f, file: &file, t: &Tokenizer{file: path, wordEnd: f.WordEnd, words: map[string]int32{}, merges: map[uint64]merged{}, whole: file.Model.IgnoreMerges}}
+	l := tokenizerLoader{family: f, file: &file, t: &Tokenizer{file: path, wordEnd: f.WordEnd,
+		words: map[string]int32{}, merges: map[uint64]merged{}, whole: file.Model.IgnoreMerges}}
 	for _, step := range []func() error{l.stages, l.vocabulary, l.bytes, l.merges, l.addedTokens} {
 		if err := step(); err != nil {
 			var at *FileError
@@ -115,9 +116,11 @@ func (l *tokenizerLoader) stages() error {
 		return misfit("pre_tokenizer", stageNames(pre), "a Sequence of Split and ByteLevel")
 	}
 	if split := pre[0]; split.Pattern.Regex != l.family.SplitPattern {
-		return misfit("pre_tokenizer.pattern", quoted(split.Pattern.Regex+split.Pattern.String), "the pattern of the %s family, %q", l.family.Name, l.family.SplitPattern)
+		return misfit("pre_tokenizer.pattern", quoted(split.Pattern.Regex+split.Pattern.String),
+			"the pattern of the %s family, %q", l.family.Name, l.family.SplitPattern)
 	} else if split.Behavior != "Isolated" || split.Invert {
-		return misfit("pre_tokenizer.behavior", fmt.Sprintf("%q, invert %v", split.Behavior, split.Invert), "Isolated, not inverted")
+		return misfit("pre_tokenizer.behavior", fmt.Sprintf("%q, invert %v", split.Behavior, split.Invert),
+			"Isolated, not inverted")
 	}
 	if level := pre[1]; level.AddPrefixSpace == nil || *level.AddPrefixSpace {
 		return misfit("pre_tokenizer.add_prefix_space", "true (or absent, which means true)", "false")
@@ -161,7 +164,8 @@ func (l *tokenizerLoader) vocabulary() error {
 		}
 		piece, ok := alphabetBytes(token)
 		if !ok {
-			return misfit("model.vocab["+quoted(token)+"]", "a character outside the byte alphabet", "byte-level tokens")
+			return misfit("model.vocab["+quoted(token)+"]", "a character outside the byte alphabet",
+				"byte-level tokens")
 		}
 		if l.t.pieces[id] != nil {
 			return misfit("model.vocab["+quoted(token)+"]", fmt.Sprintf("id %d a second time", id), "one token an id")
@@ -177,7 +181,8 @@ func (l *tokenizerLoader) bytes() error {
 	for b := range l.t.byteID {
 		id, ok := l.t.words[string([]byte{byte(b)})]
 		if !ok {
-			return misfit("model.vocab", fmt.Sprintf("no token for the byte 0x%02x", b), "one for each of the 256 bytes")
+			return misfit("model.vocab", fmt.Sprintf("no token for the byte 0x%02x", b),
+				"one for each of the 256 bytes")
 		}
 		l.t.byteID[b] = id
 	}
@@ -219,7 +224,8 @@ func (l *tokenizerLoader) addedTokens() error {
 		case seen[token.Content]:
 			return misfit(field+".content", quoted(token.Content)+" a second time", "each token once")
 		case l.t.pieces[token.ID] != nil:
-			return misfit(field+".id", fmt.Sprintf("%d, which is already %s", token.ID, quoted(string(l.t.pieces[token.ID]))), "an id of its own")
+			return misfit(field+".id", fmt.Sprintf("%d, which is already %s", token.ID,
+				quoted(string(l.t.pieces[token.ID]))), "an id of its own")
 		case token.Single || token.Left || token.Right:
 			return misfit(field, "single_word, lstrip or rstrip", "tokens that are matched literally")
 		}

@@ -36,7 +36,8 @@ func NewTemplate(f *family.Family, source string, addedTokens []string) (t *Temp
 	if err != nil {
 		return nil, &TemplateError{Message: err.Error()}
 	}
-	return &Template{family: f, source: source, names: namesIn(source), compiled: compiled, literals: slices.DeleteFunc(slices.Clone(addedTokens), func(s string) bool { return s == "" })}, nil
+	return &Template{family: f, source: source, names: namesIn(source), compiled: compiled,
+		literals: slices.DeleteFunc(slices.Clone(addedTokens), func(s string) bool { return s == "" })}, nil
 }
 
 // Uses reports whether the template names a variable. One that it does not name can change no prompt.
@@ -61,13 +62,14 @@ func (t *Template) Render(c Conversation) (p Prompt, err error) {
 		variables[ourFilter+name] = jinja.NewCallable(name, filter)
 	}
 	var raised *TemplateError
-	variables["raise_exception"] = jinja.NewCallable("raise_exception", func(args []jinja.Value, _ map[string]jinja.Value) (jinja.Value, error) {
-		raised = &TemplateError{Raised: true}
-		if len(args) > 0 {
-			raised.Message = m.clean(pythonString(args[0]))
-		}
-		return jinja.Undefined(), raised
-	})
+	variables["raise_exception"] = jinja.NewCallable("raise_exception",
+		func(args []jinja.Value, _ map[string]jinja.Value) (jinja.Value, error) {
+			raised = &TemplateError{Raised: true}
+			if len(args) > 0 {
+				raised.Message = m.clean(pythonString(args[0]))
+			}
+			return jinja.Undefined(), raised
+		})
 	rendered, err := t.compiled.RenderValues(variables)
 	switch {
 	case raised != nil:

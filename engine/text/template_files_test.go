@@ -42,7 +42,8 @@ func TestTemplateIsFoundInItsFiles(t *testing.T) {
 	}{
 		{"file wins", "file\n", `{"chat_template":"config"}`, "file", ""},
 		{"config alone", "", `{"chat_template":"config"}`, "config", ""},
-		{"list", "", `{"chat_template":[{"name":"tool_use","template":"t"},{"name":"default","template":"d"}]}`, "d", ""},
+		{"list", "", `{"chat_template":[{"name":"tool_use","template":"t"},{"name":"default","template":"d"}]}`, "d",
+			""},
 		{"list without a default", "", `{"chat_template":[{"name":"tool_use","template":"t"}]}`, "", "chat_template"},
 		{"config without one", "", `{}`, "", "chat_template"},
 		{"null", "", `{"chat_template":null}`, "", "chat_template"},
@@ -56,7 +57,8 @@ func TestTemplateIsFoundInItsFiles(t *testing.T) {
 	}
 	for _, test := range tests {
 		dir := t.TempDir()
-		for name, content := range map[string]string{"chat_template.jinja": test.jinja, "tokenizer_config.json": test.config} {
+		for name, content := range map[string]string{"chat_template.jinja": test.jinja,
+			"tokenizer_config.json": test.config} {
 			if content == "" {
 				continue
 			}

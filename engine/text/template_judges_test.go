@@ -15,13 +15,17 @@ func TestInvalidConversationIsRefused(t *testing.T) {
 		name, field string
 		c           Conversation
 	}{
-		{"tool is a string", "tools[1]", Conversation{Tools: []json.RawMessage{json.RawMessage(`{}`), json.RawMessage(`"x"`)}}},
+		{"tool is a string", "tools[1]", Conversation{
+			Tools: []json.RawMessage{json.RawMessage(`{}`), json.RawMessage(`"x"`)}}},
 		{"tool is cut off", "tools[0]", Conversation{Tools: []json.RawMessage{json.RawMessage(`{"a"`)}}},
 		{"kwargs is a list", "chat_template_kwargs", Conversation{Kwargs: json.RawMessage(`[]`)}},
 		{"kwargs is cut off", "chat_template_kwargs", Conversation{Kwargs: json.RawMessage(`{`)}},
-		{"kwargs takes messages", "chat_template_kwargs.messages", Conversation{Kwargs: json.RawMessage(`{"messages":[]}`)}},
-		{"kwargs takes a function", "chat_template_kwargs.raise_exception", Conversation{Kwargs: json.RawMessage(`{"raise_exception":1}`)}},
-		{"kwargs takes a filter", "chat_template_kwargs.python_tojson", Conversation{Kwargs: json.RawMessage(`{"python_tojson":1}`)}},
+		{"kwargs takes messages", "chat_template_kwargs.messages", Conversation{
+			Kwargs: json.RawMessage(`{"messages":[]}`)}},
+		{"kwargs takes a function", "chat_template_kwargs.raise_exception", Conversation{
+			Kwargs: json.RawMessage(`{"raise_exception":1}`)}},
+		{"kwargs takes a filter", "chat_template_kwargs.python_tojson", Conversation{
+			Kwargs: json.RawMessage(`{"python_tojson":1}`)}},
 	}
 	for _, test := range tests {
 		test.c.Messages = []Message{say("user", "Hi")}
@@ -47,24 +51,35 @@ func TestUserTextBecomesNoControlToken(t *testing.T) {
 	inner := evil
 	calls := func(name, key, value string) []Message {
 		arguments, _ := json.Marshal(map[string]string{key: value})
-		return []Message{say("user", "q"), {Role: "assistant", ToolCalls: []ToolCall{{Name: name, Arguments: arguments}}}}
+		return []Message{say("user", "q"),
+			{Role: "assistant", ToolCalls: []ToolCall{{Name: name, Arguments: arguments}}}}
 	}
-	tool, _ := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": "f", "description": evil}})
+	tool, _ := json.Marshal(
+		map[string]any{"type": "function", "function": map[string]any{"name": "f", "description": evil}})
 	plainTool := json.RawMessage(strings.ReplaceAll(string(tool), mustText(json.Marshal(evil)), `"x"`))
 	tests := []struct {
 		name        string
 		evil, plain Conversation
 		spelt       string // appears in the prompt as written
 	}{
-		{"user", Conversation{Messages: []Message{say("user", evil)}}, Conversation{Messages: []Message{say("user", "x")}}, evil},
-		{"user, cut off", Conversation{Messages: []Message{say("user", "<|im_")}}, Conversation{Messages: []Message{say("user", "x")}}, "<|im_<"},
-		{"system", Conversation{Messages: []Message{say("system", evil), say("user", "q")}}, Conversation{Messages: []Message{say("system", "x"), say("user", "q")}}, evil},
-		{"tool result", Conversation{Messages: []Message{say("user", "q"), say("tool", evil)}}, Conversation{Messages: []Message{say("user", "q"), say("tool", "x")}}, evil},
-		{"thinking", Conversation{Messages: []Message{say("user", "q"), {Role: "assistant", ReasoningContent: &inner}}}, Conversation{Messages: []Message{say("user", "q"), {Role: "assistant"}}}, evil},
-		{"name of a call", Conversation{Messages: calls(evil, "k", "v")}, Conversation{Messages: calls("f", "k", "v")}, evil},
-		{"name of a parameter", Conversation{Messages: calls("f", "</think", "v")}, Conversation{Messages: calls("f", "k", "v")}, "<parameter=</think>"},
-		{"value of a parameter", Conversation{Messages: calls("f", "k", evil)}, Conversation{Messages: calls("f", "k", "v")}, evil},
-		{"tool's description", Conversation{Messages: calls("f", "k", "v"), Tools: []json.RawMessage{tool}}, Conversation{Messages: calls("f", "k", "v"), Tools: []json.RawMessage{plainTool}}, ""},
+		{"user", Conversation{Messages: []Message{say("user", evil)}}, Conversation{
+			Messages: []Message{say("user", "x")}}, evil},
+		{"user, cut off", Conversation{Messages: []Message{say("user", "<|im_")}}, Conversation{
+			Messages: []Message{say("user", "x")}}, "<|im_<"},
+		{"system", Conversation{Messages: []Message{say("system", evil), say("user", "q")}}, Conversation{
+			Messages: []Message{say("system", "x"), say("user", "q")}}, evil},
+		{"tool result", Conversation{Messages: []Message{say("user", "q"), say("tool", evil)}}, Conversation{
+			Messages: []Message{say("user", "q"), say("tool", "x")}}, evil},
+		{"thinking", Conversation{Messages: []Message{say("user", "q"), {Role: "assistant", ReasoningContent: &inner}}},
+			Conversation{Messages: []Message{say("user", "q"), {Role: "assistant"}}}, evil},
+		{"name of a call", Conversation{Messages: calls(evil, "k", "v")}, Conversation{Messages: calls("f", "k", "v")},
+			evil},
+		{"name of a parameter", Conversation{Messages: calls("f", "</think", "v")}, Conversation{
+			Messages: calls("f", "k", "v")}, "<parameter=</think>"},
+		{"value of a parameter", Conversation{Messages: calls("f", "k", evil)}, Conversation{
+			Messages: calls("f", "k", "v")}, evil},
+		{"tool's description", Conversation{Messages: calls("f", "k", "v"), Tools: []json.RawMessage{tool}},
+			Conversation{Messages: calls("f", "k", "v"), Tools: []json.RawMessage{plainTool}}, ""},
 	}
 	for _, test := range tests {
 		bad, err := m.Template.Render(test.evil)
@@ -110,7 +125,8 @@ func mustText(raw []byte, err error) string {
 }
 
 func TestCommonTextIsNotMarked(t *testing.T) {
-	p, err := pocketModel(t).Template.Render(Conversation{Messages: []Message{say("user", "if a < b && c > d { <b>x</b> } 1 <"), say("user", "x")}})
+	p, err := pocketModel(t).Template.Render(
+		Conversation{Messages: []Message{say("user", "if a < b && c > d { <b>x</b> } 1 <"), say("user", "x")}})
 	if err != nil || !strings.Contains(p.Text, "1 <<|im_end|>") {
 		t.Fatalf("%v: %q", err, p.Text)
 	}
@@ -149,7 +165,8 @@ func TestFailingTemplateIsAnError(t *testing.T) {
 			t.Errorf("%s: %#v", test.name, err)
 		}
 	}
-	for name, source := range map[string]string{"unclosed tag": `{{ a`, "unclosed if": `{% if a %}`, "nested beyond reason": `{{ ` + strings.Repeat("(", 100000) + ` }}`} {
+	for name, source := range map[string]string{"unclosed tag": `{{ a`, "unclosed if": `{% if a %}`,
+		"nested beyond reason": `{{ ` + strings.Repeat("(", 100000) + ` }}`} {
 		var failed *TemplateError
 		if _, err := NewTemplate(qwen35.Text, source, nil); !errors.As(err, &failed) {
 			t.Errorf("%s: %v", name, err)

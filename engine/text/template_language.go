@@ -34,7 +34,8 @@ func filterTojson(args []jinja.Value, kwargs map[string]jinja.Value) (jinja.Valu
 	if indent, ok := kwargs["indent"]; ok {
 		switch {
 		case indent.IsInt():
-			style.lines, style.indent, style.between = true, strings.Repeat(" ", int(min(max(indent.AsInt(), 0), 64))), ","
+			style.lines, style.indent, style.between = true, strings.Repeat(" ", int(min(max(indent.AsInt(), 0), 64))),
+				","
 		case indent.IsString():
 			style.lines, style.indent, style.between = true, indent.AsString(), ","
 		}
@@ -206,7 +207,8 @@ func nestedTooDeep(source string) bool {
 // reservedNames are the variables that a client's keyword arguments may not take.
 var reservedNames = func() map[string]bool {
 	reserved := map[string]bool{}
-	for _, name := range []string{"messages", "tools", "add_generation_prompt", "namespace", "raise_exception", "range", "joiner",
+	for _, name := range []string{"messages", "tools", "add_generation_prompt", "namespace", "raise_exception", "range",
+		"joiner",
 		"dict", "cycler", "strftime_now", "loop", "self", "caller", "true", "false", "none", "True", "False", "None"} {
 		reserved[name] = true
 	}

@@ -57,17 +57,21 @@ func loadConfigTemplate(f *family.Family, dir string, addedTokens []string) (*Te
 				return compileFile(f, path, fmt.Sprintf("chat_template[%d].template", i), entry.Template, addedTokens)
 			}
 		}
-		return nil, &FileError{File: path, Field: "chat_template", Found: fmt.Sprintf("%d templates, none of them named \"default\"", len(named)), Want: "a default one"}
+		return nil, &FileError{File: path, Field: "chat_template",
+			Found: fmt.Sprintf("%d templates, none of them named \"default\"", len(named)), Want: "a default one"}
 	}
-	return nil, &FileError{File: path, Field: "chat_template", Found: "another type", Want: "a string, or a list of named templates"}
+	return nil, &FileError{File: path, Field: "chat_template", Found: "another type", Want: "a string, or a list of " +
+		"named templates"}
 }
 
 func compileFile(f *family.Family, path, field, source string, addedTokens []string) (*Template, error) {
 	if strings.TrimSpace(source) == "" {
-		return nil, &FileError{File: path, Field: field, Found: "an empty template", Want: "one that writes the conversation"}
+		return nil, &FileError{File: path, Field: field, Found: "an empty template", Want: "one that writes the " +
+			"conversation"}
 	}
 	if len(source) > maxTemplateBytes {
-		return nil, &FileError{File: path, Field: field, Found: fmt.Sprintf("%d bytes", len(source)), Want: fmt.Sprintf("at most %d", maxTemplateBytes)}
+		return nil, &FileError{File: path, Field: field, Found: fmt.Sprintf("%d bytes", len(source)),
+			Want: fmt.Sprintf("at most %d", maxTemplateBytes)}
 	}
 	t, err := NewTemplate(f, source, addedTokens)
 	if err != nil {

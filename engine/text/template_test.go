@@ -48,7 +48,8 @@ func (r recorded) conversation() Conversation {
 	for _, m := range r.Messages {
 		message := Message{Role: m.Role, Content: m.Content, ReasoningContent: m.ReasoningContent}
 		for _, call := range m.ToolCalls {
-			message.ToolCalls = append(message.ToolCalls, ToolCall{Name: call.Function.Name, Arguments: call.Function.Arguments})
+			message.ToolCalls = append(message.ToolCalls,
+				ToolCall{Name: call.Function.Name, Arguments: call.Function.Arguments})
 		}
 		c.Messages = append(c.Messages, message)
 	}
@@ -175,8 +176,10 @@ func TestThinkingSwitch(t *testing.T) {
 		{"off", Conversation{EnableThinking: &off}, shut},
 		{"effort none", Conversation{ReasoningEffort: "none"}, shut},
 		{"effort high", Conversation{ReasoningEffort: "high"}, open},
-		{"the client's own word wins", Conversation{EnableThinking: &on, Kwargs: json.RawMessage(`{"enable_thinking":false}`)}, shut},
-		{"and over the effort", Conversation{ReasoningEffort: "none", Kwargs: json.RawMessage(`{"enable_thinking":true}`)}, open},
+		{"the client's own word wins", Conversation{
+			EnableThinking: &on, Kwargs: json.RawMessage(`{"enable_thinking":false}`)}, shut},
+		{"and over the effort", Conversation{
+			ReasoningEffort: "none", Kwargs: json.RawMessage(`{"enable_thinking":true}`)}, open},
 		{"null kwargs", Conversation{EnableThinking: &off, Kwargs: json.RawMessage(`null`)}, shut},
 	}
 	for _, test := range tests {
@@ -197,7 +200,8 @@ func TestReasoningEffortInTheTemplatesWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for effort, want := range map[string]string{"": "False ", "none": "False ", "high": "True xhigh", "minimal": "True low", "low": "True low", "medium": "True medium", "odd": "True odd"} {
+	for effort, want := range map[string]string{"": "False ", "none": "False ", "high": "True xhigh",
+		"minimal": "True low", "low": "True low", "medium": "True medium", "odd": "True odd"} {
 		if p, err := template.Render(Conversation{ReasoningEffort: effort}); err != nil || p.Text != want {
 			t.Errorf("%q: %v, %q, want %q", effort, err, p.Text, want)
 		}
@@ -223,7 +227,8 @@ func TestEffortThatTheTemplateJudges(t *testing.T) {
 		}
 	}
 	var refused *TemplateError
-	if _, err := template.Render(Conversation{ReasoningEffort: "huge"}); !errors.As(err, &refused) || !refused.Raised || refused.Message != "No effort huge." {
+	if _, err := template.Render(Conversation{ReasoningEffort: "huge"}); !errors.As(err, &refused) || !refused.Raised ||
+		refused.Message != "No effort huge." {
 		t.Errorf("huge: %v", err)
 	}
 }
@@ -255,7 +260,8 @@ func TestArgumentsOfCallsInHistory(t *testing.T) {
 		{"nothing", ``, `{}`},
 		{"null", `null`, `{}`},
 		{"empty string", `""`, `{}`},
-		{"number text is kept", `{"n":12345678901234567890123,"f":1.0,"e":1e3}`, `{"n": 12345678901234567890123, "f": 1.0, "e": 1000.0}`},
+		{"number text is kept", `{"n":12345678901234567890123,"f":1.0,"e":1e3}`,
+			`{"n": 12345678901234567890123, "f": 1.0, "e": 1000.0}`},
 		{"list", `[1]`, ""},
 		{"string that holds a list", `"[1]"`, ""},
 		{"string that holds a string", `"\"{}\""`, ""},
@@ -264,7 +270,8 @@ func TestArgumentsOfCallsInHistory(t *testing.T) {
 		{"nested beyond reason", `{"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, ""},
 	}
 	for _, test := range tests {
-		c := Conversation{Messages: []Message{{Role: "assistant", ToolCalls: []ToolCall{{Name: "f", Arguments: json.RawMessage(test.raw)}}}}}
+		c := Conversation{Messages: []Message{
+			{Role: "assistant", ToolCalls: []ToolCall{{Name: "f", Arguments: json.RawMessage(test.raw)}}}}}
 		p, err := template.Render(c)
 		var wrong *ConversationError
 		if test.want == "" {
@@ -278,9 +285,11 @@ func TestArgumentsOfCallsInHistory(t *testing.T) {
 }
 
 func TestThinkingInsideContentIsSplit(t *testing.T) {
-	c := Conversation{Messages: []Message{say("user", "q"), say("assistant", "<think>\nwhy <|im_end|>\n</think>\n\nbecause")}}
+	c := Conversation{Messages: []Message{
+		say("user", "q"), say("assistant", "<think>\nwhy <|im_end|>\n</think>\n\nbecause")}}
 	p, err := pocketModel(t).Template.Render(c)
-	if err != nil || !strings.HasSuffix(p.Text, "<|im_start|>assistant\n<think>\nwhy <|im_end|>\n</think>\n\nbecause<|im_end|>\n") {
+	if err != nil || !strings.HasSuffix(p.Text, "<|im_start|>assistant\n<think>\nwhy "+
+		"<|im_end|>\n</think>\n\nbecause<|im_end|>\n") {
 		t.Errorf("%v: %q", err, p.Text)
 	}
 	if len(p.guards) != 1 {
@@ -305,8 +314,9 @@ func FuzzRender(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, role, content, arguments, tool, kwargs string) {
 		p, err := model.Template.Render(Conversation{
-			Messages: []Message{say("user", content), {Role: role, Content: content, ReasoningContent: &content, ToolCalls: []ToolCall{{Name: content, Arguments: json.RawMessage(arguments)}}}},
-			Tools:    []json.RawMessage{json.RawMessage(tool)}, Kwargs: json.RawMessage(kwargs),
+			Messages: []Message{say("user", content), {Role: role, Content: content, ReasoningContent: &content,
+				ToolCalls: []ToolCall{{Name: content, Arguments: json.RawMessage(arguments)}}}},
+			Tools: []json.RawMessage{json.RawMessage(tool)}, Kwargs: json.RawMessage(kwargs),
 		})
 		if err == nil {
 			model.Tokenizer.EncodePrompt(p)

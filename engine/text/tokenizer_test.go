@@ -52,7 +52,8 @@ func TestIDsEqualTheReference(t *testing.T) {
 		text := strings.TrimPrefix(want.Text, "<|endoftext|>")
 		got := append([]int32{bos}, tokenizer.Encode(text, EncodeOptions{SpecialTokens: true})...)
 		if !slices.Equal(got, want.IDs) {
-			t.Errorf("%s: %d ids, want %d; they part at %d", name, len(got), len(want.IDs), firstDifference(got, want.IDs))
+			t.Errorf("%s: %d ids, want %d; they part at %d", name, len(got), len(want.IDs),
+				firstDifference(got, want.IDs))
 		}
 		if back := tokenizer.Decode(got[1:]); back != norm.NFC.String(text) {
 			t.Errorf("%s: decoding gives another text", name)
@@ -210,23 +211,40 @@ func TestUnsupportedTokenizerFilesAreRefused(t *testing.T) {
 		file []byte
 		says string
 	}{
-		"not JSON":                       {[]byte("<html>"), "invalid character"},
-		"truncated":                      {raw[:len(raw)/2], "unexpected end of JSON"},
-		"another model type":             {set(func(f map[string]any) { model(f)["type"] = "Unigram" }), `model.type: found "Unigram"`},
-		"no vocabulary":                  {set(func(f map[string]any) { model(f)["vocab"] = map[string]any{} }), "model.vocab: found no tokens"},
-		"a byte without a token":         {set(func(f map[string]any) { delete(model(f)["vocab"].(map[string]any), "!") }), "no token for the byte 0x21"},
-		"an id of four thousand million": {set(func(f map[string]any) { model(f)["vocab"].(map[string]any)["!"] = 4e9 }), "found 4000000000"},
-		"a merge of three":               {set(func(f map[string]any) { model(f)["merges"].([]any)[1] = "a b c" }), "model.merges[1]"},
-		"a merge of unknown tokens":      {set(func(f map[string]any) { model(f)["merges"].([]any)[0] = []any{"qqqq", "zzzz"} }), "model.merges[0]"},
-		"another normaliser":             {set(func(f map[string]any) { f["normalizer"] = map[string]any{"type": "NFKC"} }), `normalizer: found "NFKC"`},
-		"Qwen2's pattern":                {set(func(f map[string]any) { pre(f, 0)["pattern"] = map[string]any{"Regex": `\s+`} }), "pre_tokenizer.pattern"},
-		"a prefix space":                 {set(func(f map[string]any) { pre(f, 1)["add_prefix_space"] = true }), "pre_tokenizer.add_prefix_space"},
-		"a second split":                 {set(func(f map[string]any) { delete(pre(f, 1), "use_regex") }), "pre_tokenizer.use_regex"},
-		"no pre-tokenizer":               {set(func(f map[string]any) { f["pre_tokenizer"] = nil }), "pre_tokenizer: found []"},
-		"tokens added to every prompt":   {set(func(f map[string]any) { f["post_processor"] = map[string]any{"type": "TemplateProcessing"} }), "post_processor"},
-		"an added token that strips":     {set(func(f map[string]any) { added(f, 2)["rstrip"] = true }), "added_tokens[2]"},
-		"an added id already taken":      {set(func(f map[string]any) { added(f, 1)["id"] = 5 }), "added_tokens[1].id"},
-		"an empty added token":           {set(func(f map[string]any) { added(f, 0)["content"] = "" }), "added_tokens[0].content"},
+		"not JSON":  {[]byte("<html>"), "invalid character"},
+		"truncated": {raw[:len(raw)/2], "unexpected end of JSON"},
+		"another model type": {set(func(f map[string]any) { model(f)["type"] = "Unigram" }),
+			`model.type: found "Unigram"`},
+		"no vocabulary": {set(func(f map[string]any) { model(f)["vocab"] = map[string]any{} }),
+			"model.vocab: found no tokens"},
+		"a byte without a token": {
+			set(func(f map[string]any) { delete(model(f)["vocab"].(map[string]any), "!") }),
+			"no token for the byte 0x21"},
+		"an id of four thousand million": {
+			set(func(f map[string]any) { model(f)["vocab"].(map[string]any)["!"] = 4e9 }), "found 4000000000"},
+		"a merge of three": {set(func(f map[string]any) { model(f)["merges"].([]any)[1] = "a b c" }),
+			"model.merges[1]"},
+		"a merge of unknown tokens": {
+			set(func(f map[string]any) { model(f)["merges"].([]any)[0] = []any{"qqqq", "zzzz"} }), "model.merges[0]"},
+		"another normaliser": {
+			set(func(f map[string]any) { f["normalizer"] = map[string]any{"type": "NFKC"} }),
+			`normalizer: found "NFKC"`},
+		"Qwen2's pattern": {
+			set(func(f map[string]any) { pre(f, 0)["pattern"] = map[string]any{"Regex": `\s+`} }),
+			"pre_tokenizer.pattern"},
+		"a prefix space": {set(func(f map[string]any) { pre(f, 1)["add_prefix_space"] = true }),
+			"pre_tokenizer.add_prefix_space"},
+		"a second split": {set(func(f map[string]any) { delete(pre(f, 1), "use_regex") }),
+			"pre_tokenizer.use_regex"},
+		"no pre-tokenizer": {set(func(f map[string]any) { f["pre_tokenizer"] = nil }),
+			"pre_tokenizer: found []"},
+		"tokens added to every prompt": {
+			set(func(f map[string]any) { f["post_processor"] = map[string]any{"type": "TemplateProcessing"} }),
+			"post_processor"},
+		"an added token that strips": {set(func(f map[string]any) { added(f, 2)["rstrip"] = true }), "added_tokens[2]"},
+		"an added id already taken":  {set(func(f map[string]any) { added(f, 1)["id"] = 5 }), "added_tokens[1].id"},
+		"an empty added token": {set(func(f map[string]any) { added(f, 0)["content"] = "" }),
+			"added_tokens[0].content"},
 	} {
 		_, err := parseTokenizer(qwen35.Text, "dir/tokenizer.json", c.file)
 		var typed *FileError

@@ -26,7 +26,8 @@ type Checkpoint struct {
 }
 
 // prefixes in the order in which they are tried; the first that has embed_tokens.weight is the checkpoint's.
-var prefixes = []string{"model.", "language_model.model.", "language_model.", "model.language_model.model.", "model.language_model."}
+var prefixes = []string{"model.", "language_model.model.", "language_model.", "model.language_model.model.",
+	"model.language_model."}
 
 const indexName = "model.safetensors.index.json"
 
@@ -159,7 +160,8 @@ func (c *Checkpoint) addFile(name string, index map[string]string) error {
 		if other, ok := c.tensors[e.Name]; ok {
 			return misfit(name, e.Name, "a tensor that "+other.File+" has too", "one tensor of a name")
 		}
-		c.tensors[e.Name] = Tensor{File: name, Name: e.Name, DType: e.DType, Shape: e.Shape, Data: f.data[e.Begin:e.End:e.End]}
+		c.tensors[e.Name] = Tensor{File: name, Name: e.Name, DType: e.DType, Shape: e.Shape,
+			Data: f.data[e.Begin:e.End:e.End]}
 	}
 	return nil
 }
@@ -171,7 +173,8 @@ func (c *Checkpoint) findPrefix() error {
 			return nil
 		}
 	}
-	return misfit(c.files[0].name, "embed_tokens.weight", "no tensor of that name under any known prefix", "one of "+strings.Join(prefixes, ", ")+" in front of it")
+	return misfit(c.files[0].name, "embed_tokens.weight", "no tensor of that name under any known prefix", "one of "+
+		strings.Join(prefixes, ", ")+" in front of it")
 }
 
 // findConvention reads the form off the first conv1d: [C,K,1] is converted, [C,1,K] is raw. All layers must agree,
@@ -188,18 +191,21 @@ func (c *Checkpoint) findConvention() error {
 	for _, name := range names {
 		t := c.tensors[name]
 		if len(t.Shape) != 3 || (t.Shape[1] == 1) == (t.Shape[2] == 1) {
-			return misfit(t.File, name, fmt.Sprintf("shape %v", t.Shape), "[channels, 1, taps] (Hugging Face) or [channels, taps, 1] (MLX)")
+			return misfit(t.File, name, fmt.Sprintf("shape %v", t.Shape), "[channels, 1, taps] (Hugging Face) or "+
+				"[channels, taps, 1] (MLX)")
 		}
 		raw := t.Shape[2] != 1
 		if first != nil && raw != c.raw {
-			return misfit(t.File, name, fmt.Sprintf("shape %v", t.Shape), fmt.Sprintf("the form of %s, which is %v", first.Name, first.Shape))
+			return misfit(t.File, name, fmt.Sprintf("shape %v", t.Shape), fmt.Sprintf("the form of %s, which is %v",
+				first.Name, first.Shape))
 		}
 		if first == nil {
 			first, c.raw = &t, raw
 		}
 	}
 	if first == nil {
-		return misfit(c.files[0].name, c.prefix+"layers.N.linear_attn.conv1d.weight", "no such tensor", "gated delta net layers")
+		return misfit(c.files[0].name, c.prefix+"layers.N.linear_attn.conv1d.weight", "no such tensor",
+			"gated delta net layers")
 	}
 	return nil
 }

@@ -37,10 +37,12 @@ func readHeader(file string, b []byte, size int64) ([]Entry, error) {
 	}
 	n := binary.LittleEndian.Uint64(b)
 	if n > maxHeaderBytes {
-		return nil, misfit(file, "", fmt.Sprintf("a header of %d bytes", n), fmt.Sprintf("at most %d", int64(maxHeaderBytes)))
+		return nil, misfit(file, "", fmt.Sprintf("a header of %d bytes", n),
+			fmt.Sprintf("at most %d", int64(maxHeaderBytes)))
 	}
 	if int64(n) > size-8 || int64(n) > int64(len(b)-8) {
-		return nil, misfit(file, "", fmt.Sprintf("%d bytes", size), fmt.Sprintf("a header of %d bytes: the file is truncated", n))
+		return nil, misfit(file, "", fmt.Sprintf("%d bytes", size),
+			fmt.Sprintf("a header of %d bytes: the file is truncated", n))
 	}
 	dataStart := 8 + int64(n)
 	entries, err := parseEntries(file, b[8:dataStart])
@@ -64,7 +66,8 @@ func readHeader(file string, b []byte, size int64) ([]Entry, error) {
 			continue
 		}
 		if last != nil && e.Begin < last.End {
-			return nil, misfit(file, e.Name, fmt.Sprintf("bytes [%d,%d), which overlap %s", e.Begin, e.End, last.Name), "bytes of its own")
+			return nil, misfit(file, e.Name, fmt.Sprintf("bytes [%d,%d), which overlap %s", e.Begin, e.End, last.Name),
+				"bytes of its own")
 		}
 		last = e
 	}
@@ -112,7 +115,8 @@ func parseEntries(file string, text []byte) ([]Entry, error) {
 		if len(raw.Offsets) != 2 {
 			return nil, misfit(file, name, fmt.Sprintf("%d data offsets", len(raw.Offsets)), "2")
 		}
-		entries = append(entries, Entry{Name: name, DType: raw.DType, Shape: raw.Shape, Begin: raw.Offsets[0], End: raw.Offsets[1]})
+		entries = append(entries, Entry{Name: name, DType: raw.DType, Shape: raw.Shape, Begin: raw.Offsets[0],
+			End: raw.Offsets[1]})
 	}
 	if _, err := d.Token(); err != nil {
 		return nil, bad("", err)
@@ -147,10 +151,12 @@ func checkExtent(file string, e *Entry, dataSize int64) error {
 		return misfit(file, e.Name, fmt.Sprintf("offsets [%d,%d)", e.Begin, e.End), "begin <= end, both from 0")
 	}
 	if uint64(e.End-e.Begin) != total {
-		return misfit(file, e.Name, fmt.Sprintf("%d bytes", e.End-e.Begin), fmt.Sprintf("%d for %s %v", total, e.DType, e.Shape))
+		return misfit(file, e.Name, fmt.Sprintf("%d bytes", e.End-e.Begin), fmt.Sprintf("%d for %s %v", total, e.DType,
+			e.Shape))
 	}
 	if e.End > dataSize {
-		return misfit(file, e.Name, fmt.Sprintf("an end at %d of %d data bytes", e.End, dataSize), "an end inside the file: it is truncated or the header is wrong")
+		return misfit(file, e.Name, fmt.Sprintf("an end at %d of %d data bytes", e.End, dataSize),
+			"an end inside the file: it is truncated or the header is wrong")
 	}
 	return nil
 }

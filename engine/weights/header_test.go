@@ -24,26 +24,40 @@ func TestHeadersThatLieAreRefusedByName(t *testing.T) {
 		{"seven bytes", make([]byte, 7), "", "7 bytes"},
 		{"header longer than the file", append(binary.LittleEndian.AppendUint64(nil, 100), "{}"...), "", "10 bytes"},
 		{"header over 25 MB", long, "", "a header of 26214401 bytes"},
-		{"length that is negative as an int64", binary.LittleEndian.AppendUint64(nil, 1<<63), "", "a header of 9223372036854775808"},
+		{"length that is negative as an int64", binary.LittleEndian.AppendUint64(nil, 1<<63), "",
+			"a header of 9223372036854775808"},
 		{"not JSON", headerFile("hello", 0), "", "not valid"},
 		{"a JSON list", headerFile("[]", 0), "", "not valid"},
 		{"JSON cut off", headerFile(`{"a":{"dtype":"F32"`, 0), "a", "not valid"},
 		{"something behind the object", headerFile(`{} {}`, 0), "", "not valid"},
-		{"a name twice", headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), "a", "the name twice"},
+		{"a name twice", headerFile(
+			`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`,
+			2), "a", "the name twice"},
 		{"unknown dtype", headerFile(`{"a":{"dtype":"Q4","shape":[1],"data_offsets":[0,1]}}`, 1), "a", `dtype "Q4"`},
 		{"no dtype", headerFile(`{"a":{"shape":[1],"data_offsets":[0,1]}}`, 1), "a", `dtype ""`},
 		{"one offset", headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}}`, 1), "a", "1 data offsets"},
-		{"offsets as text", headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":["0","1"]}}`, 1), "a", "not valid"},
-		{"end before begin", headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}}`, 1), "a", "offsets [1,0)"},
-		{"negative begin", headerFile(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[-1,1]}}`, 1), "a", "offsets [-1,1)"},
-		{"past the data", headerFile(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 7), "a", "an end at 8 of 7"},
-		{"size that is not the shape's", headerFile(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 8), "a", "4 bytes"},
-		{"negative dimension", headerFile(`{"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}}`, 1), "a", "shape [-1]"},
-		{"shape whose product overflows to a small size", headerFile(`{"a":{"dtype":"U8","shape":[4294967296,4294967296,1],"data_offsets":[0,0]}}`, 0), "a", "shape [4294967296"},
-		{"fractional dimension", headerFile(`{"a":{"dtype":"U8","shape":[1.5],"data_offsets":[0,1]}}`, 1), "a", "not valid"},
+		{"offsets as text", headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":["0","1"]}}`, 1), "a",
+			"not valid"},
+		{"end before begin", headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}}`, 1), "a",
+			"offsets [1,0)"},
+		{"negative begin", headerFile(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[-1,1]}}`, 1), "a",
+			"offsets [-1,1)"},
+		{"past the data", headerFile(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 7), "a",
+			"an end at 8 of 7"},
+		{"size that is not the shape's", headerFile(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 8), "a",
+			"4 bytes"},
+		{"negative dimension", headerFile(`{"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}}`, 1), "a",
+			"shape [-1]"},
+		{"shape whose product overflows to a small size",
+			headerFile(`{"a":{"dtype":"U8","shape":[4294967296,4294967296,1],"data_offsets":[0,0]}}`, 0), "a",
+			"shape [4294967296"},
+		{"fractional dimension", headerFile(`{"a":{"dtype":"U8","shape":[1.5],"data_offsets":[0,1]}}`, 1), "a",
+			"not valid"},
 		{"overlap", headerFile(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}}`, 5), "b", "overlap a"},
-		{"one inside another, a third between", headerFile(`{"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]},"b":{"dtype":"U8","shape":[0],"data_offsets":[2,2]},"c":{"dtype":"U8","shape":[1],"data_offsets":[8,9]}}`, 9), "c", "overlap a"},
-		{"nine dimensions", headerFile(`{"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}}`, 1), "a", "9 dimensions"},
+		{"one inside another, a third between",
+			headerFile(`{"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]},"b":{"dtype":"U8","shape":[0],"data_offsets":[2,2]},"c":{"dtype":"U8","shape":[1],"data_offsets":[8,9]}}`, 9), "c", "overlap a"},
+		{"nine dimensions", headerFile(`{"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}}`, 1), "a",
+			"9 dimensions"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			size := int64(len(row.file))
@@ -55,7 +69,8 @@ func TestHeadersThatLieAreRefusedByName(t *testing.T) {
 			if !errors.As(err, &m) {
 				t.Fatalf("error %v, wanted a misfit", err)
 			}
-			if m.File != "w.safetensors" || m.Tensor != row.tensor || !strings.Contains(m.Found, row.found) || m.Wanted == "" {
+			if m.File != "w.safetensors" || m.Tensor != row.tensor || !strings.Contains(m.Found, row.found) ||
+				m.Wanted == "" {
 				t.Errorf("%q does not say %q of tensor %q", m, row.found, row.tensor)
 			}
 		})
@@ -71,8 +86,10 @@ func TestHeaderTakesWhatTheFormatAllows(t *testing.T) {
 		{"no tensors", headerFile("{}", 0), ""},
 		{"padding behind the object", headerFile("{}   \x00", 0), ""},
 		{"metadata of any shape", headerFile(`{"__metadata__":{"a":"b"}}`, 0), ""},
-		{"an odd offset for two-byte elements", headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[1,5]}}`, 5), "a[0,1) b[1,5) "},
-		{"a scalar and an empty tensor", headerFile(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[0,7],"data_offsets":[4,4]}}`, 4), "a[0,4) b[4,4) "},
+		{"an odd offset for two-byte elements",
+			headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[1,5]}}`, 5), "a[0,1) b[1,5) "},
+		{"a scalar and an empty tensor",
+			headerFile(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[0,7],"data_offsets":[4,4]}}`, 4), "a[0,4) b[4,4) "},
 		{"a hole", headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[9,10]}}`, 10), "a[0,1) b[9,10) "},
 	} {
 		t.Run(row.name, func(t *testing.T) {

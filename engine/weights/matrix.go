@@ -93,10 +93,12 @@ func (c *Checkpoint) matrix(path string, out, in int, stated bool) (Matrix, erro
 	_, hasScales := c.tensors[path+".scales"]
 	if !hasScales {
 		if o, ok := c.quant.modules[path]; ok && !o.off && stated {
-			return Matrix{}, misfit(w.File, path+".scales", "no such tensor", fmt.Sprintf("scales, because config.json quantises it with %d bits", o.bits))
+			return Matrix{}, misfit(w.File, path+".scales", "no such tensor",
+				fmt.Sprintf("scales, because config.json quantises it with %d bits", o.bits))
 		}
 		if !w.DType.IsFloat() {
-			return Matrix{}, misfit(w.File, w.Name, "dtype "+string(w.DType)+" without scales", "F32, F16, BF16, or U32 with scales and biases")
+			return Matrix{}, misfit(w.File, w.Name, "dtype "+string(w.DType)+" without scales",
+				"F32, F16, BF16, or U32 with scales and biases")
 		}
 		return m, wantShape(w, out, in)
 	}
@@ -115,14 +117,19 @@ func (c *Checkpoint) matrix(path string, out, in int, stated bool) (Matrix, erro
 		return Matrix{}, misfit(scales.File, scales.Name, "dtype "+string(scales.DType), "F32, F16 or BF16 (affine)")
 	}
 	if biases.DType != scales.DType {
-		return Matrix{}, misfit(biases.File, biases.Name, "dtype "+string(biases.DType), string(scales.DType)+" as its scales")
+		return Matrix{}, misfit(biases.File, biases.Name, "dtype "+string(biases.DType), string(scales.DType)+
+			" as its scales")
 	}
-	if len(w.Shape) != 2 || w.Shape[0] != int64(out) || w.Shape[1] <= 0 || w.Shape[1]*32%int64(in) != 0 || !validBits(int(w.Shape[1]*32/int64(in))) {
-		return Matrix{}, misfit(w.File, w.Name, fmt.Sprintf("shape %v", w.Shape), fmt.Sprintf("[%d, %d·bits/32] with bits 2, 3, 4, 5, 6 or 8", out, in))
+	if len(w.Shape) != 2 || w.Shape[0] != int64(out) || w.Shape[1] <= 0 || w.Shape[1]*32%int64(in) != 0 ||
+		!validBits(int(w.Shape[1]*32/int64(in))) {
+		return Matrix{}, misfit(w.File, w.Name, fmt.Sprintf("shape %v", w.Shape),
+			fmt.Sprintf("[%d, %d·bits/32] with bits 2, 3, 4, 5, 6 or 8", out, in))
 	}
 	m.Bits = int(w.Shape[1] * 32 / int64(in))
-	if len(scales.Shape) != 2 || scales.Shape[0] != int64(out) || scales.Shape[1] <= 0 || int64(in)%scales.Shape[1] != 0 || !validGroup(int(int64(in)/scales.Shape[1])) {
-		return Matrix{}, misfit(scales.File, scales.Name, fmt.Sprintf("shape %v", scales.Shape), fmt.Sprintf("[%d, %d/group] with groups of 32, 64 or 128", out, in))
+	if len(scales.Shape) != 2 || scales.Shape[0] != int64(out) || scales.Shape[1] <= 0 ||
+		int64(in)%scales.Shape[1] != 0 || !validGroup(int(int64(in)/scales.Shape[1])) {
+		return Matrix{}, misfit(scales.File, scales.Name, fmt.Sprintf("shape %v", scales.Shape),
+			fmt.Sprintf("[%d, %d/group] with groups of 32, 64 or 128", out, in))
 	}
 	m.Group = int(int64(in) / scales.Shape[1])
 	if err := wantShape(biases, out, in/m.Group); err != nil {
@@ -147,7 +154,8 @@ func (c *Checkpoint) checkStated(w Tensor, path string, m Matrix) error {
 		return misfit(w.File, w.Name, "a quantised tensor", "float weights: config.json says false for this module")
 	}
 	if want.bits != m.Bits || want.group != m.Group {
-		return misfit(w.File, w.Name, fmt.Sprintf("%d bits in groups of %d", m.Bits, m.Group), fmt.Sprintf("%d bits in groups of %d as config.json says", want.bits, want.group))
+		return misfit(w.File, w.Name, fmt.Sprintf("%d bits in groups of %d", m.Bits, m.Group),
+			fmt.Sprintf("%d bits in groups of %d as config.json says", want.bits, want.group))
 	}
 	return nil
 }

@@ -66,7 +66,8 @@ func (c *Checkpoint) findMTP() (*MTP, error) {
 		return nil, misfit("config.json", "mlx_lm_extra_tensors, mtplx_*", err.Error(), "the fields of an MTP sidecar")
 	}
 	m := &MTP{c: c}
-	if prefix, ok := c.mtpPrefix("mtp.", "language_model.mtp.", "model.mtp.", "model.language_model.mtp."); ok && config.Extra.File == "" {
+	if prefix, ok := c.mtpPrefix("mtp.", "language_model.mtp.", "model.mtp.", "model.language_model.mtp."); ok &&
+		config.Extra.File == "" {
 		m.prefix = prefix
 	} else if found, err := c.openSidecar(m, config.Extra.File); !found || err != nil {
 		return nil, err
@@ -123,7 +124,8 @@ func (k mtpConfig) check() error {
 		{"concat_order", k.Contract.Order, "embedding_hidden"},
 	} {
 		if f.found != "" && f.found != f.wanted {
-			return misfit("config.json", "mtplx_mtp_contract."+f.name, fmt.Sprintf("%q", f.found), fmt.Sprintf("%q", f.wanted))
+			return misfit("config.json", "mtplx_mtp_contract."+f.name, fmt.Sprintf("%q", f.found),
+				fmt.Sprintf("%q", f.wanted))
 		}
 	}
 	if q := k.Quantization; q != nil && q.Mode != "" && q.Mode != "affine" {
@@ -144,14 +146,16 @@ func (m *MTP) storedZeroCentred(encoding string) (bool, error) {
 		if !strings.Contains(encoding, "delta") {
 			return false, nil
 		}
-		return false, misfit("config.json", "mtplx_mtp_norm_encoding", fmt.Sprintf("%q", encoding), "delta, delta_plus_one or mlx_delta for zero-centred norms")
+		return false, misfit("config.json", "mtplx_mtp_norm_encoding", fmt.Sprintf("%q", encoding),
+			"delta, delta_plus_one or mlx_delta for zero-centred norms")
 	}
 	if m.sidecar == nil && m.inTrunkFile() {
 		return m.c.raw, nil
 	}
 	headMean, otherMean := false, false
 	for name, t := range m.source().tensors {
-		if !strings.HasPrefix(name, m.prefix) || len(t.Shape) != 1 || !strings.Contains(name, "norm") || !t.DType.IsFloat() || t.Shape[0] == 0 {
+		if !strings.HasPrefix(name, m.prefix) || len(t.Shape) != 1 || !strings.Contains(name, "norm") ||
+			!t.DType.IsFloat() || t.Shape[0] == 0 {
 			continue
 		}
 		var sum float64

@@ -53,7 +53,8 @@ func TestFusedProjectionsComeApartByHead(t *testing.T) {
 				f.Quantise(path+"in_proj_qkvz", qkvz, len(qkvz)/in, in, bits, 32)
 				f.Quantise(path+"in_proj_ba", ba, len(ba)/in, in, bits, 32)
 			}
-			p, err := open(t, write(t, object{}, single(f), false)).InProjections("layers.0.linear_attn", hk, hv, dk, dv, in)
+			p, err := open(t, write(t, object{}, single(f), false)).InProjections("layers.0.linear_attn", hk, hv, dk,
+				dv, in)
 			if err != nil {
 				t.Fatal(err)
 			}

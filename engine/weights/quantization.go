@@ -41,7 +41,8 @@ func parseQuantization(config []byte) (quantization, error) {
 		return q, misfit("config.json", field, "not an object", "MLX affine quantisation")
 	}
 	if method, ok := fields["quant_method"]; ok && string(method) != `"mlx"` {
-		return q, misfit("config.json", field, "quant_method "+string(method), "MLX affine quantisation or float weights")
+		return q, misfit("config.json", field, "quant_method "+string(method), "MLX affine quantisation or "+
+			"float weights")
 	}
 	q.stated = true
 	var err error

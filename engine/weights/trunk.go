@@ -24,12 +24,14 @@ func (c *Checkpoint) Head(tied bool, hidden int) (Matrix, error) {
 	if tied {
 		return c.Embedding(hidden)
 	}
-	for _, path := range []string{"lm_head", "language_model.lm_head", "model.lm_head", "model.language_model.lm_head"} {
+	for _, path := range []string{"lm_head", "language_model.lm_head", "model.lm_head",
+		"model.language_model.lm_head"} {
 		if _, ok := c.tensors[path+".weight"]; ok {
 			return c.vocabMatrix(path, hidden)
 		}
 	}
-	return Matrix{}, misfit(c.fileFor("lm_head.weight"), "lm_head.weight", "no such tensor", "it, because config.json does not tie it to the embedding")
+	return Matrix{}, misfit(c.fileFor("lm_head.weight"), "lm_head.weight", "no such tensor",
+		"it, because config.json does not tie it to the embedding")
 }
 
 func (c *Checkpoint) vocabMatrix(path string, hidden int) (Matrix, error) {
@@ -38,7 +40,8 @@ func (c *Checkpoint) vocabMatrix(path string, hidden int) (Matrix, error) {
 		return Matrix{}, err
 	}
 	if len(w.Shape) != 2 || w.Shape[0] <= 0 || w.Shape[0] > 1<<24 {
-		return Matrix{}, misfit(w.File, w.Name, fmt.Sprintf("shape %v", w.Shape), fmt.Sprintf("[vocabulary, %d]", hidden))
+		return Matrix{}, misfit(w.File, w.Name, fmt.Sprintf("shape %v", w.Shape),
+			fmt.Sprintf("[vocabulary, %d]", hidden))
 	}
 	return c.matrix(path, int(w.Shape[0]), hidden, true)
 }

@@ -17,8 +17,10 @@ func envelopeSchema(answer any) map[string]any {
 			"meta": schemaOf(reflect.TypeOf(Meta{})),
 		},
 		"oneOf": []any{
-			map[string]any{"required": []string{"data"}, "properties": map[string]any{"ok": map[string]any{"const": true}}},
-			map[string]any{"required": []string{"error"}, "properties": map[string]any{"ok": map[string]any{"const": false}}},
+			map[string]any{"required": []string{"data"}, "properties": map[string]any{
+				"ok": map[string]any{"const": true}}},
+			map[string]any{"required": []string{"error"}, "properties": map[string]any{
+				"ok": map[string]any{"const": false}}},
 		},
 	}
 }
@@ -48,7 +50,8 @@ func schemaOf(t reflect.Type) map[string]any {
 	case reflect.Struct:
 		properties, required := map[string]any{}, []string{}
 		addFields(t, properties, &required)
-		return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+		return map[string]any{"type": "object", "properties": properties, "required": required,
+			"additionalProperties": false}
 	}
 	panic("answers: no schema for " + t.String())
 }

@@ -159,7 +159,8 @@ func (w engineWorker) install(home *Home, from string, want manifests.Digest, r 
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Replace(home.Root, path.Join(partial, engineRecordName), append(data, '\n'), 0o644); err != nil {
+	if err := atomicfile.Replace(home.Root, path.Join(partial, engineRecordName), append(data, '\n'),
+		0o644); err != nil {
 		return err
 	}
 	// A folder that is there and not whole (a file of it was removed or changed) is removed first.

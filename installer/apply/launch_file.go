@@ -28,7 +28,8 @@ func writeLaunch(home *Home, d plan.Decisions) error {
 		n.Sentence = fmt.Sprintf("%s on port %d is stopped while this server runs, and comes back when it ends.", name,
 			n.Port)
 		if r.Channel == records.ChannelUnload {
-			n.Sentence = fmt.Sprintf("%s of %s on port %d: unloaded while this server runs, and loaded again when it ends.",
+			n.Sentence = fmt.Sprintf("%s of %s on port %d: unloaded while this server runs, and loaded again "+
+				"when it ends.",
 				strings.Join(n.Models, ", "), n.Title, n.Port)
 		}
 		left.Neighbors = append(left.Neighbors, n)

@@ -88,7 +88,8 @@ func (h *Home) Lock(command string) (*Lock, error) {
 	case err == nil:
 		if now, err := os.Stat(filepath.Join(h.Path, lockPath)); err != nil || !os.SameFile(now, ours) {
 			lock.flock.Close()
-			return nil, &HomeError{Path: filepath.Join(h.Path, lockPath), Why: "is not the file that lies below the home",
+			return nil, &HomeError{Path: filepath.Join(h.Path, lockPath), Why: "is not the file that lies " +
+				"below the home",
 				Conflict: true}
 		}
 		if heldErr == nil {

@@ -22,8 +22,9 @@ type HomeView struct {
 	Marked bool // our marker is there
 	Old    bool // its layout is older than this program's: upgrade migrates it
 	Ours   bool // marker and all folders are there
-	Opens  bool // marker and state are there: what was set up can be read, stopped and removed, whatever else is missing
-	Err    *HomeError
+	// marker and state are there: what was set up can be read, stopped and removed, whatever else is missing
+	Opens bool
+	Err   *HomeError
 	// Closed says why nothing can be written there (or, where there is no home yet, why none can be made), "" when it
 	// can.
 	Closed string
@@ -55,7 +56,8 @@ func ResolveHome(path, userHome string) (string, error) {
 			if errors.Is(err, syscall.ENOTDIR) {
 				return abs, nil // the look at the home says which part is a file
 			}
-			return "", &HomeError{Path: at, Why: "cannot be followed: " + strings.TrimPrefix(reason(err), "EvalSymlinks: ")}
+			return "", &HomeError{Path: at, Why: "cannot be followed: " +
+				strings.TrimPrefix(reason(err), "EvalSymlinks: ")}
 		}
 		if info, lerr := os.Lstat(at); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return "", &HomeError{Path: at, Why: "is a symbolic link to a place that does not exist"}
@@ -124,7 +126,8 @@ func lookHome(path, userHome string) HomeView {
 	case errors.Is(err, fs.ErrNotExist):
 		return view
 	case errors.Is(err, syscall.ENOTDIR):
-		view.Err = &HomeError{Path: path, Why: "cannot be made: a part of this path is a file, not a folder", Conflict: true}
+		view.Err = &HomeError{Path: path, Why: "cannot be made: a part of this path is a file, not a folder",
+			Conflict: true}
 		return view
 	case err != nil:
 		return refuse("cannot be looked at: " + reason(err))
@@ -154,7 +157,8 @@ func lookHome(path, userHome string) HomeView {
 		// A run that was killed while it put its marker into an empty folder leaves the marker's temporary name.
 		names = slices.DeleteFunc(names, func(name string) bool { return isWorkingFile(name, false) })
 		if len(names) > 0 {
-			return refuse(fmt.Sprintf("holds other things (%s) and not our marker %s", someNames(names), plan.MarkerPath))
+			return refuse(fmt.Sprintf("holds other things (%s) and not our marker %s", someNames(names),
+				plan.MarkerPath))
 		}
 		return view
 	}
@@ -164,7 +168,8 @@ func lookHome(path, userHome string) HomeView {
 	view.Marked = true
 	if marker.HomeVersion < HomeVersion {
 		view.Old = true
-		return refuse(fmt.Sprintf("was made by an older slipway (layout %d, this program works with %d): slipway upgrade brings it up to date",
+		return refuse(fmt.Sprintf("was made by an older slipway (layout %d, this program works with %d): slipway "+
+			"upgrade brings it up to date",
 			marker.HomeVersion, HomeVersion))
 	}
 	view.Ours, view.Opens = true, true
@@ -184,7 +189,8 @@ func lookHome(path, userHome string) HomeView {
 			if info.Mode()&fs.ModeSymlink != 0 {
 				kind = "a symbolic link"
 			}
-			view.Err = &HomeError{Path: filepath.Join(path, name), Why: "is " + kind + ", and a folder of slipway must be there",
+			view.Err = &HomeError{Path: filepath.Join(path, name), Why: "is " + kind + ", and a folder of slipway " +
+				"must be there",
 				Conflict: true}
 			return view
 		}

@@ -68,7 +68,8 @@ func makeNew(path string) error {
 	}
 	root, err := os.OpenRoot(made)
 	if err == nil {
-		err = writeMarker(root, Marker{Product: "slipway", HomeVersion: HomeVersion, MadeHome: true, MadeParents: parents})
+		err = writeMarker(root, Marker{Product: "slipway", HomeVersion: HomeVersion, MadeHome: true,
+			MadeParents: parents})
 		root.Close()
 	}
 	if err == nil {

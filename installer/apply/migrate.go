@@ -55,7 +55,8 @@ func migrateTo(version int, steps []migration, path, userHome string) ([]string,
 		done = append(done, step.does)
 	}
 	if home.Marker.HomeVersion != version {
-		return done, fmt.Errorf("no way is known from layout %d of %s to layout %d", home.Marker.HomeVersion, path, version)
+		return done, fmt.Errorf("no way is known from layout %d of %s to layout %d", home.Marker.HomeVersion, path,
+			version)
 	}
 	return done, nil
 }

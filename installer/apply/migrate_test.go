@@ -33,7 +33,8 @@ func TestMigrationThatFailsHalfWayIsTakenUpWhereItStopped(t *testing.T) {
 		t.Fatalf("%v %v", done, err)
 	}
 	broken = false
-	if done, err := migrateTo(HomeVersion, steps, home.Path, ""); err != nil || !slices.Equal(done, []string{"second"}) {
+	if done, err := migrateTo(HomeVersion, steps, home.Path, ""); err != nil ||
+		!slices.Equal(done, []string{"second"}) {
 		t.Fatalf("%v %v", done, err)
 	}
 	if !slices.Equal(ran, []string{"first", "second", "second"}) {

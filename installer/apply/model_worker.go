@@ -93,7 +93,8 @@ func (w modelWorker) refer(ctx context.Context, home *Home, report func(Event)) 
 	}
 	return Outcome{Notes: map[string]string{"lock": digestOf(lock), "in_place": folder},
 			Items: []Item{
-				{Kind: FolderItem, Path: path.Dir(w.decisions.Model.Folder)}, {Kind: FileItem, Path: store.ReferencePath(lock)}}},
+				{Kind: FolderItem, Path: path.Dir(w.decisions.Model.Folder)},
+				{Kind: FileItem, Path: store.ReferencePath(lock)}}},
 		nil
 }
 
@@ -156,7 +157,8 @@ func (w modelWorker) bring(ctx context.Context, home *Home, lock manifests.Lock,
 		if err := w.install(ctx, home, lock, f.Path); err != nil {
 			return err
 		}
-		report(Event{Kind: "progress", Action: "model", Path: f.Path, DoneBytes: f.ExpectedBytes, AllBytes: f.ExpectedBytes})
+		report(Event{Kind: "progress", Action: "model", Path: f.Path, DoneBytes: f.ExpectedBytes,
+			AllBytes: f.ExpectedBytes})
 	}
 	return nil
 }
@@ -178,7 +180,8 @@ func modelItems(lock manifests.Lock, folder string) []Item {
 			seen[dir] = true
 			items = append(items, Item{Kind: FolderItem, Path: path.Join(folder, dir)})
 		}
-		items = append(items, Item{Kind: FileItem, Path: path.Join(folder, f.Path), SHA256: string(f.SHA256), Bytes: f.Size})
+		items = append(items, Item{Kind: FileItem, Path: path.Join(folder, f.Path), SHA256: string(f.SHA256),
+			Bytes: f.Size})
 	}
 	return items
 }

@@ -29,7 +29,8 @@ func TestMissingBytesCountWhatHasArrived(t *testing.T) {
 			t.Fatal(err)
 		}
 		condition, err := w.Check(t.Context(), home)
-		if err != nil || condition.Done || condition.MissingBytes > row.missing || condition.MissingBytes < row.missing-8192 {
+		if err != nil || condition.Done || condition.MissingBytes > row.missing ||
+			condition.MissingBytes < row.missing-8192 {
 			t.Errorf("%d arrived: %+v %v, want about %d missing", row.arrived, condition, err, row.missing)
 		}
 	}

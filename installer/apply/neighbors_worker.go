@@ -72,7 +72,8 @@ func (w neighborsWorker) Do(ctx context.Context, home *Home, report func(Event))
 		})
 		if i < 0 {
 			return Outcome{}, &StaleError{Action: string(plan.StopsAction),
-				Why: fmt.Sprintf("%s (pid %d) on port %d is not the server that the plan names any more", stop.Title, stop.PID,
+				Why: fmt.Sprintf("%s (pid %d) on port %d is not the server that the plan names any more", stop.Title,
+					stop.PID,
 					stop.Port)}
 		}
 		servers = append(servers, found[i])

@@ -158,7 +158,8 @@ func (r *Removal) addLocks(home *Home) []string {
 				lock.Revision) == path.Join(folder, name) {
 				r.Files = appendOnce(r.Files, path.Join(folder, name))
 				if info, err := home.Root.Lstat(store.ReferencePath(lock)); err == nil && info.Mode().IsRegular() {
-					r.Files = appendOnce(r.Files, store.ReferencePath(lock)) // ours; the folder that it names is the user's
+					// ours; the folder that it names is the user's
+					r.Files = appendOnce(r.Files, store.ReferencePath(lock))
 				}
 				folders = appendOnce(folders, folder)
 			}

@@ -119,7 +119,8 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 	}
 	defer lock.Release()
 	if dead := lock.DeadHolder; dead != nil {
-		opt.Report(Event{Kind: "note", Text: fmt.Sprintf("An earlier run (pid %d, %s) ended without finishing; its lock is taken over.", dead.Process.PID, dead.Command)})
+		opt.Report(Event{Kind: "note", Text: fmt.Sprintf("An earlier run (pid %d, %s) ended without finishing; its "+
+			"lock is taken over.", dead.Process.PID, dead.Command)})
 	}
 	if err := sweep(home); err != nil {
 		return Result{}, err
@@ -127,7 +128,8 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 	if open, err := OpenDigest(home); err == nil && open != "" {
 		text := fmt.Sprintf("Continuing the plan %.19s that was begun before.", p.Digest)
 		if open != p.Digest {
-			text = fmt.Sprintf("The plan %.19s that was begun before is replaced by this one; what it made is kept.", open)
+			text = fmt.Sprintf("The plan %.19s that was begun before is replaced by this one; what it made is kept.",
+				open)
 		}
 		opt.Report(Event{Kind: "note", Text: text})
 	}
@@ -142,7 +144,8 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 		}
 	}
 	run := &run{home: home, journal: journal, workers: workers, opt: opt, asked: asked, receipt: Receipt{
-		SchemaVersion: plan.SchemaVersion, Digest: p.Digest, Complete: true, Version: opt.Version, Decisions: p.Decisions}}
+		SchemaVersion: plan.SchemaVersion, Digest: p.Digest, Complete: true, Version: opt.Version,
+		Decisions: p.Decisions}}
 	run.result.Continued = len(journal.records) > 1
 	for i, action := range p.Actions {
 		if err := run.act(ctx, action, i+1, len(p.Actions)); err != nil {
@@ -314,11 +317,13 @@ func noteAbandoned(home *Home, records []record, opt Options) error {
 	for _, rec := range records {
 		switch rec.Event {
 		case actionIntent:
-			receipt.Actions = append(receipt.Actions, Done{ID: rec.Action, Sentence: "begun and given up for another plan",
-				Items: settledItems(rec.Paths), Time: rec.Time})
+			receipt.Actions = append(receipt.Actions,
+				Done{ID: rec.Action, Sentence: "begun and given up for another plan",
+					Items: settledItems(rec.Paths), Time: rec.Time})
 		case actionResult:
-			receipt.Actions = append(receipt.Actions, Done{ID: rec.Action, Sentence: "done before the plan was given up",
-				Items: rec.Items, Time: rec.Time})
+			receipt.Actions = append(receipt.Actions,
+				Done{ID: rec.Action, Sentence: "done before the plan was given up",
+					Items: rec.Items, Time: rec.Time})
 		}
 	}
 	receipt.Time = opt.stamp()

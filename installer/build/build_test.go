@@ -58,8 +58,9 @@ func tree(t *testing.T, files map[string]string) string {
 
 func smallSource() map[string]string {
 	return map[string]string{
-		"go.mod":                         "module slipway\n\ngo 1.26.0\n",
-		"cmd/slipway-server/main.go":     "package main\n\nimport (\n\t\"os\"\n\n\t\"slipway/engine\"\n)\n\nfunc main() { os.Stdout.WriteString(engine.Word) }\n",
+		"go.mod": "module slipway\n\ngo 1.26.0\n",
+		"cmd/slipway-server/main.go": "package main\n\nimport (\n\t\"os\"\n\n\t\"slipway/engine\"\n)\n\nfunc " +
+			"main() { os.Stdout.WriteString(engine.Word) }\n",
 		"engine/word.go":                 "package engine\n\nconst Word = \"hello\"\n",
 		"engine/word_test.go":            "package engine\n",
 		"engine/testdata/x.json":         "{}",

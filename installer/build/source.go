@@ -20,7 +20,8 @@ import (
 const serverPackage = "./cmd/slipway-server"
 
 // sourceRoots is everything of this module that the server program is made of. A test holds it against `go list`.
-var sourceRoots = []string{"go.mod", "go.sum", "cmd/slipway-server", "engine", "metal", "profiles", "termtext", "units", "wire"}
+var sourceRoots = []string{"go.mod", "go.sum", "cmd/slipway-server", "engine", "metal", "profiles", "termtext", "units",
+	"wire"}
 
 // ErrNoSource says that no source of slipway-server is available.
 var ErrNoSource = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo},
@@ -42,7 +43,8 @@ func FindSource(named, recorded, workingDir string) (Source, error) {
 			return Source{}, err
 		}
 		if !isSource(abs) {
-			return Source{}, fmt.Errorf("%s is not a source tree of slipway (go.mod of module slipway, cmd/slipway-server): %w",
+			return Source{}, fmt.Errorf("%s is not a source tree of slipway (go.mod of module slipway, "+
+				"cmd/slipway-server): %w",
 				abs, ErrNoSource)
 		}
 		return look(abs)
@@ -90,26 +92,27 @@ func look(dir string) (Source, error) {
 	}
 	var files []string
 	for _, root := range sourceRoots {
-		err := filepath.WalkDir(filepath.Join(dir, filepath.FromSlash(root)), func(p string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // a part that this source does not have
-			}
-			if err != nil {
-				return err
-			}
-			name := d.Name()
-			ignored := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
-			if d.IsDir() {
-				if ignored || name == "testdata" {
-					return fs.SkipDir
+		err := filepath.WalkDir(filepath.Join(dir, filepath.FromSlash(root)),
+			func(p string, d fs.DirEntry, err error) error {
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil // a part that this source does not have
+				}
+				if err != nil {
+					return err
+				}
+				name := d.Name()
+				ignored := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+				if d.IsDir() {
+					if ignored || name == "testdata" {
+						return fs.SkipDir
+					}
+					return nil
+				}
+				if !ignored && !strings.HasSuffix(name, "_test.go") && d.Type().IsRegular() {
+					files = append(files, p)
 				}
 				return nil
-			}
-			if !ignored && !strings.HasSuffix(name, "_test.go") && d.Type().IsRegular() {
-				files = append(files, p)
-			}
-			return nil
-		})
+			})
 		if err != nil {
 			return Source{}, err
 		}

@@ -50,7 +50,8 @@ func TestYesNeverCoversWhatOnlyTheHubVouchesForNorOtherPeoplesServers(t *testing
 		classes []plan.Class
 		allowed bool
 	}{
-		{"yes covers the ordinary", Yes(), []plan.Class{plan.Read, plan.Download, plan.Write, plan.Build, plan.Launch}, true},
+		{"yes covers the ordinary", Yes(), []plan.Class{plan.Read, plan.Download, plan.Write, plan.Build, plan.Launch},
+			true},
 		{"yes does not cover told", Yes(), []plan.Class{plan.Download, plan.Unproven}, false},
 		{"told by name", Yes().With(plan.Unproven), []plan.Class{plan.Download, plan.Unproven}, true},
 		{"yes does not cover stopping", Yes(), []plan.Class{plan.Stop}, false},

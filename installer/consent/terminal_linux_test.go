@@ -76,7 +76,9 @@ func TestCtrlCTogetherWithACursorReportIsNotLost(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			e := newEmulator(t, func(n int) string { return report + row.keys[n] })
-			x := &Terminal{In: e.pts, Out: e.pts, Getenv: func(name string) string { return map[string]string{"TERM": "xterm"}[name] }}
+			x := &Terminal{In: e.pts, Out: e.pts, Getenv: func(name string) string {
+				return map[string]string{"TERM": "xterm"}[name]
+			}}
 			manner := x.Manner(false)
 			if manner != Rich {
 				t.Fatalf("the terminal answered, and the manner is %v", manner)

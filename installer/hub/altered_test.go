@@ -17,7 +17,8 @@ func (k *kit) untilHashed() {
 		journals, _ := filepath.Glob(filepath.Join(k.home.Name(), "models/.partial/*.part.json"))
 		for _, name := range journals {
 			var j journal
-			if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, &j) == nil && j.HashedBytes >= testSegment {
+			if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, &j) == nil &&
+				j.HashedBytes >= testSegment {
 				return
 			}
 		}
@@ -90,7 +91,8 @@ func TestPartialFileAlteredInPlaceBehindTheSavedHash(t *testing.T) {
 			k := newKit(t, oneBigFile())
 			k.config.Connections = 1
 			stop(k)
-			time.Sleep(100 * time.Millisecond) // longer than the time within which a change is unknown from a write of ours
+			// longer than the time within which a change is unknown from a write of ours
+			time.Sleep(100 * time.Millisecond)
 			flipInPart(t, k, testSegment/2)
 			if err := k.download(within(t, time.Minute)); err != nil {
 				t.Fatal(err)

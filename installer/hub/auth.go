@@ -63,7 +63,8 @@ func (e *AccessError) Error() string {
 		return fmt.Sprintf("%s is gated%s. Accept its conditions at %s, then set HF_TOKEN to a token of that account.",
 			e.Subject, said, e.Page)
 	case BadToken:
-		return fmt.Sprintf("the hub does not accept the token in HF_TOKEN or the token file%s. Make a new one at %s, or unset it for public models.", said, e.Page)
+		return fmt.Sprintf("the hub does not accept the token in HF_TOKEN or the token file%s. Make a new one at "+
+			"%s, or unset it for public models.", said, e.Page)
 	case Disabled:
 		return fmt.Sprintf("the hub has disabled %s%s.", e.Subject, said)
 	case Hidden:
@@ -71,9 +72,12 @@ func (e *AccessError) Error() string {
 	case Forbidden:
 		return fmt.Sprintf("the token may not read %s%s. Ask for access at %s.", e.Subject, said, e.Page)
 	case MirrorNoKey:
-		return fmt.Sprintf("the mirror asks for a token to read %s%s, and tokens go to the hub itself only. Unset HF_ENDPOINT; if the model is gated, accept its conditions at %s and set HF_TOKEN.", e.Subject, said, e.Page)
+		return fmt.Sprintf("the mirror asks for a token to read %s%s, and tokens go to the hub itself only. Unset "+
+			"HF_ENDPOINT; if the model is gated, accept its conditions at %s and set HF_TOKEN.", e.Subject, said,
+			e.Page)
 	case TokenShape:
-		return fmt.Sprintf("the token in %s has a space, a line break or a character in it that no token has, so it was sent nowhere. Copy it again from %s.", e.Subject, e.Page)
+		return fmt.Sprintf("the token in %s has a space, a line break or a character in it that no token has, so it "+
+			"was sent nowhere. Copy it again from %s.", e.Subject, e.Page)
 	}
 	return fmt.Sprintf("%s: %s%s.", e.Subject, e.Kind, said)
 }

@@ -37,10 +37,12 @@ func TestRefusalsAreDistinguished(t *testing.T) {
 				Header: map[string]string{"X-Error-Code": "GatedRepo", "X-Error-Message": "ask \u202efirst"}})
 		}, Gated, "/org/model"},
 		"a mirror that asks for a token": {func(k *kit) {
-			k.repo.Gated, k.config.Endpoint, k.config.Origin, k.config.Token = true, k.hub.URL, DefaultOrigin, k.hub.Token
+			k.repo.Gated, k.config.Endpoint, k.config.Origin, k.config.Token = true, k.hub.URL, DefaultOrigin,
+				k.hub.Token
 		}, MirrorNoKey, ""},
 		"a mirror that says disabled": {func(k *kit) {
-			k.repo.Disabled, k.config.Endpoint, k.config.Origin, k.config.Token = true, k.hub.URL, DefaultOrigin, k.hub.Token
+			k.repo.Disabled, k.config.Endpoint, k.config.Origin, k.config.Token = true, k.hub.URL, DefaultOrigin,
+				k.hub.Token
 		}, Disabled, ""},
 	}
 	for name, row := range rows {
@@ -186,7 +188,9 @@ func TestUnreadableProxyIsRefused(t *testing.T) {
 	for value, readable := range map[string]bool{"": true, "proxy:3128": true, "http://me:word@proxy:3128": true,
 		"socks5://proxy": true, "::x": false, "ht tp://secretword": false} {
 		for _, name := range []string{"HTTP_PROXY", "https_proxy"} {
-			_, err := New(ConfigFromEnv(func(n string) string { return map[string]string{name: value, "HOME": t.TempDir()}[n] }))
+			_, err := New(ConfigFromEnv(func(n string) string {
+				return map[string]string{name: value, "HOME": t.TempDir()}[n]
+			}))
 			var bad *ProxyError
 			if errors.As(err, &bad) == readable || (!readable && (bad.Setting != name ||
 				strings.Contains(err.Error(), "secretword"))) {
@@ -207,7 +211,8 @@ func TestTokenComesFromWhereTheHubsToolsKeepIt(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"environment first":      {map[string]string{"HF_TOKEN": "hf_env", "HUGGING_FACE_HUB_TOKEN": "hf_old"}, "hf_env"},
+		"environment first": {map[string]string{"HF_TOKEN": "hf_env", "HUGGING_FACE_HUB_TOKEN": "hf_old"},
+			"hf_env"},
 		"older name":             {map[string]string{"HUGGING_FACE_HUB_TOKEN": "hf_old"}, "hf_old"},
 		"named file":             {map[string]string{"HF_TOKEN_PATH": filepath.Join(dir, "other")}, "hf_fromother"},
 		"default file":           {map[string]string{}, "hf_fromfile"},

@@ -31,7 +31,8 @@ type Client struct {
 type AddressError struct{ Setting, Address string }
 
 func (e *AddressError) Error() string {
-	return fmt.Sprintf("%s is %q, and the address of a hub is http://HOST or https://HOST, without a user name or a question mark", e.Setting, e.Address)
+	return fmt.Sprintf("%s is %q, and the address of a hub is http://HOST or https://HOST, without a user name or a "+
+		"question mark", e.Setting, e.Address)
 }
 
 // Fault: see package fault.
@@ -48,14 +49,16 @@ func New(config Config) (*Client, error) {
 	c := &Client{config: config.withDefaults()}
 	c.tell.tell = config.Notify
 	if strings.ContainsFunc(c.config.Token, func(r rune) bool { return r <= 0x20 || r >= 0x7f }) {
-		return nil, &AccessError{Kind: TokenShape, Subject: c.config.TokenFrom, Page: c.config.Origin + "/settings/tokens"}
+		return nil, &AccessError{Kind: TokenShape, Subject: c.config.TokenFrom, Page: c.config.Origin +
+			"/settings/tokens"}
 	}
 	c.endpoints = append([]string{c.config.Endpoint}, c.config.Mirrors...)
 	for i, e := range c.endpoints {
 		c.endpoints[i] = strings.TrimRight(e, "/")
 		if u, err := url.Parse(e); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
 			u.User != nil || u.RawQuery != "" {
-			return nil, &AddressError{map[bool]string{true: "HF_ENDPOINT", false: "SLIPWAY_MIRRORS"}[i == 0], redactURL(e)}
+			return nil, &AddressError{map[bool]string{true: "HF_ENDPOINT", false: "SLIPWAY_MIRRORS"}[i == 0],
+				redactURL(e)}
 		}
 	}
 	c.pace.perSecond = c.config.LimitBytesPerSec

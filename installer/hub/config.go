@@ -79,7 +79,8 @@ func ConfigFromEnv(getenv func(string) string) Config {
 		if file == "" {
 			home := getenv("HF_HOME")
 			if home == "" {
-				home = filepath.Join(first(getenv("XDG_CACHE_HOME"), filepath.Join(getenv("HOME"), ".cache")), "huggingface")
+				home = filepath.Join(first(getenv("XDG_CACHE_HOME"), filepath.Join(getenv("HOME"), ".cache")),
+					"huggingface")
 			}
 			file = filepath.Join(home, "token")
 		}

@@ -331,7 +331,8 @@ func (d *download) adapt() {
 		before = d.arrivedBytes
 		allowed := float64(d.allowed)
 		grew := lastAllowed == 0 || allowed == lastAllowed || rate > lastRate*1.1
-		if rate > 0 && grew && !d.limited && d.allowed < d.client.config.Connections && rate/allowed < busyBytesPerWindow {
+		if rate > 0 && grew && !d.limited && d.allowed < d.client.config.Connections &&
+			rate/allowed < busyBytesPerWindow {
 			lastRate, lastAllowed = rate, allowed
 			d.allowed = min(2*d.allowed, d.client.config.Connections)
 			d.changed.Broadcast()

@@ -61,7 +61,8 @@ func newKit(t testing.TB, files ...testhub.File) *kit {
 	}
 	t.Cleanup(func() { home.Close() })
 	k := &kit{t: t, hub: server, repo: repo, home: home}
-	k.config = Config{Origin: server.URL, SegmentBytes: testSegment, Connections: 4, StallTimeout: 300 * time.Millisecond,
+	k.config = Config{Origin: server.URL, SegmentBytes: testSegment, Connections: 4,
+		StallTimeout: 300 * time.Millisecond,
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			k.mu.Lock()
 			k.slept = append(k.slept, d)

@@ -129,7 +129,8 @@ func fatal(err error) bool {
 	var space *store.NoSpaceError
 	var local *localError
 	var way *WayError
-	return errors.As(err, &access) || errors.As(err, &differs) || errors.As(err, &redirect) || errors.As(err, &notHub) ||
+	return errors.As(err, &access) || errors.As(err, &differs) || errors.As(err, &redirect) ||
+		errors.As(err, &notHub) ||
 		errors.As(err, &space) || errors.As(err, &local) || errors.Is(err, ErrOffline) ||
 		errors.As(err, &way) && way.Kind != UnknownHost && way.Kind != WebPage
 }
@@ -314,7 +315,8 @@ func (t *transfer) remember(answer *http.Response, redirected bool) (changed boo
 	host, tag := answer.Request.URL.Host, strongETag(answer.Header)
 	changed = !t.etagsLie && t.etagHost == host && t.etag != "" && tag != "" && tag != t.etag &&
 		len(t.done)+len(t.pieces) > 1
-	t.etagsLie = t.etagsLie || changed // a server with a new one each time is served once more without; the hash decides
+	// a server with a new one each time is served once more without; the hash decides
+	t.etagsLie = t.etagsLie || changed
 	if t.etagsLie {
 		tag = ""
 	}

@@ -25,7 +25,8 @@ func (t *transfer) hashAndFinish(ctx context.Context) error {
 			return err
 		}
 		if found == t.file.SHA256 && !looked && t.part.Altered() {
-			looked = true // another program wrote into it after our last write: what counts are the bytes that are there now
+			// another program wrote into it after our last write: what counts are the bytes that are there now
+			looked = true
 			t.part.Acknowledge()
 			t.mu.Lock()
 			t.hashedTo, t.hashState = 0, nil
@@ -154,10 +155,12 @@ func (t *transfer) refuse(found manifests.Digest, wrong int) (again bool, err er
 	t.address = nil
 	t.mu.Unlock()
 	if !t.nextEndpoint(t.endpointIndex()) && wrong >= 2 {
-		return false, &WrongBytesError{Path: t.file.Path, Expected: t.file.SHA256, Found: found, Sources: tries, Kept: kept}
+		return false, &WrongBytesError{Path: t.file.Path, Expected: t.file.SHA256, Found: found, Sources: tries,
+			Kept: kept}
 	}
 	t.d.tell.say(Event{Kind: Notice, Path: t.file.Path, Why: fmt.Sprintf(
-		"%s came with other bytes than the lock names (expected %s, found %s). They are kept in %s; fetching it once more.",
+		"%s came with other bytes than the lock names (expected %s, found %s). They are kept in %s; fetching it "+
+			"once more.",
 		t.file.Path, t.file.SHA256, found, kept)})
 	t.mu.Lock()
 	t.beginAgain()

@@ -197,7 +197,8 @@ func TestKilledAtRandomPoints(t *testing.T) {
 		// What the server sent and the killed process never read is in socket buffers: at most the requests in flight,
 		// a segment each, which is the bound itself.
 		if twice := sent - total; twice > 4*testSegment {
-			t.Errorf("point %d, killed after %d bytes: %d bytes fetched twice, at most %d may", point, at, twice, 4*testSegment)
+			t.Errorf("point %d, killed after %d bytes: %d bytes fetched twice, at most %d may", point, at, twice,
+				4*testSegment)
 		}
 		if twice := hashedTwice(first.Bytes(), second.Bytes()); twice > testSegment {
 			t.Errorf("point %d, killed after %d bytes: %d bytes of a file hashed twice", point, at, twice)
@@ -260,7 +261,8 @@ func TestDamagedJournal(t *testing.T) {
 		"gone":     os.Remove,
 		"lying hash": func(name string) error {
 			data, _ := os.ReadFile(name)
-			return os.WriteFile(name, bytes.Replace(data, []byte(`"hashed_bytes":`), []byte(`"hashed_bytes":9`), 1), 0o644)
+			return os.WriteFile(name, bytes.Replace(data, []byte(`"hashed_bytes":`), []byte(`"hashed_bytes":9`), 1),
+				0o644)
 		},
 	}
 	for name, do := range damage {
@@ -378,7 +380,8 @@ func TestRandomFaults(t *testing.T) {
 		err := k.download(within(t, time.Minute))
 		if errors.Is(err, context.DeadlineExceeded) {
 			buffer := make([]byte, 1<<16)
-			t.Fatalf("seed %d round %d: no end under %+v\n%s", seed, round, script, buffer[:runtime.Stack(buffer, true)])
+			t.Fatalf("seed %d round %d: no end under %+v\n%s", seed, round, script,
+				buffer[:runtime.Stack(buffer, true)])
 		}
 		if err == nil {
 			k.whole()
@@ -429,7 +432,9 @@ func TestFileBeyond32Bits(t *testing.T) {
 // seedPartial makes a sparse partial file, and a journal that vouches for the given ranges, all zero bytes.
 func seedPartial(t *testing.T, k *kit, size int64, done []byteRange) {
 	t.Helper()
-	f := k.repo.Lock().Files[slices.IndexFunc(k.repo.Lock().Files, func(f manifests.File) bool { return f.Size == size })]
+	f := k.repo.Lock().Files[slices.IndexFunc(k.repo.Lock().Files, func(f manifests.File) bool {
+		return f.Size == size
+	})]
 	name := filepath.Join(k.home.Name(), "models/.partial", f.SHA256.Hex()+".part")
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)

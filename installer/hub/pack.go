@@ -105,7 +105,8 @@ func (c *Client) packOnce(ctx context.Context, endpoint, repo string, revision m
 			return errNoGitSide
 		}
 		if over.status != 0 && over.status != http.StatusOK {
-			return &AnswerError{over.status, "its git side failed"} // go-git's own error carries the body, which may be a whole page
+			// go-git's own error carries the body, which may be a whole page
+			return &AnswerError{over.status, "its git side failed"}
 		}
 		return errors.New(plain(bare(watch.explain(err)).Error()))
 	}

@@ -58,7 +58,8 @@ func (c *Client) follow(ctx context.Context, method, address string, header http
 				return nil, chain, way
 			}
 			if err = bare(err); ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-				err = fmt.Errorf("%w (no answer within %s)", ErrStalled, c.config.StallTimeout) // net/http's own passes for the caller's deadline
+				// net/http's own passes for the caller's deadline
+				err = fmt.Errorf("%w (no answer within %s)", ErrStalled, c.config.StallTimeout)
 			}
 			return nil, chain, &NetworkError{URL: redactURL(at.String()), Err: err}
 		}

@@ -25,7 +25,8 @@ func (c *Client) backoff(n int) time.Duration {
 
 func retryableStatus(status int) bool {
 	switch status {
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable,
 		http.StatusGatewayTimeout:
 		return true
 	}

@@ -70,7 +70,8 @@ func (r race) run(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		lock.Files = append(lock.Files, manifests.File{Path: name, Size: r.bytes, SHA256: found, Proof: manifests.Proven})
+		lock.Files = append(lock.Files, manifests.File{Path: name, Size: r.bytes, SHA256: found,
+			Proof: manifests.Proven})
 	}
 	url, stop := fileServer(b, source, r.perConn)
 	defer stop()
@@ -170,7 +171,8 @@ func (r race) curl(to, url string, lock manifests.Lock, hash bool) error {
 func (r race) aria(to, url string, lock manifests.Lock) error {
 	var list strings.Builder
 	for _, f := range lock.Files {
-		fmt.Fprintf(&list, "%s\n  out=%s\n  checksum=sha-256=%s\n", resolveURL(url, lock.Repo, lock.Revision, f.Path), f.Path,
+		fmt.Fprintf(&list, "%s\n  out=%s\n  checksum=sha-256=%s\n", resolveURL(url, lock.Repo, lock.Revision, f.Path),
+			f.Path,
 			f.SHA256.Hex())
 	}
 	cmd := exec.Command("aria2c", "-q", "-x8", "-s8", "-j8", "-k1M", "--file-allocation=none", "-d", to, "-i", "-")
@@ -237,7 +239,8 @@ func (s *slowly) Write(p []byte) (int, error) {
 			return at, err
 		}
 		s.sent += int64(n)
-		time.Sleep(time.Until(s.began.Add(time.Duration(float64(s.sent) / float64(s.perSecond) * float64(time.Second)))))
+		time.Sleep(time.Until(s.began.Add(
+			time.Duration(float64(s.sent) / float64(s.perSecond) * float64(time.Second)))))
 	}
 	return len(p), nil
 }

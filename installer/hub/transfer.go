@@ -92,10 +92,12 @@ func (d *download) open(ctx context.Context, f manifests.File) (*transfer, error
 	switch {
 	case !known && before.Bytes > 0 && !t.small():
 		d.tell.say(Event{Kind: Notice, Path: f.Path, Why: fmt.Sprintf(
-			"There is a partial file of %s and no journal that says which of its bytes are good; it is fetched from its beginning.", f.Path)})
+			"There is a partial file of %s and no journal that says which of its bytes are good; it is fetched from "+
+				"its beginning.", f.Path)})
 	case altered:
 		d.tell.say(Event{Kind: Notice, Path: f.Path, Why: fmt.Sprintf(
-			"The partial file of %s changed after slipway last wrote to it; what it holds is hashed again from its beginning.",
+			"The partial file of %s changed after slipway last wrote to it; what it holds is hashed again from its "+
+				"beginning.",
 			f.Path)})
 	}
 	d.tell.say(Event{Kind: Started, Path: f.Path, Bytes: t.done.bytes(), Total: f.Size})

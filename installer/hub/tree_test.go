@@ -128,8 +128,9 @@ func TestRateLimitHeader(t *testing.T) {
 			21 * time.Second},
 		"a date in the past": {map[string]string{"Retry-After": now.Add(-time.Hour).Format(http.TimeFormat)},
 			time.Second},
-		"nothing":                     {nil, time.Minute},
-		"nonsense":                    {map[string]string{"RateLimit": `;;;r=x;t=-4`, "Retry-After": "soon"}, time.Minute},
+		"nothing": {nil, time.Minute},
+		"nonsense": {map[string]string{"RateLimit": `;;;r=x;t=-4`, "Retry-After": "soon"},
+			time.Minute},
 		"a century":                   {map[string]string{"RateLimit": `"x";r=0;t=99999999999`}, 10 * time.Minute},
 		"a day is cut to ten minutes": {map[string]string{"Retry-After": "86400"}, 10 * time.Minute},
 	}

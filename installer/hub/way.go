@@ -35,7 +35,8 @@ func (e *WayError) Error() string {
 	case WebPage:
 		return e.Host + " answered with a web page: sign in to the network or set HTTPS_PROXY"
 	case UnknownCA:
-		return "the certificate of " + e.Host + " is signed by an authority that this machine does not know. Where that is right, add the authority: to the Keychain on macOS, elsewhere in a file that SSL_CERT_FILE names"
+		return "the certificate of " + e.Host + " is signed by an authority that this machine does not know. Where " +
+			"that is right, add the authority: to the Keychain on macOS, elsewhere in a file that SSL_CERT_FILE names"
 	case ProxyLogin:
 		return "the proxy " + e.Host + " wants a user and a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
 	case UnknownHost:

@@ -65,7 +65,8 @@ func asServer(pid int, homePath string) (found, bool) {
 	if flags["launch-id"] == "" || port < 1 || port > 65535 {
 		return found{}, false
 	}
-	return found{argv: d.Argv, record: Record{LaunchID: flags["launch-id"], Process: d.Identity, Started: d.Started.UTC(),
+	return found{argv: d.Argv, record: Record{LaunchID: flags["launch-id"], Process: d.Identity,
+		Started: d.Started.UTC(),
 		Settings: Settings{Program: below(homePath, d.Exe), ModelFolder: below(homePath, flags["model"]),
 			ModelID:  flags["model-id"],
 			Revision: flags["revision"], Device: flags["device"], Host: flags["host"], Port: port,

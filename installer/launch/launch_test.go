@@ -145,7 +145,8 @@ func TestCauseOfAFaultIsAmongTheLinesOfACrash(t *testing.T) {
 	if got := crashLines(root, 0, 3); len(got) != 3 || got[0] != "fatal error: out of memory" {
 		t.Errorf("%q", got)
 	}
-	if err := os.WriteFile(filepath.Join(dir, LogPath), []byte("one\ntwo\nthe weights are damaged\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, LogPath), []byte("one\ntwo\nthe weights are damaged\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := crashLines(root, 0, 2); len(got) != 2 || got[1] != "the weights are damaged" {
@@ -273,7 +274,8 @@ echo '{"schema_version":1,"recommended_max_working_set":1000,"capabilities":{"kv
 		want := good
 		change(&want)
 		var unfit *UnfitError
-		if err := checkProbe(t.Context(), program, want); !errors.As(err, &unfit) || !strings.Contains(unfit.Why, name) {
+		if err := checkProbe(t.Context(), program, want); !errors.As(err, &unfit) ||
+			!strings.Contains(unfit.Why, name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -284,7 +286,8 @@ echo '{"schema_version":1,"recommended_max_working_set":1000,"capabilities":{"kv
 }
 
 func TestServersEnvironmentHoldsNoSecrets(t *testing.T) {
-	for _, name := range []string{"HF_TOKEN", "OPENAI_API_KEY", "HTTPS_PROXY", "SLIPWAY_HOME", "AWS_SECRET_ACCESS_KEY"} {
+	for _, name := range []string{"HF_TOKEN", "OPENAI_API_KEY", "HTTPS_PROXY", "SLIPWAY_HOME",
+		"AWS_SECRET_ACCESS_KEY"} {
 		t.Setenv(name, "canary-1234")
 	}
 	if env := strings.Join(environment(), "\n"); strings.Contains(env, "canary") {

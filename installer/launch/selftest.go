@@ -47,7 +47,8 @@ func RunSelfTest(ctx context.Context, program string) (wire.SelfTest, error) {
 		return s, &UnfitError{"the self-test of Metal did not end: " + why}
 	}
 	if !s.Passed {
-		return s, &UnfitError{s.Refusal + ". A small model can be answered by the CPU: run slipway setup --model pocket"}
+		return s, &UnfitError{s.Refusal + ". A small model can be answered by the CPU: run slipway setup " +
+			"--model pocket"}
 	}
 	return s, nil
 }

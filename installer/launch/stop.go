@@ -71,7 +71,8 @@ func stopWithin(ctx context.Context, root *os.Root, homePath string, limit time.
 		return result, err
 	}
 	if !ended {
-		return result, fmt.Errorf("slipway-server (pid %d) does not end, not even by SIGKILL: the system holds it", id.PID)
+		return result, fmt.Errorf("slipway-server (pid %d) does not end, not even by SIGKILL: the system holds it",
+			id.PID)
 	}
 	return result, removeRecord(root)
 }

@@ -97,7 +97,8 @@ func join(name, version Fact[string]) Fact[string] {
 	if !version.Known {
 		return name
 	}
-	return Fact[string]{strings.TrimSpace(name.Value + " " + version.Value), name.Known, name.Certain && version.Certain, version.How}
+	return Fact[string]{strings.TrimSpace(name.Value + " " + version.Value), name.Known, name.Certain &&
+		version.Certain, version.How}
 }
 
 func plain[T any](v T) string { return fmt.Sprint(v) }

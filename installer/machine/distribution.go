@@ -61,7 +61,8 @@ func linuxMemory(src Sources) (total, available Fact[int64]) {
 	if err != nil {
 		return unknown[int64](err.Error()), unknown[int64](err.Error())
 	}
-	total, available = unknown[int64]("/proc/meminfo has no MemTotal"), unknown[int64]("/proc/meminfo has no MemAvailable")
+	total, available = unknown[int64]("/proc/meminfo has no MemTotal"),
+		unknown[int64]("/proc/meminfo has no MemAvailable")
 	for line := range strings.Lines(string(data)) {
 		fields := strings.Fields(line)
 		if len(fields) != 3 || fields[2] != "kB" {

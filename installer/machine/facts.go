@@ -44,9 +44,10 @@ type Facts struct {
 	Pressure        Fact[string] `json:"memory_pressure"`        // "normal", "warning", "critical"
 
 	MetalDevice Fact[string] `json:"metal_device"`
-	WorkingSet  Fact[int64]  `json:"metal_working_set_bytes"` // recommended maximum; certain only when Metal itself said so
-	MaxBuffer   Fact[int64]  `json:"metal_max_buffer_bytes"`
-	WiredLimit  Fact[int64]  `json:"wired_limit_bytes"` // set by the user through iogpu.wired_limit_mb; 0: not set
+	// recommended maximum; certain only when Metal itself said so
+	WorkingSet Fact[int64] `json:"metal_working_set_bytes"`
+	MaxBuffer  Fact[int64] `json:"metal_max_buffer_bytes"`
+	WiredLimit Fact[int64] `json:"wired_limit_bytes"` // set by the user through iogpu.wired_limit_mb; 0: not set
 
 	Power        Fact[string] `json:"power"` // "ac", "battery"
 	Battery      Fact[int]    `json:"battery_percent"`

@@ -92,7 +92,8 @@ func generation(chip Fact[string]) Fact[int] {
 // first and the last level are what counts.
 func macCores(src Sources, f *Facts) {
 	why := "sysctl hw.nperflevels does not answer"
-	f.CoreLevels, f.PerformanceCores, f.EfficiencyCores = unknown[[]CoreLevel](why), unknown[int](why), unknown[int](why)
+	f.CoreLevels, f.PerformanceCores, f.EfficiencyCores = unknown[[]CoreLevel](why), unknown[int](why),
+		unknown[int](why)
 	levels, err := src.Int("hw.nperflevels")
 	if err != nil || levels < 1 || levels > 8 {
 		return

@@ -83,7 +83,8 @@ func observeMetal(ctx context.Context, src Sources, f *Facts) {
 	case !f.AppleSilicon():
 		f.WorkingSet = unknown[int64]("this Mac has no Apple chip")
 	case f.WiredLimit.Known && f.WiredLimit.Value > 0:
-		f.WorkingSet = guessed(f.WiredLimit.Value, "estimated: the limit set by iogpu.wired_limit_mb; Metal did not answer")
+		f.WorkingSet = guessed(f.WiredLimit.Value, "estimated: the limit set by iogpu.wired_limit_mb; Metal did "+
+			"not answer")
 	case f.RAM.Known && beyond != "":
 		f.WorkingSet = guessed(EstimateWorkingSet(f.RAM.Value), "estimated by share of memory; "+beyond)
 	case f.RAM.Known:
@@ -97,7 +98,8 @@ func observeDisk(ctx context.Context, src Sources, report profiled, f *Facts) {
 	v, err := src.Volume(ctx, f.Home)
 	if err != nil {
 		why := "statfs: " + err.Error()
-		f.FileSystem, f.DiskTotal, f.DiskFree, f.Purgeable = unknown[string](why), unknown[int64](why), unknown[int64](why), unknown[int64](why)
+		f.FileSystem, f.DiskTotal, f.DiskFree, f.Purgeable = unknown[string](why), unknown[int64](why),
+			unknown[int64](why), unknown[int64](why)
 		return
 	}
 	f.FileSystem = known(strings.ToLower(v.FileSystem), "statfs")
@@ -141,7 +143,8 @@ func quarantine(src Sources, goos, program string) Fact[bool] {
 	return unknown[bool](err.Error())
 }
 
-var proxyVariables = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"}
+var proxyVariables = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy",
+	"NO_PROXY", "no_proxy"}
 
 func proxies(src Sources) []Proxy {
 	var found []Proxy

@@ -40,13 +40,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var all = []string{"m1-16", "m2-pro-32", "m3-ultra-96", "m3-ultra-512", "m4-24", "m4-max-36", "m5-max-128", "m2-rosetta-exfat", "debian-12"}
+var all = []string{"m1-16", "m2-pro-32", "m3-ultra-96", "m3-ultra-512", "m4-24", "m4-max-36", "m5-max-128",
+	"m2-rosetta-exfat", "debian-12"}
 
 func subject(name string) Subject {
 	s := Subject{Home: "/Users/a/.slipway", Program: "/usr/local/bin/slipway"}
 	if name == "m4-max-36" {
 		s.Program = "/Users/a/Downloads/slipway"
-		s.Files = []string{"/Users/a/.slipway/models/x/config.json", "/Users/a/Documents/models/config.json", "/Users/a/gone.json"}
+		s.Files = []string{"/Users/a/.slipway/models/x/config.json", "/Users/a/Documents/models/config.json",
+			"/Users/a/gone.json"}
 	}
 	return s
 }
@@ -57,7 +59,8 @@ func TestEveryRecordingNamesItsSource(t *testing.T) {
 		t.Fatalf("%d recordings, %d listed, %v", len(files), len(all), err)
 	}
 	for _, name := range all {
-		if source := recording(t, name).Source; !strings.Contains(source, "composed") && !strings.Contains(source, "issue") && !strings.Contains(source, "pull request") {
+		if source := recording(t, name).Source; !strings.Contains(source, "composed") &&
+			!strings.Contains(source, "issue") && !strings.Contains(source, "pull request") {
 			t.Errorf("%s: %q neither names a public source nor says composed", name, source)
 		}
 	}
@@ -87,7 +90,8 @@ func TestRecordedMachinesGiveTheirFacts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if out.String() != string(want) {
-				t.Errorf("%s differs (go test ./installer/machine -update, then read it as prose):\n%s", path, out.String())
+				t.Errorf("%s differs (go test ./installer/machine -update, then read it as prose):\n%s", path,
+					out.String())
 			}
 		})
 	}
@@ -122,19 +126,42 @@ func TestDamagedOutputsAreUnknown(t *testing.T) {
 		old, new string
 		unknown  func(Facts) bool
 	}{
-		"vm_stat without page size":        {"page size of 16384 bytes", "page size unknown", func(f Facts) bool { return !f.MemoryAvailable.Known }},
-		"no performance levels":            {"hw.nperflevels: 2", "hw.nperflevels: 0", func(f Facts) bool { return !f.PerformanceCores.Known && !f.CoreLevels.Known }},
-		"memory of nought":                 {"hw.memsize: 17179869184", "hw.memsize: 0", func(f Facts) bool { return !f.RAM.Known }},
-		"memory that is no number":         {"hw.memsize: 17179869184", "hw.memsize: lots", func(f Facts) bool { return !f.RAM.Known }},
-		"system_profiler prints no JSON":   {`"SPDisplaysDataType": [`, `"SPDisplaysDataType": {`, func(f Facts) bool { return !f.GPUCores.Known }},
-		"GPU cores in words":               {`"sppci_cores": "8"`, `"sppci_cores": "eight"`, func(f Facts) bool { return !f.GPUCores.Known }},
-		"pressure of an unknown level":     {"vm_pressure_level: 2", "vm_pressure_level: 3", func(f Facts) bool { return !f.Pressure.Known }},
-		"sw_vers without a version":        {"ProductVersion:", "Product:", func(f Facts) bool { return !f.Version.Known }},
-		"pmset of another form":            {"Now drawing from", "Drawing from", func(f Facts) bool { return !f.Power.Known }},
-		"a chip without a generation":      {"brand_string: Apple M1", "brand_string: Apple Silicon", func(f Facts) bool { return f.Chip.Known && !f.Generation.Known }},
-		"storage of another mount":         {`"mount_point": "/System/Volumes/Data"`, `"mount_point": "/Volumes/X"`, func(f Facts) bool { return !f.Purgeable.Known }},
-		"clang that prints no version":     {"Apple clang version 17.0.0 (clang-1700.0.13.5)", "hello", func(f Facts) bool { c, _ := f.Tool("clang"); return !c.Version.Known }},
-		"wired limit that does not answer": {"iogpu.wired_limit_mb: 0\n", "", func(f Facts) bool { return !f.WiredLimit.Known && f.WorkingSet.Certain }},
+		"vm_stat without page size": {"page size of 16384 bytes", "page size unknown", func(f Facts) bool {
+			return !f.MemoryAvailable.Known
+		}},
+		"no performance levels": {"hw.nperflevels: 2", "hw.nperflevels: 0", func(f Facts) bool {
+			return !f.PerformanceCores.Known && !f.CoreLevels.Known
+		}},
+		"memory of nought": {"hw.memsize: 17179869184", "hw.memsize: 0", func(f Facts) bool {
+			return !f.RAM.Known
+		}},
+		"memory that is no number": {"hw.memsize: 17179869184", "hw.memsize: lots", func(f Facts) bool {
+			return !f.RAM.Known
+		}},
+		"system_profiler prints no JSON": {`"SPDisplaysDataType": [`, `"SPDisplaysDataType": {`, func(f Facts) bool {
+			return !f.GPUCores.Known
+		}},
+		"GPU cores in words": {`"sppci_cores": "8"`, `"sppci_cores": "eight"`, func(f Facts) bool {
+			return !f.GPUCores.Known
+		}},
+		"pressure of an unknown level": {"vm_pressure_level: 2", "vm_pressure_level: 3", func(f Facts) bool {
+			return !f.Pressure.Known
+		}},
+		"sw_vers without a version": {"ProductVersion:", "Product:", func(f Facts) bool {
+			return !f.Version.Known
+		}},
+		"pmset of another form": {"Now drawing from", "Drawing from", func(f Facts) bool {
+			return !f.Power.Known
+		}},
+		"a chip without a generation": {"brand_string: Apple M1", "brand_string: Apple Silicon",
+			func(f Facts) bool { return f.Chip.Known && !f.Generation.Known }},
+		"storage of another mount": {`"mount_point": "/System/Volumes/Data"`, `"mount_point": "/Volumes/X"`,
+			func(f Facts) bool { return !f.Purgeable.Known }},
+		"clang that prints no version": {"Apple clang version 17.0.0 (clang-1700.0.13.5)", "hello",
+			func(f Facts) bool { c, _ := f.Tool("clang"); return !c.Version.Known }},
+		"wired limit that does not answer": {"iogpu.wired_limit_mb: 0\n", "", func(f Facts) bool {
+			return !f.WiredLimit.Known && f.WorkingSet.Certain
+		}},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -170,8 +197,10 @@ func TestNothingIsRunThatCouldInstall(t *testing.T) {
 	safeTools := map[string][]string{
 		"m4-24":            {},
 		"m2-rosetta-exfat": {"/Library/Developer/CommandLineTools/usr/bin/clang"},
-		"m5-max-128":       {"/Library/Developer/CommandLineTools/usr/bin/git", "/Library/Developer/CommandLineTools/usr/bin/clang"},
-		"m2-pro-32": {"/Library/Developer/CommandLineTools/usr/bin/git", "/Library/Developer/CommandLineTools/usr/bin/clang",
+		"m5-max-128": {"/Library/Developer/CommandLineTools/usr/bin/git",
+			"/Library/Developer/CommandLineTools/usr/bin/clang"},
+		"m2-pro-32": {"/Library/Developer/CommandLineTools/usr/bin/git",
+			"/Library/Developer/CommandLineTools/usr/bin/clang",
 			"/opt/homebrew/Cellar/go/1.26.8/libexec/bin/go"},
 	}
 	for name, tools := range safeTools {
@@ -195,20 +224,24 @@ func TestNothingIsRunThatCouldInstall(t *testing.T) {
 
 func TestWorkingSetPrefersTheDeviceThenTheLimitThenTheShare(t *testing.T) {
 	observe := func(extra string) Fact[int64] {
-		r, err := ParseRecording([]byte("composed\n-- platform darwin arm64 8 --\n-- sysctl --\nhw.memsize: 38654705664\n" + extra))
+		r, err := ParseRecording([]byte("composed\n-- platform darwin arm64 8 --\n-- sysctl --\nhw.memsize: " +
+			"38654705664\n" + extra))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return Observe(context.Background(), r, Subject{Home: "/h"}).WorkingSet
 	}
-	metal := "-- metal --\n" + `{"name":"Apple M4 Max","recommended_max_working_set_size":28991029248,"max_buffer_length":1000}` + "\n"
+	metal := "-- metal --\n" +
+		`{"name":"Apple M4 Max","recommended_max_working_set_size":28991029248,"max_buffer_length":1000}` + "\n"
 	if got := observe("iogpu.wired_limit_mb: 30000\n" + metal); got.Value != 28991029248 || !got.Certain {
 		t.Errorf("with Metal: %+v", got)
 	}
-	if got := observe("iogpu.wired_limit_mb: 30000\n"); got.Value != 30000<<20 || got.Certain || !strings.Contains(got.How, "estimated") {
+	if got := observe("iogpu.wired_limit_mb: 30000\n"); got.Value != 30000<<20 || got.Certain ||
+		!strings.Contains(got.How, "estimated") {
 		t.Errorf("with a wired limit: %+v", got)
 	}
-	if got := observe("iogpu.wired_limit_mb: 0\n"); got.Value != 27<<30 || got.Certain || !strings.Contains(got.How, "share") {
+	if got := observe("iogpu.wired_limit_mb: 0\n"); got.Value != 27<<30 || got.Certain ||
+		!strings.Contains(got.How, "share") {
 		t.Errorf("by share: %+v", got)
 	}
 }
@@ -216,14 +249,16 @@ func TestWorkingSetPrefersTheDeviceThenTheLimitThenTheShare(t *testing.T) {
 // macOS takes any number for iogpu.wired_limit_mb, and Metal may repeat it.
 func TestMemoryLimitBeyondTheMachinesMemoryIsNotBelieved(t *testing.T) {
 	observe := func(extra string) Facts {
-		r, err := ParseRecording([]byte("composed\n-- platform darwin arm64 8 --\n-- sysctl --\nhw.memsize: 38654705664\n" + extra))
+		r, err := ParseRecording([]byte("composed\n-- platform darwin arm64 8 --\n-- sysctl --\nhw.memsize: " +
+			"38654705664\n" + extra))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return Observe(context.Background(), r, Subject{Home: "/h"})
 	}
 	metal := func(bytes string) string {
-		return "-- metal --\n" + `{"name":"Apple M4 Max","recommended_max_working_set_size":` + bytes + `,"max_buffer_length":1000}` + "\n"
+		return "-- metal --\n" + `{"name":"Apple M4 Max","recommended_max_working_set_size":` + bytes +
+			`,"max_buffer_length":1000}` + "\n"
 	}
 	for name, extra := range map[string]string{
 		"without Metal":                  "iogpu.wired_limit_mb: 40000\n",
@@ -247,7 +282,8 @@ func TestMemoryLimitBeyondTheMachinesMemoryIsNotBelieved(t *testing.T) {
 
 // The guess must not exceed any stock value that was seen, and grow with the memory.
 func TestEstimateIsBelowWhatWasSeen(t *testing.T) {
-	for ram, seen := range map[int64]int64{16 << 30: 11453251584, 32 << 30: 22906503168, 36 << 30: 28991029248, 64 << 30: 49152 << 20, 128 << 30: 115448717312} {
+	for ram, seen := range map[int64]int64{16 << 30: 11453251584, 32 << 30: 22906503168, 36 << 30: 28991029248,
+		64 << 30: 49152 << 20, 128 << 30: 115448717312} {
 		if got := EstimateWorkingSet(ram); got > seen {
 			t.Errorf("%d GiB: %d is more than %d", ram>>30, got, seen)
 		}
@@ -276,7 +312,8 @@ func TestProxyPasswordsAreNotShown(t *testing.T) {
 func TestImpossibleMetalAnswersAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "no JSON": "hello", "no name": `{"recommended_max_working_set_size":1,"max_buffer_length":1}`,
-		"no size": `{"name":"x","max_buffer_length":1}`, "negative": `{"name":"x","recommended_max_working_set_size":-1,"max_buffer_length":1}`,
+		"no size":  `{"name":"x","max_buffer_length":1}`,
+		"negative": `{"name":"x","recommended_max_working_set_size":-1,"max_buffer_length":1}`,
 	} {
 		if r, err := parseMetal([]byte(text)); err == nil {
 			t.Errorf("%s: accepted %+v", name, r)
@@ -299,7 +336,8 @@ func TestFactsOfThisMachineAgreeWithASecondSource(t *testing.T) {
 	if err := syscall.Statfs(filepath.Dir(file), &stat); err != nil {
 		t.Fatal(err)
 	}
-	if total := int64(stat.Blocks) * int64(stat.Bsize); !f.DiskTotal.Known || f.DiskTotal.Value > total || f.DiskTotal.Value < total/2 {
+	if total := int64(stat.Blocks) * int64(stat.Bsize); !f.DiskTotal.Known || f.DiskTotal.Value > total ||
+		f.DiskTotal.Value < total/2 {
 		t.Errorf("disk %+v, statfs says %d", f.DiskTotal, total)
 	}
 	if f.Access[0].Fact.Value != "open" || f.Access[1].Fact.Value != "absent" {
@@ -354,10 +392,12 @@ func TestRunIsBoundedAndClean(t *testing.T) {
 	}
 	write("echo one >&2; echo two >&2; exit 7")
 	var bad *RunError
-	if _, err = System().Run(context.Background(), script); !errors.As(err, &bad) || bad.Status != 7 || bad.Output != "one" {
+	if _, err = System().Run(context.Background(), script); !errors.As(err, &bad) || bad.Status != 7 ||
+		bad.Output != "one" {
 		t.Errorf("status: %v", err)
 	}
-	if _, err = System().Run(context.Background(), filepath.Join(filepath.Dir(script), "none")); !errors.As(err, &bad) || bad.Status != -1 {
+	if _, err = System().Run(context.Background(), filepath.Join(filepath.Dir(script), "none")); !errors.As(
+		err, &bad) || bad.Status != -1 {
 		t.Errorf("a missing program: %v", err)
 	}
 	write("sleep 60 & sleep 60")

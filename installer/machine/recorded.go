@@ -49,7 +49,8 @@ type recordedRun struct {
 // ParseRecording reads a recording. Errors name the section.
 func ParseRecording(data []byte) (*Recorded, error) {
 	r := &Recorded{sysctls: map[string]string{}, runs: map[string]recordedRun{}, files: map[string]string{},
-		attributes: map[string]string{}, refused: map[string]bool{}, env: map[string]string{}, look: map[string]string{}}
+		attributes: map[string]string{}, refused: map[string]bool{}, env: map[string]string{},
+		look: map[string]string{}}
 	var head string
 	var body strings.Builder
 	flush := func() error {
@@ -138,7 +139,8 @@ func (r *Recorded) Run(_ context.Context, argv ...string) ([]byte, error) {
 		return nil, &RunError{Argv: argv, Status: -1, Err: fs.ErrNotExist}
 	}
 	if run.status != 0 {
-		return nil, &RunError{Argv: argv, Status: run.status, Output: strings.TrimSpace(run.output), Err: fmt.Errorf("exit status %d", run.status)}
+		return nil, &RunError{Argv: argv, Status: run.status, Output: strings.TrimSpace(run.output),
+			Err: fmt.Errorf("exit status %d", run.status)}
 	}
 	return []byte(run.output), nil
 }

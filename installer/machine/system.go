@@ -30,7 +30,8 @@ func (system) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
-	return runBounded(ctx, argv, []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C", "LANG=C", "HOME=" + os.Getenv("HOME"),
+	return runBounded(ctx, argv, []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C", "LANG=C", "HOME=" +
+		os.Getenv("HOME"),
 		"GOTOOLCHAIN=local", "GOENV=off", "GOFLAGS="})
 }
 

@@ -25,7 +25,9 @@ func (s *System) capture(server *Server) (channel record.Channel, refusal string
 	switch server.Starter.Type {
 	case "launchd", "brew":
 		if server.Starter.Plist == "" {
-			return "", "launchd keeps it running under the label " + plain(server.Starter.Name) + ", and does not say from which file: stop it with `launchctl bootout " + s.domain() + "/" + plain(server.Starter.Name) + "`"
+			return "", "launchd keeps it running under the label " + plain(server.Starter.Name) + ", and does not " +
+				"say from which file: stop it with `launchctl bootout " + s.domain() + "/" +
+				plain(server.Starter.Name) + "`"
 		}
 		if server.Starter.Type == "brew" {
 			return record.ChannelBrew, ""
@@ -33,10 +35,12 @@ func (s *System) capture(server *Server) (channel record.Channel, refusal string
 		return record.ChannelLaunchd, ""
 	case "systemd":
 		if server.Starter.system {
-			return "", "systemd keeps it running as " + plain(server.Starter.Name) + ", which only root may stop: `sudo systemctl stop " + plain(server.Starter.Name) + "`"
+			return "", "systemd keeps it running as " + plain(server.Starter.Name) + ", which only root may stop: " +
+				"`sudo systemctl stop " + plain(server.Starter.Name) + "`"
 		}
 		if server.Starter.shared {
-			return "", "it runs inside the systemd unit " + plain(server.Starter.Name) + ", whose main process is another one: stop it where it was started, and start it there afterwards"
+			return "", "it runs inside the systemd unit " + plain(server.Starter.Name) + ", whose main process is " +
+				"another one: stop it where it was started, and start it there afterwards"
 		}
 		if s.Systemctl == "" {
 			return "", "systemd keeps it running as " + plain(server.Starter.Name) + ", and systemctl is not there"
@@ -46,9 +50,11 @@ func (s *System) capture(server *Server) (channel record.Channel, refusal string
 		if k.socket != "" {
 			return record.ChannelApp, ""
 		}
-		return "", "it belongs to " + plain(filepath.Base(server.Starter.Name)) + ", which would start it again: quit it there, and open it again afterwards"
+		return "", "it belongs to " + plain(filepath.Base(server.Starter.Name)) + ", which would start it again: " +
+			"quit it there, and open it again afterwards"
 	case "supervisor":
-		return "", "it was started by " + plain(server.Starter.Name) + " (pid " + strconv.Itoa(server.Starter.PID) + "), which may start it again: stop it there, and start it there afterwards"
+		return "", "it was started by " + plain(server.Starter.Name) + " (pid " + strconv.Itoa(server.Starter.PID) +
+			"), which may start it again: stop it there, and start it there afterwards"
 	}
 	_, problem := replay(server.details)
 	if problem != "" {
@@ -79,7 +85,8 @@ func (s *System) losses(server *Server) (losses, missing []string) {
 	_, names := splitEnvironment(d.Env)
 	missed, harmless := withoutValue(names)
 	if len(missed) > 0 {
-		losses = append(losses, "the values of "+strings.Join(missed, ", ")+" are not written down: the small watcher keeps them in memory, and without it they are lost")
+		losses = append(losses, "the values of "+strings.Join(missed, ", ")+" are not written down: the small "+
+			"watcher keeps them in memory, and without it they are lost")
 	}
 	if secrets := secretArguments(d.Argv); len(secrets) > 0 {
 		losses = append(losses, "its command line holds what looks like a secret ("+strings.Join(secrets,
@@ -102,7 +109,8 @@ func replay(d process.Details) (program, problem string) {
 	}
 	exe, err := os.Stat(d.Exe)
 	if err != nil || inode(exe) != d.ExeInode {
-		return "", "its program file was replaced or removed since it started, so it could not be started again as it is"
+		return "", "its program file was replaced or removed since it started, so it could not be started " +
+			"again as it is"
 	}
 	c := command{exe: d.Exe, argv: d.Argv}
 	if c.interpreted() || strings.HasPrefix(strings.ToLower(filepath.Base(d.Exe)), "python") {
@@ -113,11 +121,13 @@ func replay(d process.Details) (program, problem string) {
 		}
 		if strings.Contains(d.Exe, "Python.app/Contents/MacOS/") {
 			for _, entry := range d.Env {
-				if folder, ok := strings.CutPrefix(entry, "VIRTUAL_ENV="); ok && executable(filepath.Join(folder, "bin", "python")) {
+				if folder, ok := strings.CutPrefix(entry, "VIRTUAL_ENV="); ok &&
+					executable(filepath.Join(folder, "bin", "python")) {
 					return filepath.Join(folder, "bin", "python"), ""
 				}
 			}
-			return "", "it runs under macOS's framework Python, which hides the virtual environment, so it could not be started again exactly"
+			return "", "it runs under macOS's framework Python, which hides the virtual environment, so it could " +
+				"not be started again exactly"
 		}
 	}
 	for _, candidate := range candidates(d) {

@@ -56,7 +56,10 @@ func Conflicts(servers []Server, need Need) []Conflict {
 			if lacking <= 0 {
 				break
 			}
-			at := slices.IndexFunc(conflicts, func(c Conflict) bool { return c.Server.PID == s.PID && c.Server.Port == s.Port })
+			at := slices.IndexFunc(conflicts, func(c Conflict) bool {
+				return c.Server.PID == s.PID &&
+					c.Server.Port == s.Port
+			})
 			switch {
 			case s.FootprintBytes == 0 || s.Channel == "" || at >= 0 && s.Channel != record.ChannelUnload:
 				continue
@@ -97,17 +100,21 @@ func (c *Conflict) explain(need Need) {
 		}
 		why = append(why, fmt.Sprintf("%s has port %d", s.Title, port))
 		if need.OtherPort > 0 {
-			c.Gentle = append(c.Gentle, fmt.Sprintf("leave it alone and use port %d (%s %d).", need.OtherPort, flag, need.OtherPort))
+			c.Gentle = append(c.Gentle, fmt.Sprintf("leave it alone and use port %d (%s %d).", need.OtherPort, flag,
+				need.OtherPort))
 		}
 	}
 	if c.Memory {
 		why = append(why, fmt.Sprintf("%s holds %s of the memory, and the plan needs %s where %s are available",
-			s.Title, units.Binary(s.FootprintBytes), units.Binary(need.NeedsBytes), units.Binary(max(need.AvailableBytes, 0))))
+			s.Title, units.Binary(s.FootprintBytes), units.Binary(need.NeedsBytes),
+			units.Binary(max(need.AvailableBytes, 0))))
 	}
 	if small := need.Smaller; !c.Port && small != nil {
-		c.Gentle = append(c.Gentle, fmt.Sprintf("leave it alone and take %s with profile %s and a window of %d tokens, "+
+		c.Gentle = append(c.Gentle, fmt.Sprintf("leave it alone and take %s with profile %s and a window of "+
+			"%d tokens, "+
 			"which needs %s and fits while it runs (--model %s --profile %s --memory %s).",
-			small.Model, small.Profile, small.WindowTokens, units.Binary(small.NeedsBytes), small.Model, small.Profile, small.Memory))
+			small.Model, small.Profile, small.WindowTokens, units.Binary(small.NeedsBytes), small.Model, small.Profile,
+			small.Memory))
 	}
 	c.Why = strings.Join(why, "; ") + "."
 }
@@ -130,7 +137,8 @@ func (c Conflict) Ways() string {
 	case s.Channel == "" || s.Refusal != "":
 		words = append(words, fmt.Sprintf("slipway does not stop it: %s.", s.Refusal))
 	case c.Port && s.Channel == record.ChannelUnload:
-		words = append(words, "slipway only unloads its models, which does not free its port: quit it yourself to use this one.")
+		words = append(words, "slipway only unloads its models, which does not free its port: quit it yourself to "+
+			"use this one.")
 	case s.Channel == record.ChannelUnload:
 		words = append(words, fmt.Sprintf("With --allow-stop %s slipway unloads its models once it is idle, "+
 			"and loads them again when ours stops.", s.Kind))

@@ -36,11 +36,16 @@ func TestConflictsAreAsFewAsThePlanNeeds(t *testing.T) {
 		{"the port", Need{Port: 8000}, []int{812}},
 		{"the monitor's port", Need{Port: 9000, MonitorPort: 8080}, []int{900}},
 		{"a port of a program that slipway does not know", Need{Port: 8008}, []int{903}},
-		{"memory: the largest idle one is enough, the busy one is not touched", Need{Port: 9000, NeedsBytes: 30 << 30, AvailableBytes: 15 << 30}, []int{812}},
-		{"memory: a second one is needed", Need{Port: 9000, NeedsBytes: 40 << 30, AvailableBytes: 15 << 30}, []int{812, 902}},
-		{"memory: only with the busy one there is enough", Need{Port: 9000, NeedsBytes: 60 << 30, AvailableBytes: 15 << 30}, []int{812, 902, 901, 900}},
-		{"the port's owner frees enough memory by itself", Need{Port: 8000, NeedsBytes: 30 << 30, AvailableBytes: 15 << 30}, []int{812}},
-		{"the port's owner only unloads: its port stays, its memory goes", Need{Port: 11434, NeedsBytes: 20 << 30, AvailableBytes: 12 << 30}, []int{902, 812}},
+		{"memory: the largest idle one is enough, the busy one is not touched",
+			Need{Port: 9000, NeedsBytes: 30 << 30, AvailableBytes: 15 << 30}, []int{812}},
+		{"memory: a second one is needed", Need{Port: 9000, NeedsBytes: 40 << 30, AvailableBytes: 15 << 30},
+			[]int{812, 902}},
+		{"memory: only with the busy one there is enough",
+			Need{Port: 9000, NeedsBytes: 60 << 30, AvailableBytes: 15 << 30}, []int{812, 902, 901, 900}},
+		{"the port's owner frees enough memory by itself",
+			Need{Port: 8000, NeedsBytes: 30 << 30, AvailableBytes: 15 << 30}, []int{812}},
+		{"the port's owner only unloads: its port stays, its memory goes",
+			Need{Port: 11434, NeedsBytes: 20 << 30, AvailableBytes: 12 << 30}, []int{902, 812}},
 	} {
 		var got []int
 		for _, c := range Conflicts(all, row.need) {
@@ -66,7 +71,8 @@ func TestGentlerWaysComeFirst(t *testing.T) {
 			[]string{"Leave it alone and use port 8009 (--port 8009).", "With --allow-stop mtplx slipway stops it"}},
 		{"memory", idleMTPLX, Need{Port: 9000, NeedsBytes: 2, AvailableBytes: 1,
 			Smaller: &Smaller{Model: "m", Profile: "balanced", Memory: "1GB"}},
-			[]string{"Leave it alone and take m", "(--model m --profile balanced --memory 1GB).", "With --allow-stop mtplx"}},
+			[]string{"Leave it alone and take m", "(--model m --profile balanced --memory 1GB).",
+				"With --allow-stop mtplx"}},
 		{"memory of a server that unloads", idleOllama, Need{Port: 9000, NeedsBytes: 2, AvailableBytes: 1},
 			[]string{"Ollama holds", "With --allow-stop ollama slipway unloads its models"}},
 		{"port of a server that only unloads", idleOllama, Need{Port: 11434}, []string{"quit it yourself"}},
@@ -86,7 +92,8 @@ func TestGentlerWaysComeFirst(t *testing.T) {
 		}
 	}
 	unknown := Conflicts([]Server{unknownProgram}, Need{Port: 8008, OtherPort: 8009})
-	if len(unknown) != 1 || !slices.Equal(unknown[0].Gentle, []string{"leave it alone and use port 8009 (--port 8009)."}) {
+	if len(unknown) != 1 || !slices.Equal(unknown[0].Gentle,
+		[]string{"leave it alone and use port 8009 (--port 8009)."}) {
 		t.Errorf("unknown: %+v", unknown)
 	}
 }
@@ -94,8 +101,9 @@ func TestGentlerWaysComeFirst(t *testing.T) {
 func TestStopLineNamesTheServerAndItsState(t *testing.T) {
 	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.Local)
 	for want, s := range map[string]Server{
-		"Will stop MTPLX (pid 812, started 10:02, idle 35 s, model \"X\") and start it again when slipway stops.": idleMTPLX,
-		"Will ask Ollama (pid 902, idle) to unload \"a\", \"b\" and load it again when slipway stops.":            idleOllama,
+		"Will stop MTPLX (pid 812, started 10:02, idle 35 s, model \"X\") and start it again when " +
+			"slipway stops.": idleMTPLX,
+		"Will ask Ollama (pid 902, idle) to unload \"a\", \"b\" and load it again when slipway stops.": idleOllama,
 	} {
 		if got := s.StopLine(now); got != want {
 			t.Errorf("%q", got)

@@ -23,10 +23,12 @@ func (s *System) programChanged(r record.Record) bool {
 
 // changedProgramOutcome: after an upgrade the same path holds another program. The user decides whether to start it.
 func (s *System) changedProgramOutcome(r record.Record) Outcome {
-	r.State, r.Why, r.At = record.StateFailed, "its program "+quoted(r.Program)+" changed since it was stopped", time.Now()
+	r.State, r.Why, r.At = record.StateFailed, "its program "+quoted(r.Program)+" changed since it was stopped",
+		time.Now()
 	s.folder().Update(r)
 	return outcome(r, Failed, "%s is not started: its program %s changed since it was stopped, as an upgrade does. "+
-		"If that is what you want, run `slipway restore --changed-program`, or start it yourself, which counts as restored. Its record is kept.", wordsOf(r).name, quoted(r.Program))
+		"If that is what you want, run `slipway restore --changed-program`, or start it yourself, which counts as "+
+		"restored. Its record is kept.", wordsOf(r).name, quoted(r.Program))
 }
 
 // restoreNotes says what will differ after a restore, as sentences to append. It changes nothing.
@@ -83,7 +85,8 @@ func (s *System) differences(r record.Record, now situation) string {
 		return slices.ContainsFunc(d.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
 	})
 	if missed, _ := withoutValue(gone); len(missed) > 0 {
-		fmt.Fprintf(&words, " It runs without %s: their values were in memory only, and lost.", strings.Join(missed, ", "))
+		fmt.Fprintf(&words, " It runs without %s: their values were in memory only, and lost.",
+			strings.Join(missed, ", "))
 	}
 	return words.String()
 }

@@ -21,22 +21,32 @@ var (
 // without them, so that their absence is shown and is no loss.
 var (
 	ofTheTerminal = []string{
-		"_", "PWD", "OLDPWD", "SHLVL", "SHELL", "USER", "LOGNAME", "USERNAME", "MAIL", "HOST", "HOSTNAME", "HOSTTYPE", "OSTYPE", "MACHTYPE", "VENDOR",
-		"TERM", "COLORTERM", "COLORFGBG", "COLUMNS", "LINES", "CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "FORCE_COLOR", "LS_COLORS", "LSCOLORS", "LSCOLOR",
-		"EDITOR", "VISUAL", "PAGER", "LESS", "MORE", "MANPATH", "MANPAGER", "INFOPATH", "BROWSER", "PS1", "PROMPT", "PROMPT_COMMAND", "ZSH", "ZDOTDIR",
+		"_", "PWD", "OLDPWD", "SHLVL", "SHELL", "USER", "LOGNAME", "USERNAME", "MAIL", "HOST", "HOSTNAME", "HOSTTYPE",
+		"OSTYPE", "MACHTYPE", "VENDOR",
+		"TERM", "COLORTERM", "COLORFGBG", "COLUMNS", "LINES", "CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "FORCE_COLOR",
+		"LS_COLORS", "LSCOLORS", "LSCOLOR",
+		"EDITOR", "VISUAL", "PAGER", "LESS", "MORE", "MANPATH", "MANPAGER", "INFOPATH", "BROWSER", "PS1", "PROMPT",
+		"PROMPT_COMMAND", "ZSH", "ZDOTDIR",
 		"HISTFILE", "HISTSIZE", "HISTCONTROL", "SAVEHIST", "TMPDIR", "TZ", "LANGUAGE",
-		"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "WINDOWID", "TMUX", "TMUX_PANE", "STY", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_CLIENT", "SSH_CONNECTION",
-		"SSH_TTY", "SSH_ASKPASS", "GPG_TTY", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "INVOCATION_ID", "JOURNAL_STREAM",
-		"SYSTEMD_EXEC_PID", "TOKENIZERS_PARALLELISM", "VIRTUAL_ENV_PROMPT", "CONDA_PROMPT_MODIFIER", "LaunchInstanceID", "SECURITYSESSIONID", "COMMAND_MODE",
-		"GOPATH", "GOROOT", "GOBIN", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "DOTNET_ROOT", "BUN_INSTALL", "PNPM_HOME", "NVM_DIR", "NVM_BIN", "NVM_INC", "NVM_CD_FLAGS",
+		"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "WINDOWID", "TMUX", "TMUX_PANE", "STY", "SSH_AUTH_SOCK",
+		"SSH_AGENT_PID", "SSH_CLIENT", "SSH_CONNECTION",
+		"SSH_TTY", "SSH_ASKPASS", "GPG_TTY", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
+		"INVOCATION_ID", "JOURNAL_STREAM",
+		"SYSTEMD_EXEC_PID", "TOKENIZERS_PARALLELISM", "VIRTUAL_ENV_PROMPT", "CONDA_PROMPT_MODIFIER", "LaunchInstanceID",
+		"SECURITYSESSIONID", "COMMAND_MODE",
+		"GOPATH", "GOROOT", "GOBIN", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "DOTNET_ROOT", "BUN_INSTALL",
+		"PNPM_HOME", "NVM_DIR", "NVM_BIN", "NVM_INC", "NVM_CD_FLAGS",
 		"PYENV_ROOT", "PYENV_SHELL", "RBENV_SHELL", "MISE_SHELL", "SDKMAN_DIR",
 	}
-	ofTheTerminalPrefix = []string{"LC_", "TERM_", "ITERM_", "KITTY_", "WEZTERM_", "GHOSTTY_", "ALACRITTY_", "VTE_", "KONSOLE_", "VSCODE_", "LESS_", "XDG_SESSION_",
-		"XDG_SEAT", "XDG_VTNR", "XDG_CURRENT_", "__CF", "XPC_", "Apple_", "HOMEBREW_", "STARSHIP_", "P9K_", "POWERLEVEL9K_", "FZF_", "BASH_", "ZSH_", "MAMBA_ROOT_"}
+	ofTheTerminalPrefix = []string{"LC_", "TERM_", "ITERM_", "KITTY_", "WEZTERM_", "GHOSTTY_", "ALACRITTY_", "VTE_",
+		"KONSOLE_", "VSCODE_", "LESS_", "XDG_SESSION_",
+		"XDG_SEAT", "XDG_VTNR", "XDG_CURRENT_", "__CF", "XPC_", "Apple_", "HOMEBREW_", "STARSHIP_", "P9K_",
+		"POWERLEVEL9K_", "FZF_", "BASH_", "ZSH_", "MAMBA_ROOT_"}
 )
 
 func listed(name string, names, prefixes []string) bool {
-	return slices.Contains(names, name) || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	return slices.Contains(names, name) ||
+		slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // splitEnvironment keeps allow-listed values and only the names of all others. A secret's name wins over every list,
@@ -82,11 +92,14 @@ func variable(name string) string {
 
 // The shapes of secrets: keys of known makers, headers, and options or settings that are followed by one.
 var (
-	secretShapes = regexp.MustCompile(`(?:^|[^A-Za-z0-9])(?:hf_[A-Za-z0-9]{10,}|sk-[A-Za-z0-9_-]{8,}|gh[opsur]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|xox[a-z]-[\w-]{8,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]+)` +
-		`|(?i:authorization\s*[:=])|(?i:\b(?:bearer|basic)\s+[A-Za-z0-9+/_.=~-]{6,})` +
-		`|-----BEGIN [A-Z ]*PRIVATE KEY`)
-	secretSetting = regexp.MustCompile(`(?i)(?:^|[\s?&;,"'])(--?)?([a-z0-9_-]*(?:api[-_]?key|access[-_]?key|token|secret|passw(?:or)?d|passphrase|credentials?|signature|cookie|bearer)|x-amz-[a-z-]+)(?:[=:]|\s+)\S`)
-	secretOption  = regexp.MustCompile(`(?i)^--?[a-z0-9_-]*(?:api[-_]?key|access[-_]?key|token|secret|passw(?:or)?d|passphrase|credentials?|cookie|bearer|auth)$`)
+	secretShapes = regexp.MustCompile(
+		`(?:^|[^A-Za-z0-9])(?:hf_[A-Za-z0-9]{10,}|sk-[A-Za-z0-9_-]{8,}|gh[opsur]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|xox[a-z]-[\w-]{8,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]+)` +
+			`|(?i:authorization\s*[:=])|(?i:\b(?:bearer|basic)\s+[A-Za-z0-9+/_.=~-]{6,})` +
+			`|-----BEGIN [A-Z ]*PRIVATE KEY`)
+	secretSetting = regexp.MustCompile(
+		`(?i)(?:^|[\s?&;,"'])(--?)?([a-z0-9_-]*(?:api[-_]?key|access[-_]?key|token|secret|passw(?:or)?d|passphrase|credentials?|signature|cookie|bearer)|x-amz-[a-z-]+)(?:[=:]|\s+)\S`)
+	secretOption = regexp.MustCompile(
+		`(?i)^--?[a-z0-9_-]*(?:api[-_]?key|access[-_]?key|token|secret|passw(?:or)?d|passphrase|credentials?|cookie|bearer|auth)$`)
 )
 
 // holdsSecret reports whether text that would be written down has a secret in it: a password in a URL, a key, a header,

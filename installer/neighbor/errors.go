@@ -71,7 +71,8 @@ func (e *StillRunningError) Error() string {
 		return fmt.Sprintf("%s was asked to unload its models and still holds them after %s. "+
 			"If it unloads them later, slipway loads them again", e.Server.Name(), e.After.Round(time.Second))
 	}
-	return fmt.Sprintf("%s was asked to end and still runs after %s; slipway kills nothing. If it ends later, slipway starts it again; end it yourself if you want its place now",
+	return fmt.Sprintf("%s was asked to end and still runs after %s; slipway kills nothing. If it ends later, "+
+		"slipway starts it again; end it yourself if you want its place now",
 		e.Server.Name(), e.After.Round(time.Second))
 }
 

@@ -47,7 +47,8 @@ func (s *System) lookAt(ctx context.Context, base string, port, pid int, stoppin
 		}
 		s.ours.mu.Unlock()
 	}
-	l := &look{ctx: ctx, base: base, port: port, pid: pid, timeout: s.Timing.Request, replies: map[string]reply{}, stopping: stopping, ours: &s.ours}
+	l := &look{ctx: ctx, base: base, port: port, pid: pid, timeout: s.Timing.Request, replies: map[string]reply{},
+		stopping: stopping, ours: &s.ours}
 	if stopping {
 		l.foreign = tools{lms: lmsIn(s.UserHome)}
 	}
@@ -258,7 +259,8 @@ func (s *System) compare(ctx context.Context, server *Server, running []*kind, d
 			server.Kind, server.Title, server.kind = match.id, match.title, match
 			if match.claims != nil {
 				if claimed, ok := match.claims(l); !ok || claimed != server.PID {
-					server.Refusal = fmt.Sprintf("it says that its process is %d, but %d listens: one of them is a supervisor", claimed, server.PID)
+					server.Refusal = fmt.Sprintf("it says that its process is %d, but %d listens: one of them is a "+
+						"supervisor", claimed, server.PID)
 				}
 			}
 			if match.models != nil {
@@ -329,7 +331,8 @@ func errText(err error) string { return strings.TrimSpace(termtext.Name(err.Erro
 
 // Quick is the same system for a quick look: a listener that does not answer is not waited for.
 func (s *System) Quick() *System {
-	q := &System{Home: s.Home, UserHome: s.UserHome, UID: s.UID, Program: s.Program, Launchctl: s.Launchctl, Systemctl: s.Systemctl,
+	q := &System{Home: s.Home, UserHome: s.UserHome, UID: s.UID, Program: s.Program, Launchctl: s.Launchctl,
+		Systemctl:   s.Systemctl,
 		AgentFolder: s.AgentFolder, ExtraPorts: s.ExtraPorts, Timing: s.Timing}
 	q.Timing.Drain = 0
 	return q

@@ -178,7 +178,8 @@ func (s *System) ownApp(server Server, pids []int) bool {
 			continue
 		}
 		bundle := bundleOf(id.Exe)
-		if bundle != "" && (bundle == bundleOf(server.Exe) || server.Starter.Type == "app" && bundle == server.Starter.Name) {
+		if bundle != "" && (bundle == bundleOf(server.Exe) || server.Starter.Type == "app" &&
+			bundle == server.Starter.Name) {
 			return true
 		}
 	}
@@ -208,7 +209,8 @@ func treeCPU(pid int) (time.Duration, bool) {
 func judge(samples []sample) Idle {
 	first, last := samples[0], samples[len(samples)-1]
 	span := last.at.Sub(first.at)
-	idle := Idle{State: StateIdle, Samples: len(samples), SpanS: span.Seconds(), IdleSeconds: last.idleSeconds, last: last}
+	idle := Idle{State: StateIdle, Samples: len(samples), SpanS: span.Seconds(), IdleSeconds: last.idleSeconds,
+		last: last}
 	var busy, unknown []string
 	allBusy := true
 	for _, one := range samples {

@@ -12,7 +12,8 @@ import (
 
 // points are all steps of stop and restore at which one of our processes can be killed.
 var points = []string{
-	"launch held", "launch recorded", "launch watched", "launch checked", "launch marked", "launch asked", "launch ended", "launch exited",
+	"launch held", "launch recorded", "launch watched", "launch checked", "launch marked", "launch asked",
+	"launch ended", "launch exited",
 	"watch-restore situation", "watch-restore started", "watch-restore deleted",
 	"restore situation", "restore started", "restore deleted",
 	"restore-exec locked", "restore-exec exec",

@@ -47,7 +47,8 @@ type kind struct {
 }
 
 // kinds in the order in which command lines are compared: the more specific first.
-var kinds = []*kind{&slipwayServer, &mtplx, &omlx, &qmlx, &rapidMLX, &vllmMLX, &lmStudio, &ollama, &dflash, &mlxLM, &ds4, &llamaCPP, &kapitsa, &splash}
+var kinds = []*kind{&slipwayServer, &mtplx, &omlx, &qmlx, &rapidMLX, &vllmMLX, &lmStudio, &ollama, &dflash, &mlxLM,
+	&ds4, &llamaCPP, &kapitsa, &splash}
 
 func kindByID(id string) *kind {
 	for _, k := range kinds {

@@ -22,7 +22,8 @@ type tools struct{ lms string }
 var lmStudio = kind{
 	id: "lmstudio", title: "LM Studio", ports: []int{1234},
 	runs: func(c command) bool {
-		return strings.Contains(c.exe, "LM Studio.app/") || strings.Contains(c.exe, "/.lmstudio/") || c.named("llmster", "lm-studio", "LM Studio")
+		return strings.Contains(c.exe, "LM Studio.app/") || strings.Contains(c.exe, "/.lmstudio/") ||
+			c.named("llmster", "lm-studio", "LM Studio")
 	},
 	answers: func(l *look) bool {
 		on, _ := l.get("/lmstudio-greeting").flag("lmstudio")

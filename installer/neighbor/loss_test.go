@@ -16,8 +16,12 @@ func TestServerWithLossesIsStoppedOnlyIfTheyAreAccepted(t *testing.T) {
 		name, says string
 		make       func(t *testing.T) *double
 	}{
-		{"a variable that is not on the list", "PYTHONPATH", func(t *testing.T) *double { return newDouble(t, "mtplx", withEnv("PYTHONPATH=/very-secret")).start() }},
-		{"a secret of its own", "MTPLX_API_KEY", func(t *testing.T) *double { return newDouble(t, "mtplx", withEnv("MTPLX_API_KEY=very-secret")).start() }},
+		{"a variable that is not on the list", "PYTHONPATH", func(t *testing.T) *double {
+			return newDouble(t, "mtplx", withEnv("PYTHONPATH=/very-secret")).start()
+		}},
+		{"a secret of its own", "MTPLX_API_KEY", func(t *testing.T) *double {
+			return newDouble(t, "mtplx", withEnv("MTPLX_API_KEY=very-secret")).start()
+		}},
 		{"a key in the command line", "--api-key", func(t *testing.T) *double {
 			return newDouble(t, "mtplx", withArgs("serve", "--api-key", "very-secret")).start()
 		}},
@@ -35,7 +39,8 @@ func TestServerWithLossesIsStoppedOnlyIfTheyAreAccepted(t *testing.T) {
 			server := d.found(s)
 			_, err := s.Stop(ctx, []Server{server}, StopOptions{})
 			loss := new(LossError)
-			if !errors.As(err, &loss) || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "very-secret") {
+			if !errors.As(err, &loss) || !strings.Contains(err.Error(), row.says) ||
+				strings.Contains(err.Error(), "very-secret") {
 				t.Fatalf("error %v", err)
 			}
 			if d.count("end") != 0 || len(must(s.folder().List())) != 0 {
@@ -54,10 +59,12 @@ func TestServerWithLossesIsStoppedOnlyIfTheyAreAccepted(t *testing.T) {
 
 func TestVariablesOfTheTerminalDoNotPreventAStop(t *testing.T) {
 	s := newSystem(t)
-	d := newDouble(t, "mtplx", withEnv("SSH_AUTH_SOCK=/very-secret", "XAUTHORITY=/x", "PWD=/", "OLDPWD=/", "TOKENIZERS_PARALLELISM=false")).start()
+	d := newDouble(t, "mtplx", withEnv("SSH_AUTH_SOCK=/very-secret", "XAUTHORITY=/x", "PWD=/", "OLDPWD=/",
+		"TOKENIZERS_PARALLELISM=false")).start()
 	server := d.found(s)
 	if len(server.Losses) != 0 || !slices.ContainsFunc(server.Missing, func(m string) bool {
-		return strings.Contains(m, "OLDPWD, PWD, SSH_AUTH_SOCK, TOKENIZERS_PARALLELISM, XAUTHORITY") && !strings.Contains(m, "very-secret")
+		return strings.Contains(m, "OLDPWD, PWD, SSH_AUTH_SOCK, TOKENIZERS_PARALLELISM, XAUTHORITY") &&
+			!strings.Contains(m, "very-secret")
 	}) {
 		t.Errorf("losses %q, missing %q", server.Losses, server.Missing)
 	}
@@ -87,8 +94,10 @@ func TestLossIsShownBeforeAndAfterTheRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"before": before[0].Sentence, "after": after.Sentence, "log": string(log)} {
-		if !strings.Contains(text, "PYTHONPATH") || !strings.Contains(text, "папка") || !strings.Contains(text, "gone") || strings.Contains(text, "very-secret") {
+	for name, text := range map[string]string{"before": before[0].Sentence, "after": after.Sentence,
+		"log": string(log)} {
+		if !strings.Contains(text, "PYTHONPATH") || !strings.Contains(text, "папка") ||
+			!strings.Contains(text, "gone") || strings.Contains(text, "very-secret") {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
@@ -111,10 +120,12 @@ func TestChangedProgramIsStartedOnlyOnRequest(t *testing.T) {
 		list := must(s.folder().List())
 		return len(list) == 1 && list[0].State == record.StateFailed && len(helpers(t, s, "watch-restore")) == 0
 	})
-	if o := one(t, s); o.Result != Failed || !strings.Contains(o.Sentence, "changed since it was stopped") || !strings.Contains(o.Sentence, "--changed-program") {
+	if o := one(t, s); o.Result != Failed || !strings.Contains(o.Sentence, "changed since it was stopped") ||
+		!strings.Contains(o.Sentence, "--changed-program") {
 		t.Errorf("%+v", o)
 	}
-	if list, err := s.Pending(); err != nil || len(list) != 1 || !strings.Contains(list[0].Sentence, "--changed-program") {
+	if list, err := s.Pending(); err != nil || len(list) != 1 ||
+		!strings.Contains(list[0].Sentence, "--changed-program") {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if d.count("start") != 1 {
@@ -138,7 +149,8 @@ func TestSettingsThatLMStudioCannotGiveBackAreALoss(t *testing.T) {
 		t.Errorf("%q", losses)
 	}
 	// Another model under the same name is another model.
-	if !anotherModel(settings("{}"), []record.Model{{ID: "m", Path: "other"}}) || anotherModel(settings("{}"), settings("{}")) || anotherModel(settings("{}"), nil) {
+	if !anotherModel(settings("{}"), []record.Model{{ID: "m", Path: "other"}}) ||
+		anotherModel(settings("{}"), settings("{}")) || anotherModel(settings("{}"), nil) {
 		t.Error("a model is recognised by its name alone")
 	}
 }

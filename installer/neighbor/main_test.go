@@ -24,8 +24,10 @@ import (
 )
 
 // testTiming is patient where a loaded test machine needs it and quick where only our own waiting counts.
-var testTiming = Timing{Request: 3 * time.Second, Drain: 200 * time.Millisecond, Wedged: 400 * time.Millisecond, Samples: 3, Span: 240 * time.Millisecond, Exit: 8 * time.Second,
-	Respawn: 300 * time.Millisecond, Load: 30 * time.Second, Signal: 1500 * time.Millisecond, Poll: 20 * time.Millisecond, Services: 8 * time.Second}
+var testTiming = Timing{Request: 3 * time.Second, Drain: 200 * time.Millisecond, Wedged: 400 * time.Millisecond,
+	Samples: 3, Span: 240 * time.Millisecond, Exit: 8 * time.Second,
+	Respawn: 300 * time.Millisecond, Load: 30 * time.Second, Signal: 1500 * time.Millisecond,
+	Poll: 20 * time.Millisecond, Services: 8 * time.Second}
 
 // The test binary is also the program that slipway is for restore-exec and watch-restore, and the launcher to be
 // killed: TEST slipway VERB --home HOME ARGS.
@@ -87,7 +89,8 @@ func helper(home, verb string, args []string) int {
 			}
 			servers = append(servers, found...)
 		}
-		if _, err := s.Stop(ctx, servers, StopOptions{PlanDigest: "sha256:test", AcceptLoss: os.Getenv("TEST_ACCEPT_LOSS") != ""}); err != nil {
+		if _, err := s.Stop(ctx, servers, StopOptions{
+			PlanDigest: "sha256:test", AcceptLoss: os.Getenv("TEST_ACCEPT_LOSS") != ""}); err != nil {
 			fmt.Println("refused:", err)
 			return 13
 		}
@@ -116,7 +119,8 @@ func testSystem(home string) *System {
 	if err != nil {
 		panic(err)
 	}
-	s := &System{Home: home, UserHome: filepath.Join(home, "user"), UID: os.Getuid(), Program: []string{self, "slipway"}, Timing: testTiming}
+	s := &System{Home: home, UserHome: filepath.Join(home, "user"), UID: os.Getuid(), Program: []string{
+		self, "slipway"}, Timing: testTiming}
 	if b, err := os.ReadFile(filepath.Join(home, "launchctl")); err == nil {
 		s.Launchctl = string(b)
 	}
@@ -176,11 +180,13 @@ func withCwd(cwd string) doubleOption      { return func(d *double) { d.cwd = cw
 func withProgram(p string) doubleOption    { return func(d *double) { d.program = p } }
 
 // verbs are the arguments that follow each program's name.
-var verbs = map[string][]string{"mtplx": {"serve"}, "omlx": {"serve"}, "rapid-mlx": {"serve"}, "qmlx": {"serve"}, "vllm-mlx": {"serve"}, "ollama": {"serve"}, "slipway-server": {"serve"}}
+var verbs = map[string][]string{"mtplx": {"serve"}, "omlx": {"serve"}, "rapid-mlx": {"serve"}, "qmlx": {"serve"},
+	"vllm-mlx": {"serve"}, "ollama": {"serve"}, "slipway-server": {"serve"}}
 
 func newDouble(t *testing.T, name string, options ...doubleOption) *double {
 	t.Helper()
-	d := &double{t: t, program: program(t, name), folder: t.TempDir(), port: freePort(t), args: verbs[name], cwd: t.TempDir()}
+	d := &double{t: t, program: program(t, name), folder: t.TempDir(), port: freePort(t), args: verbs[name],
+		cwd: t.TempDir()}
 	d.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.folder, "LANG=C.UTF-8"}
 	for _, o := range options {
 		o(d)

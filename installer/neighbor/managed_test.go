@@ -28,7 +28,8 @@ func TestRespawnedNeighbourIsReportedAndItsRecordDeleted(t *testing.T) {
 func TestNeighbourUnderALoopIsRefusedAndTheLoopNamed(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx")
-	loop := exec.Command("/bin/sh", append([]string{"-c", `while :; do "$@"; sleep 0.1; done`, "keeper"}, d.argv()...)...)
+	loop := exec.Command("/bin/sh", append([]string{"-c", `while :; do "$@"; sleep 0.1; done`, "keeper"},
+		d.argv()...)...)
 	loop.Env = d.env
 	if err := loop.Start(); err != nil {
 		t.Fatal(err)
@@ -36,7 +37,9 @@ func TestNeighbourUnderALoopIsRefusedAndTheLoopNamed(t *testing.T) {
 	defer func() { loop.Process.Kill(); loop.Wait(); d.killAll() }()
 	d.listens()
 	server := d.found(s)
-	if server.Stoppable() || server.Starter.Type != "supervisor" || !strings.Contains(server.Refusal, strconv.Itoa(loop.Process.Pid)) || !strings.Contains(server.Refusal, "stop it there") {
+	if server.Stoppable() || server.Starter.Type != "supervisor" ||
+		!strings.Contains(server.Refusal, strconv.Itoa(loop.Process.Pid)) ||
+		!strings.Contains(server.Refusal, "stop it there") {
 		t.Errorf("starter %+v, refusal %q", server.Starter, server.Refusal)
 	}
 }
@@ -80,13 +83,15 @@ func (d *double) service(s *System, manager, label string) string {
 }
 
 func TestLaunchdJobIsStoppedAndStartedAsAJob(t *testing.T) {
-	for label, channel := range map[string]record.Channel{"homebrew.mxcl.omlx": record.ChannelBrew, "com.example.omlx": record.ChannelLaunchd} {
+	for label, channel := range map[string]record.Channel{"homebrew.mxcl.omlx": record.ChannelBrew,
+		"com.example.omlx": record.ChannelLaunchd} {
 		t.Run(label, func(t *testing.T) {
 			s := newSystem(t)
 			d := newDouble(t, "omlx")
 			folder := d.service(s, "launchctl", label)
 			server := d.found(s)
-			if server.Channel != channel || server.Starter.Name != label || !strings.HasSuffix(server.Starter.Plist, "A & B.plist") {
+			if server.Channel != channel || server.Starter.Name != label || !strings.HasSuffix(server.Starter.Plist,
+				"A & B.plist") {
 				t.Fatalf("channel %q, starter %+v, refusal %q", server.Channel, server.Starter, server.Refusal)
 			}
 			// The owner kept alive: after a plain signal it would start a successor.
@@ -130,12 +135,14 @@ func TestSystemdUnitIsStoppedAndStartedAsAUnit(t *testing.T) {
 	}
 	other, _ := s.systemdStarter(ctx, strings.Replace(group, "llama", "gnome-terminal-server", 1), server.PID)
 	server.Starter, server.Refusal = other, ""
-	if s.decideChannel(ctx, &server); server.Stoppable() || !strings.Contains(server.Refusal, "main process is another one") {
+	if s.decideChannel(ctx, &server); server.Stoppable() ||
+		!strings.Contains(server.Refusal, "main process is another one") {
 		t.Errorf("in a terminal that is a unit: %q", server.Refusal)
 	}
 	server.Starter = Starter{Type: "systemd", Name: "llama.service", system: true}
 	server.Refusal = ""
-	if s.decideChannel(ctx, &server); server.Stoppable() || !strings.Contains(server.Refusal, "sudo systemctl stop llama.service") {
+	if s.decideChannel(ctx, &server); server.Stoppable() ||
+		!strings.Contains(server.Refusal, "sudo systemctl stop llama.service") {
 		t.Errorf("a unit of the machine: %q", server.Refusal)
 	}
 }

@@ -9,7 +9,8 @@ import (
 var mtplx = kind{
 	id: "mtplx", title: "MTPLX", ports: []int{8000, 18083, 18084, 18085},
 	runs: func(c command) bool {
-		return c.named("mtplx") && c.verb("serve", "start", "quickstart", "supervise") || c.module("mtplx.server.openai", "mtplx")
+		return c.named("mtplx") && c.verb("serve", "start", "quickstart", "supervise") ||
+			c.module("mtplx.server.openai", "mtplx")
 	},
 	answers: func(l *look) bool {
 		r := l.get("/health")
@@ -82,7 +83,8 @@ var mtplx = kind{
 				"and press play there afterwards"
 		}
 		if c.verb("supervise") {
-			return "it is the front door of mtplx supervise with a process a model behind it: end it where it was started"
+			return "it is the front door of mtplx supervise with a process a model behind it: end it where it " +
+				"was started"
 		}
 		return ""
 	},
@@ -107,7 +109,8 @@ func warm(r reply) bool {
 	case bool:
 		return v
 	case string:
-		return v == "ok" || v == "done" || v == "finished" || v == "complete" || v == "completed" || v == "disabled" || v == "skipped"
+		return v == "ok" || v == "done" || v == "finished" || v == "complete" || v == "completed" || v == "disabled" ||
+			v == "skipped"
 	}
 	return false
 }

@@ -9,7 +9,8 @@ import (
 var omlx = kind{
 	id: "omlx", title: "oMLX", ports: []int{8000},
 	runs: func(c command) bool {
-		return c.named("omlx-server") || c.named("omlx", "omlx-cli") && c.verb("serve") || c.module("omlx", "omlx.cli", "omlx.server")
+		return c.named("omlx-server") || c.named("omlx", "omlx-cli") && c.verb("serve") ||
+			c.module("omlx", "omlx.cli", "omlx.server")
 	},
 	answers: func(l *look) bool {
 		r := l.get("/health")

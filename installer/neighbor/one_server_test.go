@@ -149,7 +149,8 @@ func TestLookDoesNotWakeASleepingServer(t *testing.T) {
 
 func TestKindIsNamedByItsIdOrItsTitle(t *testing.T) {
 	for name, want := range map[string]string{"llama.cpp": "llama.cpp", "llama-server": "llama.cpp", "mtplx": "mtplx",
-		"MTPLX": "mtplx", "LM Studio": "lmstudio", "ollama": "ollama", "mlx_lm.server": "mlx_lm", "slipway": "slipway"} {
+		"MTPLX": "mtplx", "LM Studio": "lmstudio", "ollama": "ollama", "mlx_lm.server": "mlx_lm",
+		"slipway": "slipway"} {
 		if id, ok := KindNamed(name); !ok || id != want {
 			t.Errorf("%s is %q", name, id)
 		}

@@ -10,7 +10,8 @@ import (
 var rapidMLX = kind{
 	id: "rapid-mlx", title: "Rapid-MLX", ports: []int{8000, 8001, 8002, 8003, 8004, 8005, 8006, 8007, 8009},
 	runs: func(c command) bool {
-		return (c.named("rapid-mlx", "rapid_mlx") || c.module("rapid_mlx", "rapid_mlx.cli", "vllm_mlx", "vllm_mlx.cli")) && c.verb("serve")
+		return (c.named("rapid-mlx", "rapid_mlx") || c.module("rapid_mlx", "rapid_mlx.cli", "vllm_mlx",
+			"vllm_mlx.cli")) && c.verb("serve")
 	},
 	answers: rapidAnswers, models: healthModel, idle: rapidIdle,
 	signal: syscall.SIGTERM,

@@ -61,7 +61,8 @@ func TestEachServerIsRecognisedAsItsKind(t *testing.T) {
 					t.Errorf("models %+v", server.Models)
 				}
 			}
-			if running := d.running(); len(running) != 1 || server.PID != running[0] || server.Exe != d.program || server.UID != os.Getuid() {
+			if running := d.running(); len(running) != 1 || server.PID != running[0] || server.Exe != d.program ||
+				server.UID != os.Getuid() {
 				t.Errorf("pid %d of %v, exe %q, uid %d", server.PID, running, server.Exe, server.UID)
 			}
 			if row.kind != "unknown" && server.Starter.Type != "user" {
@@ -138,7 +139,8 @@ func TestRepliesOfAnotherShapeAreNeverIdle(t *testing.T) {
 				idle := s.ProveIdle(context.Background(), server, s.Timing)
 				// ds4 has no numbers and Ollama none that matter: for them, only what changes the fingerprint counts. A
 				// slot of llama-server says by a flag whether it works.
-				if (row.kind == "ds4" || row.kind == "ollama") && slices.Contains([]string{"strings", "missing", "negative"}, shape) ||
+				if (row.kind == "ds4" || row.kind == "ollama") &&
+					slices.Contains([]string{"strings", "missing", "negative"}, shape) ||
 					row.kind == "llama.cpp" && shape == "negative" {
 					continue
 				}
@@ -191,7 +193,8 @@ func TestSlowServerIsUnknown(t *testing.T) {
 	server := d.found(s)
 	d.mode("slow")
 	s.Timing.Request, s.Timing.Samples = 200*1e6, 2
-	if idle := s.ProveIdle(context.Background(), server, s.Timing); idle.State != StateUnknown || !strings.Contains(idle.Sentence(), "in time") {
+	if idle := s.ProveIdle(context.Background(), server, s.Timing); idle.State != StateUnknown ||
+		!strings.Contains(idle.Sentence(), "in time") {
 		t.Errorf("%s: %v", idle.State, idle.Reasons)
 	}
 	again := d.found(s)
@@ -270,7 +273,8 @@ func TestClientsAreNamedAndCountInEveryState(t *testing.T) {
 	client.Close()
 	d.mode("idle")
 	abandoned := s.ProveIdle(context.Background(), server, s.Timing)
-	if abandoned.State != StateBusy || len(abandoned.Clients) != 1 || !strings.Contains(abandoned.Clients[0], "CLOSE_WAIT") {
+	if abandoned.State != StateBusy || len(abandoned.Clients) != 1 ||
+		!strings.Contains(abandoned.Clients[0], "CLOSE_WAIT") {
 		t.Errorf("an abandoned request: %s %v %v", abandoned.State, abandoned.Clients, abandoned.Reasons)
 	}
 	// A kind that says nothing of its work: its sockets do.
@@ -341,7 +345,8 @@ func TestFindSeesAKnownServerOnAnUnusualPort(t *testing.T) {
 
 func TestForeignTextIsMadeFitToPrint(t *testing.T) {
 	s := newSystem(t)
-	d := newDouble(t, "mtplx", withArgs("serve", "--model", "evil\x1b[2J\n\u202Emodel"+strings.Repeat("x", 200))).start()
+	d := newDouble(t, "mtplx", withArgs("serve", "--model", "evil\x1b[2J\n\u202Emodel"+
+		strings.Repeat("x", 200))).start()
 	server := d.found(s)
 	server.Idle = Idle{State: StateIdle}
 	line := server.StopLine(time.Now())

@@ -185,7 +185,9 @@ func (l *look) ask(method, path string, body []byte) reply {
 		},
 		MaxResponseHeaderBytes: 64 << 10,
 	}
-	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	request, err := http.NewRequestWithContext(ctx, method, l.base+path, bytes.NewReader(body))
 	if err != nil {
 		return reply{failed: err}

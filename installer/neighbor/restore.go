@@ -38,7 +38,8 @@ func (s *System) Pending() ([]Outcome, error) {
 			list = append(list, outcome(r, Held, "%s %s %s while slipway runs (pid %d).",
 				w.name, w.is, w.stopped, holders[0].PID))
 		default:
-			list = append(list, outcome(r, Would, "%s %s %s by slipway and %s not %s again yet. Run `slipway restore`.%s",
+			list = append(list, outcome(r, Would, "%s %s %s by slipway and %s not %s again yet. Run `slipway "+
+				"restore`.%s",
 				w.name, w.was, w.stopped, w.is, w.started, s.restoreNotes(r)))
 		}
 	}
@@ -236,7 +237,8 @@ func (s *System) situation(ctx context.Context, r record.Record, begun time.Time
 // anotherModel reports whether one of the wanted names is the name of another model.
 func anotherModel(wanted, loaded []record.Model) bool {
 	return slices.ContainsFunc(wanted, func(w record.Model) bool {
-		return slices.ContainsFunc(loaded, func(m record.Model) bool { return m.ID == w.ID }) && !sameModels([]record.Model{w}, loaded)
+		return slices.ContainsFunc(loaded, func(m record.Model) bool { return m.ID == w.ID }) &&
+			!sameModels([]record.Model{w}, loaded)
 	})
 }
 
@@ -247,7 +249,9 @@ func (s *System) oldProcess(ctx context.Context, r record.Record) situation {
 	}
 	if time.Since(r.At) > s.Timing.Signal {
 		found, err := s.serversAt(ctx, r.Port, 0)
-		if err == nil && slices.ContainsFunc(found, func(f Server) bool { return f.PID == r.PID && f.Kind == r.Server }) {
+		if err == nil && slices.ContainsFunc(found, func(f Server) bool {
+			return f.PID == r.PID && f.Kind == r.Server
+		}) {
 			return situation{state: neverStopped, pid: r.PID}
 		}
 	}

@@ -220,8 +220,13 @@ func TestDamagedAndForeignRecordsAreNeverRun(t *testing.T) {
 		"relative program": func() {
 			os.WriteFile(path, []byte(strings.Replace(string(good), `"program": "/`, `"program": "`, 1)), 0o600)
 		},
-		"another record's":   func() { os.WriteFile(path, []byte(strings.ReplaceAll(string(good), r.ID, "other-1")), 0o600) },
-		"a secret in it":     func() { os.WriteFile(path, []byte(strings.Replace(string(good), `"LANG"`, `"X_TOKEN"`, 1)), 0o600) },
+		"another record's": func() {
+			os.WriteFile(path, []byte(strings.ReplaceAll(string(good), r.ID, "other-1")),
+				0o600)
+		},
+		"a secret in it": func() {
+			os.WriteFile(path, []byte(strings.Replace(string(good), `"LANG"`, `"X_TOKEN"`, 1)), 0o600)
+		},
 		"a link to a record": func() { os.Rename(path, path+".moved"); os.Symlink(path+".moved", path) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,7 +312,8 @@ func TestOurServerKeepsNeighboursStoppedAfterItsLauncher(t *testing.T) {
 func TestRebootAgentIsAPlistForThisHomeOnly(t *testing.T) {
 	s := newSystem(t)
 	s.AgentFolder = filepath.Join(t.TempDir(), "Library", "LaunchAgents")
-	s.Home, s.Program = filepath.Join(t.TempDir(), "я <home> & co"), []string{filepath.Join(t.TempDir(), "A & B slipway")}
+	s.Home, s.Program = filepath.Join(t.TempDir(), "я <home> & co"),
+		[]string{filepath.Join(t.TempDir(), "A & B slipway")}
 	if err := os.Mkdir(s.Home, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +338,8 @@ func TestRebootAgentIsAPlistForThisHomeOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := got["ProgramArguments"].([]any)
-	if len(args) != 4 || args[0] != s.folder().Path(record.Restorer) || args[1] != "restore" || args[3] != s.Home || got["RunAtLoad"] != true || got["KeepAlive"] != false {
+	if len(args) != 4 || args[0] != s.folder().Path(record.Restorer) || args[1] != "restore" || args[3] != s.Home ||
+		got["RunAtLoad"] != true || got["KeepAlive"] != false {
 		t.Errorf("%+v", got)
 	}
 	if err := s.WriteRebootAgent(); err != nil {

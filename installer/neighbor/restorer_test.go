@@ -69,7 +69,8 @@ func TestRebootAgentNamesNoPlantedProgram(t *testing.T) {
 	s := newSystem(t)
 	s.AgentFolder = t.TempDir()
 	trace := plant(t, s)
-	if err := s.WriteRebootAgent(); err == nil || !strings.Contains(err.Error(), "is not the program that slipway put there") {
+	if err := s.WriteRebootAgent(); err == nil ||
+		!strings.Contains(err.Error(), "is not the program that slipway put there") {
 		t.Errorf("error %v", err)
 	}
 	if entries, _ := os.ReadDir(s.AgentFolder); len(entries) != 0 {
@@ -90,7 +91,8 @@ func TestFolderThatOthersCouldFillStopsNothing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "chmod 700") || d.count("end") != 0 {
 		t.Errorf("error %v, log %q", err, d.log())
 	}
-	if list, err := s.Restore(ctx, false); err != nil || len(list) != 1 || list[0].Result != Failed || !strings.Contains(list[0].Sentence, "chmod 700") {
+	if list, err := s.Restore(ctx, false); err != nil || len(list) != 1 || list[0].Result != Failed ||
+		!strings.Contains(list[0].Sentence, "chmod 700") {
 		t.Errorf("%+v, %v", list, err)
 	}
 	os.Chmod(folder, 0o700)

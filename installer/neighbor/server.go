@@ -207,8 +207,10 @@ type Timing struct {
 // exit, since ds4-server writes a checkpoint; 10 s without movement, since a GPU works on one step for a second or two;
 // 10 min to load, since 100 GB come from a disk; 60 s, twice the exit's bound; 15 s for launchctl (error 5 lasts about
 // 5 s after a bootout).
-var DefaultTiming = Timing{Request: time.Second, Drain: 5 * time.Second, Wedged: 10 * time.Second, Samples: 3, Span: 15 * time.Second, Exit: 30 * time.Second,
-	Respawn: 2 * time.Second, Load: 10 * time.Minute, Signal: time.Minute, Poll: 250 * time.Millisecond, Services: 15 * time.Second}
+var DefaultTiming = Timing{Request: time.Second, Drain: 5 * time.Second, Wedged: 10 * time.Second, Samples: 3,
+	Span: 15 * time.Second, Exit: 30 * time.Second,
+	Respawn: 2 * time.Second, Load: 10 * time.Minute, Signal: time.Minute, Poll: 250 * time.Millisecond,
+	Services: 15 * time.Second}
 
 // IdleFor demands idleness over a longer span than the default; a shorter one stays the default. The pause between
 // samples does not grow.

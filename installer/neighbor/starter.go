@@ -43,10 +43,13 @@ func bundleOf(exe string) string {
 var (
 	shells = []string{"sh", "bash", "zsh", "fish", "dash", "ksh", "tcsh", "csh", "nu"}
 	// A wrapper waits for its child and ends with it.
-	wrappers = []string{"caffeinate", "uv", "uvx", "pipx", "env", "nohup", "time", "nice", "setsid", "sudo", "login", "script", "mise", "direnv"}
+	wrappers = []string{"caffeinate", "uv", "uvx", "pipx", "env", "nohup", "time", "nice", "setsid", "sudo", "login",
+		"script", "mise", "direnv"}
 	// Places where people type and where orphans end up; and slipway, which starts a neighbour once.
-	terminals   = []string{"slipway", "tmux", "tmux: server", "screen", "sshd", "launchd", "systemd", "init", "Terminal", "iTerm2"}
-	supervisors = []string{"supervisord", "runsv", "runsvdir", "s6-supervise", "s6-svscan", "circusd", "monit", "god", "pm2", "foreman", "honcho", "nodemon", "watchexec", "entr"}
+	terminals = []string{"slipway", "tmux", "tmux: server", "screen", "sshd", "launchd", "systemd", "init",
+		"Terminal", "iTerm2"}
+	supervisors = []string{"supervisord", "runsv", "runsvdir", "s6-supervise", "s6-svscan", "circusd", "monit", "god",
+		"pm2", "foreman", "honcho", "nodemon", "watchexec", "entr"}
 )
 
 // parentStarter judges the parent: a person's shell and the system's own collector of orphans start nothing again;
@@ -94,7 +97,8 @@ func programName(d process.Details) string {
 // interactive: a shell with no script and no -c; a shell that runs a script may be a loop.
 func interactive(d process.Details) bool {
 	for i, arg := range d.Argv {
-		if i > 0 && (!strings.HasPrefix(arg, "-") || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c")) {
+		if i > 0 && (!strings.HasPrefix(arg, "-") || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") &&
+			strings.Contains(arg, "c")) {
 			return false
 		}
 	}
@@ -142,7 +146,8 @@ func unitOf(cgroup string) (unit string, system, ok bool) {
 		}
 		folders := strings.Split(parts[2], "/")
 		i := len(folders) - 1
-		for i >= 0 && !strings.HasSuffix(folders[i], ".service") && !strings.HasSuffix(folders[i], ".scope") && !strings.HasSuffix(folders[i], ".slice") {
+		for i >= 0 && !strings.HasSuffix(folders[i], ".service") && !strings.HasSuffix(folders[i], ".scope") &&
+			!strings.HasSuffix(folders[i], ".slice") {
 			i--
 		}
 		// The user's own manager holds everything that has no unit of its own.

@@ -15,20 +15,25 @@ func TestUnitIsReadFromTheControlGroup(t *testing.T) {
 		name, group, unit string
 		system, ok        bool
 	}{
-		{"a unit of the user", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/llama.service\n", "llama.service", false, true},
-		{"an instance of a template", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-mtplx.slice/mtplx@8000.service\n", "mtplx@8000.service", false, true},
+		{"a unit of the user", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/llama.service\n",
+			"llama.service", false, true},
+		{"an instance of a template",
+			"0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-mtplx.slice/mtplx@8000.service\n",
+			"mtplx@8000.service", false, true},
 		{"a unit of the machine", "0::/system.slice/ollama.service\n", "ollama.service", true, true},
 		{"a unit with groups of its own", "0::/system.slice/ollama.service/runners/7b\n", "ollama.service", true, true},
 		{"a session at the console or by ssh", "0::/user.slice/user-1000.slice/session-3.scope\n", "", false, false},
 		{"a terminal of GNOME", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-org.gnome.Terminal.slice/vte-spawn-5c3f.scope\n", "", false, false},
-		{"the user's manager itself", "0::/user.slice/user-1000.slice/user@1000.service/init.scope\n", "", false, false},
+		{"the user's manager itself", "0::/user.slice/user-1000.slice/user@1000.service/init.scope\n", "", false,
+			false},
 		{"right below the user's manager", "0::/user.slice/user-1000.slice/user@1000.service\n", "", false, false},
 		{"a container", "0::/\n", "", false, false},
 		{"a container of docker, seen from outside", "0::/system.slice/docker-3f2a.scope\n", "", false, false},
 		{"several hierarchies", "12:pids:/user.slice/user-1000.slice/user@1000.service\n3:cpu,cpuacct:/other.service\n" +
 			"1:name=systemd:/user.slice/user-1000.slice/user@1000.service/llama.service\n0::/user.slice/user-1000.slice/user@1000.service/llama.service\n", "llama.service", false, true},
 		{"only other hierarchies", "3:cpu,cpuacct:/other.service\n", "", false, false},
-		{"colons in a name", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/a:b.service\n", "a:b.service", false, true},
+		{"colons in a name", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/a:b.service\n", "a:b.service",
+			false, true},
 		{"nothing", "", "", false, false},
 		{"no control group", "llama.service\n", "", false, false},
 	} {
@@ -71,7 +76,8 @@ const (
 )
 
 func TestJobIsReadFromLaunchctl(t *testing.T) {
-	for pid, want := range map[int]string{812: "homebrew.mxcl.omlx", 8123: "com.example.mtplx", 81: "", 0: "", 1234: "application.com.electron.ollama.1152921500312.1152921500317"} {
+	for pid, want := range map[int]string{812: "homebrew.mxcl.omlx", 8123: "com.example.mtplx", 81: "", 0: "",
+		1234: "application.com.electron.ollama.1152921500312.1152921500317"} {
 		if label, ok := labelOf(launchctlList, pid); label != want || ok != (want != "") {
 			t.Errorf("pid %d: %q, %v", pid, label, ok)
 		}
@@ -82,9 +88,12 @@ func TestJobIsReadFromLaunchctl(t *testing.T) {
 		label, print string
 		want         Starter
 	}{
-		{"homebrew.mxcl.omlx", launchctlPrint, Starter{Type: "brew", Name: "homebrew.mxcl.omlx", Plist: "/Users/me/Library/LaunchAgents/homebrew.mxcl.omlx.plist"}},
-		{"com.example.mtplx", launchctlPrint, Starter{Type: "launchd", Name: "com.example.mtplx", Plist: "/Users/me/Library/LaunchAgents/homebrew.mxcl.omlx.plist"}},
-		{"com.example.submitted", "gui/501/com.example.submitted = {\n\tactive count = 1\n\tpath = (submitted by launchctl.1234)\n}\n", Starter{Type: "launchd", Name: "com.example.submitted"}},
+		{"homebrew.mxcl.omlx", launchctlPrint, Starter{Type: "brew", Name: "homebrew.mxcl.omlx",
+			Plist: "/Users/me/Library/LaunchAgents/homebrew.mxcl.omlx.plist"}},
+		{"com.example.mtplx", launchctlPrint, Starter{Type: "launchd", Name: "com.example.mtplx",
+			Plist: "/Users/me/Library/LaunchAgents/homebrew.mxcl.omlx.plist"}},
+		{"com.example.submitted", "gui/501/com.example.submitted = {\n\tactive count = 1\n\tpath = (submitted by " +
+			"launchctl.1234)\n}\n", Starter{Type: "launchd", Name: "com.example.submitted"}},
 		{"application.com.electron.ollama.1.2", "", Starter{Type: "app", Name: "com.electron.ollama.1.2"}},
 	} {
 		script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = print ] && cat <<'END'\n%sEND\n", row.print)

@@ -118,7 +118,8 @@ func (s *System) stopOne(ctx context.Context, server Server, before Idle, opt St
 	handle, err := process.Open(server.identity)
 	if err != nil {
 		s.forget(r.ID)
-		return record.Record{}, &NotIdleError{Server: server, Idle: Idle{State: StateUnknown, Reasons: []string{errText(err)}}}
+		return record.Record{}, &NotIdleError{
+			Server: server, Idle: Idle{State: StateUnknown, Reasons: []string{errText(err)}}}
 	}
 	defer handle.Close()
 	if idle := s.recheck(ctx, server, before.last); idle.State != StateIdle {
@@ -168,7 +169,8 @@ func (s *System) ask(ctx context.Context, server Server, r record.Record, handle
 }
 
 // exited waits for the end of the process and of its listener, and for a successor that should not come.
-func (s *System) exited(ctx context.Context, server Server, r record.Record, handle *process.Handle) (record.Record, error) {
+func (s *System) exited(ctx context.Context, server Server, r record.Record, handle *process.Handle) (record.Record,
+	error) {
 	wait, cancel := context.WithTimeout(ctx, s.Timing.Exit)
 	defer cancel()
 	if err := handle.Wait(wait); err != nil {
@@ -203,7 +205,9 @@ func (s *System) exited(ctx context.Context, server Server, r record.Record, han
 func (s *System) portClosed(ctx context.Context, server Server) error {
 	for end := time.Now().Add(s.Timing.Exit); ; time.Sleep(s.Timing.Poll) {
 		found, err := process.Listeners(ctx, 0)
-		found = slices.DeleteFunc(found, func(l process.Listener) bool { return !server.Listens(int(l.Address.Port())) })
+		found = slices.DeleteFunc(found, func(l process.Listener) bool {
+			return !server.Listens(int(l.Address.Port()))
+		})
 		if err == nil && len(found) == 0 {
 			return nil
 		}

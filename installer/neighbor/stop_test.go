@@ -44,7 +44,8 @@ func files(t *testing.T, home string) map[string]string {
 func TestKilledLauncherLeavesTheNeighbourRestoredAsItWas(t *testing.T) {
 	s := newSystem(t)
 	d := newDouble(t, "mtplx", withArgs("serve", "--model", "модель с пробелом", "--system", "a \"b\" $c\n"),
-		withEnv("MTPLX_DEPTH=1", "EDITOR=vi", "OPENAI_API_KEY=sk-very-secret", "HF_ENDPOINT=https://me:pw-very-secret@hub.example")).start()
+		withEnv("MTPLX_DEPTH=1", "EDITOR=vi", "OPENAI_API_KEY=sk-very-secret",
+			"HF_ENDPOINT=https://me:pw-very-secret@hub.example")).start()
 	t.Setenv("TEST_ACCEPT_LOSS", "1")
 	before, server := d.seen(), d.found(s)
 	if !server.Stoppable() {
@@ -69,7 +70,8 @@ func TestKilledLauncherLeavesTheNeighbourRestoredAsItWas(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Result != Held {
 		t.Errorf("while the launcher runs: %+v, %v", list, err)
 	}
-	if list, err = s.Restore(ctx, false); err != nil || len(list) != 1 || list[0].Result != Held || len(d.running()) != 0 {
+	if list, err = s.Restore(ctx, false); err != nil || len(list) != 1 || list[0].Result != Held ||
+		len(d.running()) != 0 {
 		t.Errorf("restoring while the launcher runs: %+v, %v", list, err)
 	}
 	l.kill()
@@ -83,7 +85,11 @@ func TestKilledLauncherLeavesTheNeighbourRestoredAsItWas(t *testing.T) {
 	if !slices.Equal(before.Env, after.Env) { // the watcher kept all of it in memory, secrets too
 		t.Errorf("environment before %q\nafter %q", before.Env, after.Env)
 	}
-	eventually(t, "the record is forgotten", func() bool { list, err := s.Pending(); return err == nil && len(list) == 0 })
+	eventually(t, "the record is forgotten", func() bool {
+		list, err := s.Pending()
+		return err == nil &&
+			len(list) == 0
+	})
 	if d.count("start") != 2 || len(d.running()) != 1 {
 		t.Errorf("log %q, running %v", d.log(), d.running())
 	}
@@ -100,11 +106,13 @@ func TestRestoreWithoutAWatcherBringsTheAllowListedEnvironment(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Result != Restored {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if sentence := list[0].Sentence; !strings.Contains(sentence, "It runs without OPENAI_API_KEY:") || strings.Contains(sentence, "EDITOR") {
+	if sentence := list[0].Sentence; !strings.Contains(sentence, "It runs without OPENAI_API_KEY:") ||
+		strings.Contains(sentence, "EDITOR") {
 		t.Errorf("said %q", sentence)
 	}
 	env := d.seen().Env
-	if !slices.Contains(env, "MTPLX_DEPTH=1") || slices.Contains(env, "EDITOR=vi") || slices.ContainsFunc(env, func(e string) bool { return strings.Contains(e, "secret") }) {
+	if !slices.Contains(env, "MTPLX_DEPTH=1") || slices.Contains(env, "EDITOR=vi") ||
+		slices.ContainsFunc(env, func(e string) bool { return strings.Contains(e, "secret") }) {
 		t.Errorf("environment %q", env)
 	}
 	if again, err := s.Restore(ctx, false); err != nil || len(again) != 0 {
@@ -132,7 +140,8 @@ func helpers(t *testing.T, s *System, verb string) []int {
 	}
 	var list []int
 	for _, pid := range pids {
-		if d, err := process.Look(pid); err == nil && len(d.Argv) > 4 && d.Argv[1] == "slipway" && d.Argv[2] == verb && d.Argv[4] == s.Home {
+		if d, err := process.Look(pid); err == nil && len(d.Argv) > 4 && d.Argv[1] == "slipway" && d.Argv[2] == verb &&
+			d.Argv[4] == s.Home {
 			list = append(list, pid)
 		}
 	}
@@ -291,11 +300,13 @@ func TestRealLlamaServerIsStoppedAndRestored(t *testing.T) {
 	real, err := exec.LookPath("llama-server")
 	model := os.Getenv("SLIPWAY_TEST_GGUF")
 	if err != nil || model == "" {
-		t.Skip("this machine has no llama-server in PATH, or SLIPWAY_TEST_GGUF names no model for it: only its double was tested")
+		t.Skip("this machine has no llama-server in PATH, or SLIPWAY_TEST_GGUF names no model for it: only its " +
+			"double was tested")
 	}
 	s := newSystem(t)
 	port := freePort(t)
-	start := exec.Command("/bin/sh", "-c", `"$@" </dev/null >/dev/null 2>&1 &`, "sh", real, "-m", model, "--host", "127.0.0.1", "--port", itoa(port))
+	start := exec.Command("/bin/sh", "-c", `"$@" </dev/null >/dev/null 2>&1 &`, "sh", real, "-m", model, "--host",
+		"127.0.0.1", "--port", itoa(port))
 	start.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := start.Run(); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,8 @@ func TestModelsAreUnloadedAndLoadedAgainWhileTheServerStays(t *testing.T) {
 			}
 			// What was only unloaded is not called stopped.
 			waits, err := s.Pending()
-			if err != nil || len(waits) != 1 || !strings.Contains(waits[0].Sentence, "is unloaded while slipway runs") ||
+			if err != nil || len(waits) != 1 ||
+				!strings.Contains(waits[0].Sentence, "is unloaded while slipway runs") ||
 				strings.Contains(waits[0].Sentence, "stopped") {
 				t.Errorf("%+v, %v", waits, err)
 			}
@@ -44,10 +45,12 @@ func TestModelsAreUnloadedAndLoadedAgainWhileTheServerStays(t *testing.T) {
 			if o.Result != Restored || !strings.Contains(o.Sentence, "is loaded again") {
 				t.Errorf("%+v", o)
 			}
-			if log := strings.Join(d.log(), "\n"); !strings.Contains(log, "with 8192 tokens") || name == "llmster" && !strings.Contains(log, "4 at once") {
+			if log := strings.Join(d.log(), "\n"); !strings.Contains(log, "with 8192 tokens") || name == "llmster" &&
+				!strings.Contains(log, "4 at once") {
 				t.Errorf("it was loaded with other settings: %q", log)
 			}
-			if again := d.found(s); !sameModels(server.loaded, again.loaded) || d.count("load") != 1 || d.count("end") != 0 {
+			if again := d.found(s); !sameModels(server.loaded, again.loaded) || d.count("load") != 1 ||
+				d.count("end") != 0 {
 				t.Errorf("models %+v, log %q", again.Models, d.log())
 			}
 		})

@@ -5,7 +5,8 @@ import "syscall"
 var vllmMLX = kind{
 	id: "vllm-mlx", title: "vllm-mlx", ports: []int{8000},
 	runs: func(c command) bool {
-		return c.named("vllm-mlx", "vllm_mlx") && c.verb("serve") || c.module("vllm_mlx.server", "vllm_mlx.cli", "vllm_mlx")
+		return c.named("vllm-mlx", "vllm_mlx") && c.verb("serve") || c.module("vllm_mlx.server", "vllm_mlx.cli",
+			"vllm_mlx")
 	},
 	answers: func(l *look) bool {
 		r := l.get("/health")

@@ -75,14 +75,17 @@ func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (installer.Prep
 		return installer.Prepared{}, err
 	}
 	if digest != in.Digest {
-		return installer.Prepared{}, &plan.ErrFile{Why: fmt.Sprintf("it says %s, and --digest says %s", digest, in.Digest)}
+		return installer.Prepared{}, &plan.ErrFile{
+			Why: fmt.Sprintf("it says %s, and --digest says %s", digest, in.Digest)}
 	}
 	asked, err := o.resolve()
 	if err != nil {
 		return installer.Prepared{}, err
 	}
 	if asked != home {
-		return installer.Prepared{}, &plan.ErrFile{Why: fmt.Sprintf("it was made for the home %q, and this command means %q; give the same --home", home, asked)}
+		return installer.Prepared{}, &plan.ErrFile{
+			Why: fmt.Sprintf("it was made for the home %q, and this command means %q; give the same --home", home,
+				asked)}
 	}
 	prepared, err := o.prepare(ctx, installer.Input{Request: request, Source: in.Source, ModelDir: in.ModelDir})
 	if choice, ok := errors.AsType[*installer.ChoiceError](err); ok {
@@ -99,7 +102,8 @@ func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (installer.Prep
 			whatChanged(in.File, prepared.Plan))}
 	}
 	if !bytes.Equal(in.File, plan.WriteFile(prepared.Plan)) {
-		return prepared, &plan.ErrFile{Why: "its text is not that of the plan with this digest: it was changed, or another version of slipway wrote it"}
+		return prepared, &plan.ErrFile{Why: "its text is not that of the plan with this digest: it was changed, or " +
+			"another version of slipway wrote it"}
 	}
 	return prepared, nil
 }

@@ -44,7 +44,8 @@ func askOnce(ctx context.Context, port int, model string, in AskInput) (string, 
 		return "", err
 	}
 	reply, err := server.Chat(ctx, client.Request{
-		Messages:  []client.Message{client.Say("system", "You are a helpful assistant."), client.Say("user", in.Question)},
+		Messages: []client.Message{client.Say("system", "You are a helpful assistant."),
+			client.Say("user", in.Question)},
 		MaxTokens: in.MaxTokens,
 		OnPiece: func(piece string, reasoning bool) {
 			if in.OnPiece != nil && !reasoning {

@@ -77,7 +77,8 @@ type AgentAnswer struct {
 func AgentPrompt(language, command string) (AgentAnswer, error) {
 	raw, err := agentTexts.ReadFile("agent/prompt." + language + ".md")
 	if err != nil {
-		return AgentAnswer{}, &installer.ChoiceError{Why: fmt.Sprintf("--lang is %q, and there are en and ru", language)}
+		return AgentAnswer{}, &installer.ChoiceError{
+			Why: fmt.Sprintf("--lang is %q, and there are en and ru", language)}
 	}
 	return AgentAnswer{language, strings.ReplaceAll(string(raw), "{{SLIPWAY}}", command)}, nil
 }

@@ -39,7 +39,8 @@ func (a JobAnswer) Class() fault.Class {
 }
 
 func (o *Operator) jobAnswer(j apply.Job) JobAnswer {
-	return JobAnswer{Job: j.ID, Digest: j.Digest, State: j.State(), ExitCode: j.ExitCode, Message: j.Message, Log: j.Log,
+	return JobAnswer{Job: j.ID, Digest: j.Digest, State: j.State(), ExitCode: j.ExitCode, Message: j.Message,
+		Log:  j.Log,
 		Wait: o.Caller.Command("wait", "--job", j.ID)}
 }
 

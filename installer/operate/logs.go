@@ -28,7 +28,8 @@ type LogsAnswer struct {
 	Lines []string `json:"lines"`
 }
 
-// Logs reads the last lines of the server's log, control characters made visible. Errors: a usage *Error, apply.ErrNoHome.
+// Logs reads the last lines of the server's log, control characters made visible. Errors: a usage *Error,
+// apply.ErrNoHome.
 func (o *Operator) Logs(in LogsInput) (a LogsAnswer, err error) {
 	if err := in.check(); err != nil {
 		return a, err

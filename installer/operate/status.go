@@ -84,7 +84,8 @@ func (o *Operator) Status(ctx context.Context) (StatusAnswer, error) {
 	if err != nil {
 		return StatusAnswer{}, err
 	}
-	a := StatusAnswer{Home: path, Server: ServerStatus{State: launch.Stopped}, Damage: []string{}, Stopped: []neighbor.Outcome{}}
+	a := StatusAnswer{Home: path, Server: ServerStatus{State: launch.Stopped}, Damage: []string{},
+		Stopped: []neighbor.Outcome{}}
 	err = o.inHome(func(home *apply.Home) error { return o.fillStatus(ctx, home, &a) })
 	if errors.Is(err, apply.ErrNoHome) {
 		a.NoHome, err = true, nil

@@ -86,7 +86,8 @@ func (o *Operator) restoreBeforeRemoval(ctx context.Context, home *apply.Home) e
 			o.Caller.Say(r.Sentence)
 		}
 		if restoreClass(list, false) != fault.OK {
-			return &Error{Text: "A server that slipway stopped could not be started again, and its record lies in the home.",
+			return &Error{Text: "A server that slipway stopped could not be started again, and its record lies " +
+				"in the home.",
 				Of: fault.Fault{Class: fault.Refused, Step: fault.RestoreByHand}}
 		}
 		return nil

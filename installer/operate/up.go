@@ -39,7 +39,8 @@ func (o *Operator) request(in UpInput) (installer.Input, error) {
 		}
 	}
 	if request.Port == request.MonitorPort {
-		return request, &installer.ChoiceError{Why: fmt.Sprintf("the port and the monitor's port are both %d", request.Port)}
+		return request, &installer.ChoiceError{
+			Why: fmt.Sprintf("the port and the monitor's port are both %d", request.Port)}
 	}
 	if err := installer.CheckPort("monitor-port", request.MonitorPort); err != nil {
 		return request, err

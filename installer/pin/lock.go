@@ -51,7 +51,8 @@ func (e *UnprovenError) Error() string {
 		return fmt.Sprintf("nothing ties these files to the revision (%v), and a mirror's word alone is never taken",
 			e.Reason)
 	}
-	return fmt.Sprintf("nothing ties these files to the revision (%v). The hub's own list can be taken instead with --accept-told; it is only as good as the hub", e.Reason)
+	return fmt.Sprintf("nothing ties these files to the revision (%v). The hub's own list can be taken instead with "+
+		"--accept-told; it is only as good as the hub", e.Reason)
 }
 
 // Fault is a missing consent for the hub's word; a mirror's word is never taken.
@@ -88,7 +89,8 @@ func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sen
 			return lock, "", err
 		}
 		lock.Source = "git objects of " + source.Name()
-		sentence = "Every size and hash was derived from the 40 digits of the revision: whoever served the git objects, and whoever serves the files, cannot change a byte unnoticed."
+		sentence = "Every size and hash was derived from the 40 digits of the revision: whoever served the git " +
+			"objects, and whoever serves the files, cannot change a byte unnoticed."
 	case !source.Unreachable(err):
 		return lock, "", err
 	case source.Mirror() || !ask.AcceptUnproven:
@@ -103,7 +105,8 @@ func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sen
 			return lock, "", err
 		}
 		lock.Source = "API of " + source.Name()
-		sentence = "Sizes and hashes are what the hub's API says today. They keep the files from changing later; nothing proves that they belong to the revision."
+		sentence = "Sizes and hashes are what the hub's API says today. They keep the files from changing later; " +
+			"nothing proves that they belong to the revision."
 	}
 	if lock.Files = chosen(lock.Files, ask.Include); len(lock.Files) == 0 {
 		return lock, "", &ProofError{"no file of the revision is wanted"}
@@ -153,7 +156,8 @@ func listed(ctx context.Context, source Source, ask Ask) ([]manifests.File, erro
 				return nil, err
 			}
 			if int64(len(data)) != l.Size {
-				return nil, &ContradictionError{l.Path, fmt.Sprintf("%d bytes", l.Size), fmt.Sprintf("%d bytes", len(data))}
+				return nil, &ContradictionError{l.Path, fmt.Sprintf("%d bytes", l.Size),
+					fmt.Sprintf("%d bytes", len(data))}
 			}
 			f.SHA256 = manifests.DigestOf(sha256.Sum256(data))
 		}

@@ -77,7 +77,8 @@ func objectsOf(pack []byte) (map[string]object, error) {
 		if err != nil {
 			return nil, &ProofError{"the pack is damaged: " + err.Error()}
 		}
-		if inflated += header.Length; header.Length < 0 || header.Length > maxObjectBytes || inflated > maxInflatedBytes {
+		if inflated += header.Length; header.Length < 0 || header.Length > maxObjectBytes ||
+			inflated > maxInflatedBytes {
 			return nil, &ProofError{"the pack inflates to more than is read"}
 		}
 		var data bytes.Buffer

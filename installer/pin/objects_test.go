@@ -37,8 +37,9 @@ func TestPointersFollowTheirSpecification(t *testing.T) {
 		text string
 		ok   bool
 	}{
-		"plain":                    {head + oid + "size 12\n", true},
-		"with an extension":        {head + "ext-0-x sha256:" + strings.Repeat("cd", 32) + "\n" + oid + "size 12\n", true},
+		"plain": {head + oid + "size 12\n", true},
+		"with an extension": {head + "ext-0-x sha256:" + strings.Repeat("cd", 32) + "\n" + oid + "size 12\n",
+			true},
 		"zero bytes":               {head + oid + "size 0\n", true},
 		"another version":          {strings.Replace(head, "v1", "v2", 1) + oid + "size 12\n", false},
 		"no size":                  {head + oid, false},

@@ -17,7 +17,8 @@ import (
 func TestDeadProxyIsNoQuestionOfTrust(t *testing.T) {
 	server, repo := serve(t)
 	dead := &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
-	for name, config := range map[string]hub.Config{"the hub": {Origin: server.URL}, "a mirror": {Endpoint: server.URL}} {
+	for name, config := range map[string]hub.Config{"the hub": {Origin: server.URL}, "a mirror": {
+		Endpoint: server.URL}} {
 		t.Run(name, func(t *testing.T) {
 			config.Proxy = func(*http.Request) (*url.URL, error) { return dead, nil }
 			var told []string
@@ -58,7 +59,8 @@ func TestGitSideThatFailsShowsNoDocument(t *testing.T) {
 	_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}),
 		pin.Ask{Repo: repo.Name, Revision: repo.Revision})
 	var told *pin.UnprovenError
-	if !errors.As(err, &told) || strings.ContainsAny(err.Error(), "{}") || !strings.Contains(err.Error(), "status 500") {
+	if !errors.As(err, &told) || strings.ContainsAny(err.Error(), "{}") ||
+		!strings.Contains(err.Error(), "status 500") {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -80,8 +82,9 @@ func TestRepositoriesThatNoLockCanName(t *testing.T) {
 		"no UTF-8":            {[]testhub.File{{Path: "a\xff", Content: small}}, "not UTF-8"},
 		"two that are one": {[]testhub.File{{Path: "A", Content: small}, {Path: "a", Content: small}},
 			"one file where case does not count"},
-		"too many":         {many, "10001 entries"},
-		"200 folders deep": {[]testhub.File{{Path: strings.Repeat("d/", 200) + "x", Content: small}}, "more than 64 deep"},
+		"too many": {many, "10001 entries"},
+		"200 folders deep": {[]testhub.File{{Path: strings.Repeat("d/", 200) + "x", Content: small}},
+			"more than 64 deep"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, err := testhub.Start(t.TempDir())

@@ -81,7 +81,8 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 	checks := []Check{
 		record("home", w.HomeReady, closed || w.HomeRefused != "" || w.HomeConflict != "", home,
 			"a folder of ours at "+d.Home, HomeBlocked, FolderBlocked),
-		record("memory", w.NotFit == "", w.NotFit != "", memory, "the model, its state and a window fit", MemoryBlocked),
+		record("memory", w.NotFit == "", w.NotFit != "", memory, "the model, its state and a window fit",
+			MemoryBlocked),
 		record("space", !spaceFails && w.FreeKnown, spaceFails, space, units.Bytes(needBytes(p, w))+" still needed",
 			SpaceBlocked),
 		record("model", w.ModelWhole, !w.ModelWhole && w.ModelProblem != "", model,
@@ -92,7 +93,8 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 			false: "not written or different"}[w.SettingsWhole], SettingsPath+" says what is planned"),
 	}
 	if w.JournalDamage != "" {
-		checks = append(checks, record("journal", false, true, w.JournalDamage, "no plan is open, or its journal is whole",
+		checks = append(checks, record("journal", false, true, w.JournalDamage, "no plan is open, or its "+
+			"journal is whole",
 			JournalBlocked))
 	}
 	if d.Request.Launch {

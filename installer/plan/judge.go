@@ -167,7 +167,8 @@ func Judge(p Plan, w World) Assessment {
 	}
 	if w.JournalDamage != "" {
 		block(HomeAction, Blocker{Kind: JournalBlocked, Sentence: w.JournalDamage,
-			Fix:     "The files themselves are checked by their hashes, so setting the journal aside loses nothing: add --set-aside-journal.",
+			Fix: "The files themselves are checked by their hashes, so setting the journal aside loses nothing: " +
+				"add --set-aside-journal.",
 			Command: []string{"slipway", "setup", "--set-aside-journal"}})
 	}
 	if w.HomeConflict != "" {
@@ -175,7 +176,8 @@ func Judge(p Plan, w World) Assessment {
 			Fix: "Move it away and run the same command again; slipway does not overwrite what it did not make."})
 	}
 	if w.ListProblem != "" {
-		block(ListAction, Blocker{Kind: ListBlocked, Sentence: w.ListProblem, Fix: "Choose another model: slipway models list",
+		block(ListAction, Blocker{Kind: ListBlocked, Sentence: w.ListProblem, Fix: "Choose another model: slipway " +
+			"models list",
 			Command: []string{"slipway", "models", "list"}})
 	}
 	if !w.ModelWhole && w.ModelProblem != "" {
@@ -198,26 +200,30 @@ func Judge(p Plan, w World) Assessment {
 	}
 	if need := needBytes(p, w); w.FreeKnown && need > 0 && w.FreeBytes < need {
 		block(ModelAction, Blocker{Kind: SpaceBlocked,
-			Sentence: fmt.Sprintf("The volume of %s has %s free, and the plan needs %s.", d.Home, units.Bytes(w.FreeBytes),
+			Sentence: fmt.Sprintf("The volume of %s has %s free, and the plan needs %s.", d.Home,
+				units.Bytes(w.FreeBytes),
 				units.Bytes(need)),
 			Fix: "Free some space or choose another volume with --home."})
 	}
 	if len(d.Stops) > 0 && !w.StopsDone && w.StopsProblem != "" {
 		block(StopsAction, Blocker{Kind: StopBlocked, Sentence: w.StopsProblem,
-			Fix: orWords(w.StopsFix, "Wait until it is idle, "+withoutIt(w.FreePort)+", or stop it yourself; slipway leaves it alone."), Command: []string{"slipway", "neighbors"}})
+			Fix: orWords(w.StopsFix, "Wait until it is idle, "+withoutIt(w.FreePort)+", or stop it yourself; "+
+				"slipway leaves it alone."), Command: []string{"slipway", "neighbors"}})
 	}
 	leaves := !w.StopsDone && d.StopsHolderOf(d.Request.Port, 0)
 	if d.Request.Launch && !w.ServerRunning && w.PortTaken && !leaves {
 		block(LaunchAction, Blocker{Kind: PortBlocked,
 			Sentence: fmt.Sprintf("Port %d is in use by %s.", d.Request.Port, orWords(w.PortOwner, "another program")),
-			Fix:      orWords(w.PortWays, "Choose another port"+freeOne(w.FreePort)+", or stop that program yourself; slipway never moves to another port by itself.")})
+			Fix: orWords(w.PortWays, "Choose another port"+freeOne(w.FreePort)+", or stop that program "+
+				"yourself; slipway never moves to another port by itself.")})
 	}
 	if d.Request.Launch && !w.ServerRunning && w.MonitorTaken && !(!w.StopsDone &&
 		d.StopsHolderOf(d.Request.MonitorPort, 0)) {
 		block(LaunchAction, Blocker{Kind: PortBlocked,
 			Sentence: fmt.Sprintf("Port %d, the monitor's, is in use by %s.", d.Request.MonitorPort,
 				orWords(w.MonitorOwner, "another program")),
-			Fix: "Choose another port for the monitor with --monitor-port, or stop that program yourself; slipway never moves to another port by itself."})
+			Fix: "Choose another port for the monitor with --monitor-port, or stop that program yourself; slipway " +
+				"never moves to another port by itself."})
 	}
 	for _, a := range p.Actions {
 		switch {

@@ -50,7 +50,8 @@ func listAction(d Decisions) Action {
 	m := d.Model
 	a := Action{
 		ID: "list", Kind: ListAction, Consent: []Class{Download},
-		Sentence: fmt.Sprintf("Get the file list of %s at %s from huggingface.co, or the mirror in HF_ENDPOINT, and prove it from the revision's 40 digits; more than %s is refused.",
+		Sentence: fmt.Sprintf("Get the file list of %s at %s from huggingface.co, or the mirror in HF_ENDPOINT, and "+
+			"prove it from the revision's 40 digits; more than %s is refused.",
 			m.Repo, m.Revision.Short(), units.Bytes(m.CeilingBytes)),
 		Touches: Touches{Paths: []string{path.Dir(m.Folder), m.Folder + ".lock.json"}, Bytes: 1 << 20,
 			DownloadBytes: listBytes, Ports: []int{}, Processes: []string{}},
@@ -63,8 +64,9 @@ func listAction(d Decisions) Action {
 func homeAction(d Decisions) Action {
 	return Action{
 		ID: "home", Kind: HomeAction, Consent: []Class{Write},
-		Sentence:     fmt.Sprintf("Make the home %s with its folders models, engines, run, state and logs.", d.Home),
-		Touches:      Touches{Paths: append([]string{".", MarkerPath}, Folders...), Ports: []int{}, Processes: []string{}},
+		Sentence: fmt.Sprintf("Make the home %s with its folders models, engines, run, state and logs.", d.Home),
+		Touches: Touches{Paths: append([]string{".", MarkerPath}, Folders...), Ports: []int{},
+			Processes: []string{}},
 		Precondition: "the home is not there, is empty, or carries our marker",
 		Undo:         "remove the folders that are empty, the marker, and the home if it was made here",
 	}
@@ -85,15 +87,18 @@ func modelAction(d Decisions) Action {
 		return a
 	}
 	if m.InPlace != "" {
-		a.Sentence = fmt.Sprintf("Check every hash of %s (%s at %s, about %s, licence %s) in %s and use it in place: nothing is downloaded or copied, the folder is only read, and it must stay as it is.",
+		a.Sentence = fmt.Sprintf("Check every hash of %s (%s at %s, about %s, licence %s) in %s and use it in "+
+			"place: nothing is downloaded or copied, the folder is only read, and it must stay as it is.",
 			m.Title, m.Repo, m.Revision.Short(), units.Bytes(m.Bytes), m.License, m.InPlace)
 		a.Touches.Paths = []string{path.Dir(m.Folder)}
 		a.Touches.Bytes, a.Touches.DownloadBytes = 1<<20, 0
-		a.Precondition, a.Undo = "every file is there with the hash of the lock", "forget the folder; what is in it stays"
+		a.Precondition, a.Undo = "every file is there with the hash of the lock", "forget the folder; what is "+
+			"in it stays"
 		return withUnproven(a, m)
 	}
 	a.Consent = []Class{Download, Write}
-	a.Sentence = fmt.Sprintf("Download %s (%s at %s, about %s, licence %s) to %s and check every hash; what other tools have on this machine is copied instead.",
+	a.Sentence = fmt.Sprintf("Download %s (%s at %s, about %s, licence %s) to %s and check every hash; what other "+
+		"tools have on this machine is copied instead.",
 		m.Title, m.Repo, m.Revision.Short(), units.Bytes(m.Bytes), m.License, m.Folder)
 	return withUnproven(a, m)
 }
@@ -123,7 +128,8 @@ func engineAction(d Decisions) Action {
 		a.Touches.Processes = []string{}
 		a.Sentence = fmt.Sprintf("Copy the prebuilt slipway-server (%s) to %s.", short(string(e.Prebuilt)), folder)
 	default:
-		a.Sentence = fmt.Sprintf("Build slipway-server from source %s with %s to %s; go may fetch the modules pinned in go.sum and uses its own caches.",
+		a.Sentence = fmt.Sprintf("Build slipway-server from source %s with %s to %s; go may fetch the modules "+
+			"pinned in go.sum and uses its own caches.",
 			short(string(e.Source)), orWords(e.GoVersion, "Go"), folder)
 	}
 	return a
@@ -133,7 +139,8 @@ func settingsAction(d Decisions) Action {
 	a := Action{
 		ID: "settings", Kind: SettingsAction, Consent: []Class{Write},
 		Sentence: fmt.Sprintf("Keep the settings: model %s, profile %s, window %s tokens, KV %s, port %d.",
-			d.Model.ID, d.Profile.Name, units.Count(d.Profile.WindowTokens), formatWords(d.Profile.KVFormat), d.Request.Port),
+			d.Model.ID, d.Profile.Name, units.Count(d.Profile.WindowTokens), formatWords(d.Profile.KVFormat),
+			d.Request.Port),
 		Touches:      Touches{Paths: []string{SettingsPath}, Bytes: 4096, Ports: []int{}, Processes: []string{}},
 		Precondition: "the file is absent or written by slipway",
 		Undo:         "remove the file",
@@ -148,7 +155,8 @@ func settingsAction(d Decisions) Action {
 func launchAction(d Decisions) Action {
 	a := Action{
 		ID: "launch", Kind: LaunchAction, Consent: []Class{Launch},
-		Sentence: fmt.Sprintf("Start our server on 127.0.0.1:%d, its monitor on port %d, with %s (a server of ours with other settings is replaced); it keeps running in the background.",
+		Sentence: fmt.Sprintf("Start our server on 127.0.0.1:%d, its monitor on port %d, with %s (a server of ours "+
+			"with other settings is replaced); it keeps running in the background.",
 			d.Request.Port, d.Request.MonitorPort, d.Model.ID),
 		Touches: Touches{Paths: []string{"run", ServerLog}, Ports: []int{d.Request.Port, d.Request.MonitorPort},
 			Processes: []string{"slipway-server"}},
@@ -158,11 +166,16 @@ func launchAction(d Decisions) Action {
 	}
 	switch p := d.Profile; {
 	case p.CacheDiskBytes > 0:
-		a.Sentence += fmt.Sprintf(" To resume conversations, also after a restart, it keeps restore points: up to %s in memory and up to %s on disk in %s, of which at most %s are written in a day. Your prompts and replies can be read from these files: they are for you alone (mode 0600), stay out of backups, and slipway cache clear deletes them; --disk-cache off writes none.",
-			units.Bytes(p.CacheMemoryBytes), units.Bytes(p.CacheDiskBytes), CachePath, units.Bytes(p.CacheDiskDailyBytes))
+		a.Sentence += fmt.Sprintf(" To resume conversations, also after a restart, it keeps restore points: up to "+
+			"%s in memory and up to %s on disk in %s, of which at most %s are written in a day. Your prompts and "+
+			"replies can be read from these files: they are for you alone (mode 0600), stay out of backups, and "+
+			"slipway cache clear deletes them; --disk-cache off writes none.",
+			units.Bytes(p.CacheMemoryBytes), units.Bytes(p.CacheDiskBytes), CachePath,
+			units.Bytes(p.CacheDiskDailyBytes))
 		a.Touches.Paths = append(a.Touches.Paths, CachePath)
 	case p.CacheMemoryBytes > 0:
-		a.Sentence += fmt.Sprintf(" To resume conversations until it stops, it keeps restore points: up to %s in memory, none on disk.", units.Bytes(p.CacheMemoryBytes))
+		a.Sentence += fmt.Sprintf(" To resume conversations until it stops, it keeps restore points: up to %s in "+
+			"memory, none on disk.", units.Bytes(p.CacheMemoryBytes))
 	}
 	return a
 }

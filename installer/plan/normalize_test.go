@@ -46,7 +46,8 @@ func TestPlanSaysThatConversationsAreKept(t *testing.T) {
 	d := someDecisions()
 	d.Profile.CacheMemoryBytes, d.Profile.CacheDiskBytes, d.Profile.CacheDiskDailyBytes = 512<<20, 8<<30, 64<<30
 	launch, _ := Make(d).Action(LaunchAction)
-	if !strings.Contains(launch.Sentence, "Your prompts and replies") || !strings.Contains(launch.Sentence, "8.59 GB") ||
+	if !strings.Contains(launch.Sentence, "Your prompts and replies") ||
+		!strings.Contains(launch.Sentence, "8.59 GB") ||
 		!slices.Contains(launch.Touches.Paths, CachePath) {
 		t.Errorf("%s %v", launch.Sentence, launch.Touches.Paths)
 	}

@@ -10,7 +10,8 @@ import (
 func someDecisions() Decisions {
 	return Decisions{Home: "/home/a b/.slipway", Target: "linux/amd64",
 		Request: Request{Model: "pocket", Profile: "exact", Port: 8008, MonitorPort: 8010, Launch: true},
-		Model: Model{ID: "pocket", Title: "Pocket", Repo: "slipway/pocket", Folder: "models/slipway--pocket/rev", Files: 4,
+		Model: Model{ID: "pocket", Title: "Pocket", Repo: "slipway/pocket", Folder: "models/slipway--pocket/rev",
+			Files: 4,
 			Bytes: 7_000_000, Embedded: true},
 		Profile: Profile{Name: "exact", WindowTokens: 32768, KVFormat: "f32", PrefillPolicy: "exact", Draft: "none",
 			Parallel: 2, Device: "cpu"},
@@ -136,17 +137,22 @@ func TestJudge(t *testing.T) {
 		{"nothing there", World{FreeKnown: true, FreeBytes: 1 << 40}, false, true, 5, ""},
 		{"all there", all, true, true, 0, ""},
 		{"server stopped", with(func(w *World) { w.ServerRunning = false }), true, true, 1, ""},
-		{"port taken", with(func(w *World) { w.ServerRunning, w.PortTaken = false, true }), false, false, 1, PortBlocked},
-		{"the monitor's port taken", with(func(w *World) { w.ServerRunning, w.MonitorTaken = false, true }), false, false, 1,
+		{"port taken", with(func(w *World) { w.ServerRunning, w.PortTaken = false, true }), false, false, 1,
+			PortBlocked},
+		{"the monitor's port taken", with(func(w *World) { w.ServerRunning, w.MonitorTaken = false, true }), false,
+			false, 1,
 			PortBlocked},
 		{"port held by our own running server", with(func(w *World) { w.PortTaken = true }), true, true, 0, ""},
 		{"home refused", with(func(w *World) { w.HomeReady, w.HomeRefused = false, "is not ours." }), false, false, 1,
 			HomeBlocked},
-		{"file for a folder", with(func(w *World) { w.HomeReady, w.HomeConflict = false, "is a file." }), false, false, 1,
+		{"file for a folder", with(func(w *World) { w.HomeReady, w.HomeConflict = false, "is a file." }), false, false,
+			1,
 			FolderBlocked},
-		{"no lock", with(func(w *World) { w.ModelWhole, w.ModelProblem = false, "No lock." }), false, false, 1, ModelBlocked},
+		{"no lock", with(func(w *World) { w.ModelWhole, w.ModelProblem = false, "No lock." }), false, false, 1,
+			ModelBlocked},
 		{"installed before its lock was lost", with(func(w *World) { w.ModelProblem = "No lock." }), true, true, 0, ""},
-		{"no Go", with(func(w *World) { w.EngineWhole, w.EngineProblem = false, "No Go." }), false, false, 1, EngineBlocked},
+		{"no Go", with(func(w *World) { w.EngineWhole, w.EngineProblem = false, "No Go." }), false, false, 1,
+			EngineBlocked},
 		{"built before Go went away", with(func(w *World) { w.EngineProblem = "No Go." }), true, true, 0, ""},
 		{"does not fit", with(func(w *World) { w.NotFit = "Too big." }), false, false, 1, MemoryBlocked},
 		{"no space for what is missing", with(func(w *World) {
@@ -154,13 +160,15 @@ func TestJudge(t *testing.T) {
 				1e6
 		}), false, false, 1, SpaceBlocked},
 		{"no space and nothing missing", with(func(w *World) { w.FreeBytes = 0 }), true, true, 0, ""},
-		{"space unknown", with(func(w *World) { w.ModelWhole, w.ModelMissingBytes, w.FreeKnown = false, 7e6, false }), false,
+		{"space unknown", with(func(w *World) { w.ModelWhole, w.ModelMissingBytes, w.FreeKnown = false, 7e6, false }),
+			false,
 			true, 1, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := Judge(Make(someDecisions()), row.world)
 			if s.Ready != row.ready || s.CanApply != row.canApply || s.PendingCount() != row.pending {
-				t.Errorf("ready %v, can apply %v, pending %d; want %v, %v, %d", s.Ready, s.CanApply, s.PendingCount(), row.ready,
+				t.Errorf("ready %v, can apply %v, pending %d; want %v, %v, %d", s.Ready, s.CanApply, s.PendingCount(),
+					row.ready,
 					row.canApply, row.pending)
 			}
 			if row.blocker == "" != (len(s.Blockers) == 0) || row.blocker != "" && s.Blockers[0].Kind != row.blocker {

@@ -46,7 +46,8 @@ func stopsAction(d Decisions) Action {
 		a.Touches.Processes = append(a.Touches.Processes, name)
 		models := quoted(s.Models)
 		if s.Channel == "unload" {
-			sentences = append(sentences, fmt.Sprintf("Ask %s to unload %s, and load it again when slipway stops.", name,
+			sentences = append(sentences, fmt.Sprintf("Ask %s to unload %s, and load it again when slipway stops.",
+				name,
 				models))
 			continue
 		}
@@ -57,7 +58,8 @@ func stopsAction(d Decisions) Action {
 		sentences = append(sentences, fmt.Sprintf("Stop %s%s, and start it again when slipway stops.", name, with))
 	}
 	if d.RebootAgent != "" {
-		sentences = append(sentences, fmt.Sprintf("Outside the home, %s is written until then: it restores once after a reboot.", d.RebootAgent))
+		sentences = append(sentences, fmt.Sprintf("Outside the home, %s is written until then: it restores once "+
+			"after a reboot.", d.RebootAgent))
 	}
 	a.Sentence = strings.Join(sentences, " ")
 	return a

@@ -21,7 +21,8 @@ func (h *Handle) waitStep(step time.Duration) (bool, error) {
 		return h.poll(step)
 	}
 	defer unix.Close(queue)
-	change := unix.Kevent_t{Ident: uint64(h.id.PID), Filter: unix.EVFILT_PROC, Flags: unix.EV_ADD | unix.EV_ONESHOT, Fflags: unix.NOTE_EXIT}
+	change := unix.Kevent_t{Ident: uint64(h.id.PID), Filter: unix.EVFILT_PROC, Flags: unix.EV_ADD | unix.EV_ONESHOT,
+		Fflags: unix.NOTE_EXIT}
 	if _, err := unix.Kevent(queue, []unix.Kevent_t{change}, nil, nil); err != nil {
 		if errors.Is(err, unix.ESRCH) {
 			return true, nil

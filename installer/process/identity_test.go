@@ -167,7 +167,8 @@ func TestExecKeepsTheProcessAndChangesTheIdentity(t *testing.T) {
 	before := observe(t, cmd.Process.Pid)
 	in.Write([]byte("go\n"))
 	after := before
-	for until := time.Now().Add(10 * time.Second); after == before && time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(10 * time.Second); after == before && time.Now().Before(until); time.Sleep(
+		5 * time.Millisecond) {
 		after = observe(t, cmd.Process.Pid)
 	}
 	if after == before || !after.SameProcess(before) {

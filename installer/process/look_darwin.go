@@ -125,7 +125,8 @@ type rusageV4 struct {
 func rusage(pid int) (rusageV4, error) {
 	var info rusageV4
 	//lint:ignore SA1019 the wrapper in libSystem needs cgo
-	_, _, errno := unix.Syscall6(unix.SYS_PROC_INFO, callPIDRUsage, uintptr(pid), rusageInfoV4, 0, uintptr(unsafe.Pointer(&info)), 0)
+	_, _, errno := unix.Syscall6(unix.SYS_PROC_INFO, callPIDRUsage, uintptr(pid), rusageInfoV4, 0,
+		uintptr(unsafe.Pointer(&info)), 0)
 	switch {
 	case errno == 0:
 		return info, nil

@@ -65,7 +65,8 @@ func parseStat(text string) (stat, error) {
 		}
 		numbers[i] = n
 	}
-	return stat{state: fields[0][0], parent: int(numbers[0]), cpuTicks: numbers[1] + numbers[2], startTicks: numbers[3]}, nil
+	return stat{state: fields[0][0], parent: int(numbers[0]), cpuTicks: numbers[1] + numbers[2],
+		startTicks: numbers[3]}, nil
 }
 
 func readStat(pid int) (stat, error) {
@@ -100,7 +101,8 @@ func look(pid int, details bool) (Details, error) {
 	if err != nil {
 		return Details{}, err
 	}
-	d := Details{Identity: Identity{PID: pid, StartUS: s.startTicks * (1e6 / ticksPerSecond), BootID: boot}, ParentPID: s.parent, UID: -1}
+	d := Details{Identity: Identity{PID: pid, StartUS: s.startTicks * (1e6 / ticksPerSecond), BootID: boot},
+		ParentPID: s.parent, UID: -1}
 	if exe, err := os.Readlink(procPath(pid, "exe")); err == nil {
 		d.Exe = strings.TrimSuffix(exe, " (deleted)")
 		var file unix.Stat_t

@@ -22,7 +22,8 @@ func TestStatOfAProgramNameWithParenthesesIsRead(t *testing.T) {
 }
 
 func TestKernelTableRowsAreRead(t *testing.T) {
-	rows, err := parseTCPTable(strings.NewReader(`  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+	rows, err := parseTCPTable(
+		strings.NewReader(`  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F40 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 624 1
    1: 00000000000000000000000001000000:1F40 00000000000000000000000001000000:CB3F 08 00000000:00000000 00:00000000 00000000  1000        0 625 1
    2: 0000000000000000FFFF00000100007F:1F40 0000000000000000FFFF00000100007F:CB40 06 00000000:00000000 00:00000000 00000000     0        0 0 1

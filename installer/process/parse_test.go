@@ -25,9 +25,12 @@ func TestProcArgsOfMacOSAreRead(t *testing.T) {
 		bad  bool
 	}{
 		{name: "padding, spaces, Cyrillic, an empty argument",
-			raw:  procArgsBlob(4, "/opt/Модели и всё/python3", "", "", "", "python3", "mtplx", "", "a b", "PATH=/bin", "X=", "", "ignored=1"),
-			want: procArgs{exe: "/opt/Модели и всё/python3", argv: []string{"python3", "mtplx", "", "a b"}, env: []string{"PATH=/bin", "X="}}},
-		{name: "no environment", raw: procArgsBlob(1, "/bin/x", "x"), want: procArgs{exe: "/bin/x", argv: []string{"x"}}},
+			raw: procArgsBlob(4, "/opt/Модели и всё/python3", "", "", "", "python3", "mtplx", "", "a b", "PATH=/bin",
+				"X=", "", "ignored=1"),
+			want: procArgs{exe: "/opt/Модели и всё/python3", argv: []string{"python3", "mtplx", "", "a b"},
+				env: []string{"PATH=/bin", "X="}}},
+		{name: "no environment", raw: procArgsBlob(1, "/bin/x", "x"), want: procArgs{
+			exe: "/bin/x", argv: []string{"x"}}},
 		{name: "title overwrote the arguments", raw: procArgsBlob(5, "/bin/x", "omlx-server"), bad: true},
 		{name: "argc beyond the data", raw: procArgsBlob(1<<30, "/bin/x", "x"), bad: true},
 		{name: "no executable", raw: procArgsBlob(0, ""), bad: true},

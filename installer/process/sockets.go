@@ -46,7 +46,10 @@ func Owner(l Listener) (pid int, ok bool) {
 		return 0, false
 	}
 	for _, candidate := range l.PIDs {
-		if !slices.ContainsFunc(l.PIDs, func(other int) bool { return other != candidate && !descends(other, candidate) }) {
+		if !slices.ContainsFunc(l.PIDs, func(other int) bool {
+			return other != candidate &&
+				!descends(other, candidate)
+		}) {
 			return candidate, true
 		}
 	}

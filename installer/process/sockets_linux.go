@@ -35,7 +35,8 @@ const (
 	newSynRecv  = 0x0C
 )
 
-var stateNames = map[byte]string{1: "ESTABLISHED", 2: "SYN_SENT", 3: "SYN_RECV", 4: "FIN_WAIT1", 5: "FIN_WAIT2", 6: "TIME_WAIT",
+var stateNames = map[byte]string{1: "ESTABLISHED", 2: "SYN_SENT", 3: "SYN_RECV", 4: "FIN_WAIT1", 5: "FIN_WAIT2",
+	6: "TIME_WAIT",
 	7: "CLOSED", 8: "CLOSE_WAIT", 9: "LAST_ACK", 10: "LISTEN", 11: "CLOSING", 12: "SYN_RECV"}
 
 // parseTCPTable reads the kernel's table; the first line is its head.
@@ -252,7 +253,8 @@ func openSockets(_ context.Context, pid int) (int, error) {
 // nonTCPSockets are the inodes of the machine's UNIX, UDP and netlink sockets. The column that holds the inode differs.
 func nonTCPSockets() (map[string]bool, error) {
 	inodes := map[string]bool{}
-	for path, column := range map[string]int{"/proc/net/unix": 6, "/proc/net/udp": 9, "/proc/net/udp6": 9, "/proc/net/netlink": 9} {
+	for path, column := range map[string]int{"/proc/net/unix": 6, "/proc/net/udp": 9, "/proc/net/udp6": 9,
+		"/proc/net/netlink": 9} {
 		b, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -62,7 +62,8 @@ func TestAbandonedAndUnacceptedRequestsCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := conns(t, port); len(got) != 1 || got[0].State != "ESTABLISHED" || !slices.Contains(got[0].ClientPIDs, os.Getpid()) {
+	if got := conns(t, port); len(got) != 1 || got[0].State != "ESTABLISHED" ||
+		!slices.Contains(got[0].ClientPIDs, os.Getpid()) {
 		t.Errorf("a client that the server has not accepted: %+v", got)
 	}
 	server, err := l.Accept()

@@ -141,7 +141,8 @@ func Adopt(ctx context.Context, home *os.Root, lock manifests.Lock, candidate Ca
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() != want.Size {
-		return &IntegrityError{Path: candidate.Path, Expected: want.SHA256, ExpectedBytes: want.Size, FoundBytes: info.Size()}
+		return &IntegrityError{Path: candidate.Path, Expected: want.SHA256, ExpectedBytes: want.Size,
+			FoundBytes: info.Size()}
 	}
 	p, err := OpenPartial(home, want)
 	if err != nil {

@@ -20,7 +20,8 @@ func writeAtomic(home *os.Root, name string, data []byte, mode fs.FileMode) erro
 }
 
 // temporaryName is what writeAtomic leaves of a file when it is killed before the rename: its name, 12 hex digits, new.
-var temporaryName = regexp.MustCompile(`^(?:[0-9a-f]{40}\.(?:lock|reference)\.json|[0-9a-f]{64}(?:\.[0-9a-f]{12})?(?:\.part)?\.json)\.[0-9a-f]{12}\.new$`)
+var temporaryName = regexp.MustCompile(
+	`^(?:[0-9a-f]{40}\.(?:lock|reference)\.json|[0-9a-f]{64}(?:\.[0-9a-f]{12})?(?:\.part)?\.json)\.[0-9a-f]{12}\.new$`)
 
 // IsTemporary reports whether a path, relative to the home, is a file that a killed run was writing and that never got
 // its name.

@@ -26,7 +26,8 @@ func TestBundleThereAndBack(t *testing.T) {
 	if _, again := exported(t); !bytes.Equal(bundle, again) {
 		t.Error("the same model gives another bundle")
 	}
-	for name, expected := range map[string]*manifests.Lock{"with the lock at hand": &lock, "on the bundle's word": nil} {
+	for name, expected := range map[string]*manifests.Lock{"with the lock at hand": &lock,
+		"on the bundle's word": nil} {
 		t.Run(name, func(t *testing.T) {
 			home := openHome(t)
 			got, err := Import(context.Background(), home, bytes.NewReader(bundle), expected)

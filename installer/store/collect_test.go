@@ -119,10 +119,12 @@ func TestCollectKeepsThePartialFilesOfARootWithoutALockInTheHome(t *testing.T) {
 
 func TestRootOfAFolder(t *testing.T) {
 	lock := lockOf(t, sample)
-	if r, ok := RootOf(ModelDir(lock.Repo, lock.Revision), ""); !ok || r.Repo != lock.Repo || r.Revision != lock.Revision {
+	if r, ok := RootOf(ModelDir(lock.Repo, lock.Revision), ""); !ok || r.Repo != lock.Repo ||
+		r.Revision != lock.Revision {
 		t.Errorf("%+v %v", r, ok)
 	}
-	for _, folder := range []string{"", ".", "models", "models/org--name", "/elsewhere/org--name/" + string(lock.Revision),
+	for _, folder := range []string{"", ".", "models", "models/org--name", "/elsewhere/org--name/" +
+		string(lock.Revision),
 		"engines/x", "models/../x/" + string(lock.Revision)} {
 		if r, ok := RootOf(folder, ""); ok {
 			t.Errorf("%q is the model %+v", folder, r)

@@ -227,7 +227,8 @@ func TestTwoOwnersOfOnePartial(t *testing.T) {
 			second.WriteAt(data, 0)
 			must(t, second.Commit(lock, file.Path, manifests.DigestOf(sha256.Sum256(data))))
 			first.WriteAt([]byte("garbage"), 0) // an owner that continues after the other has finished
-			if report, err := Verify(context.Background(), home, lock, true); err != nil || report.Files[0].State != OK {
+			if report, err := Verify(context.Background(), home, lock, true); err != nil ||
+				report.Files[0].State != OK {
 				t.Fatalf("%+v %v: one owner wrote into the other's finished file", report.Files[0], err)
 			}
 		})

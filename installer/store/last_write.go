@@ -36,7 +36,8 @@ func readHolder(f *os.File) (holder string, lastWrite int64) {
 // writeHolder names this process and keeps what is known of the last write.
 func writeHolder(f *os.File, lastWrite int64) {
 	f.Truncate(0)
-	fmt.Fprintf(io.NewOffsetWriter(f, 0), "%-*s\n%0*d", holderBytes-1, fmt.Sprintf("pid %d", os.Getpid()), lastWriteBytes,
+	fmt.Fprintf(io.NewOffsetWriter(f, 0), "%-*s\n%0*d", holderBytes-1, fmt.Sprintf("pid %d", os.Getpid()),
+		lastWriteBytes,
 		lastWrite)
 }
 

@@ -222,7 +222,8 @@ func (p *Partial) Quarantine(found manifests.Digest, source string) (string, err
 		return "", err
 	}
 	kept := path.Join(quarantineDir, p.file.SHA256.Hex())
-	report, err := json.MarshalIndent(quarantineReport{p.file.Path, p.file.SHA256, found, p.file.Size, source}, "", "  ")
+	report, err := json.MarshalIndent(quarantineReport{p.file.Path, p.file.SHA256, found, p.file.Size, source}, "",
+		"  ")
 	if err != nil {
 		return "", err
 	}
@@ -254,7 +255,8 @@ func (p *Partial) Close() error {
 		p.data = nil
 	}
 	if p.lock != nil {
-		p.lock.Close() // lets go of the lock; the file stays, because removing it would let two processes lock two files
+		// lets go of the lock; the file stays, because removing it would let two processes lock two files
+		p.lock.Close()
 		p.lock = nil
 	}
 	return err

@@ -18,7 +18,8 @@ func preallocate(f *os.File, size int64) error {
 	if missing <= 0 {
 		return nil
 	}
-	store := unix.Fstore_t{Flags: unix.F_ALLOCATECONTIG | unix.F_ALLOCATEALL, Posmode: unix.F_PEOFPOSMODE, Length: missing}
+	store := unix.Fstore_t{Flags: unix.F_ALLOCATECONTIG | unix.F_ALLOCATEALL, Posmode: unix.F_PEOFPOSMODE,
+		Length: missing}
 	if err = unix.FcntlFstore(f.Fd(), unix.F_PREALLOCATE, &store); err == nil {
 		return nil
 	}

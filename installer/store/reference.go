@@ -124,7 +124,8 @@ func Refer(ctx context.Context, home *os.Root, lock manifests.Lock, folder strin
 			return fmt.Errorf("reading %s: %w", name, firstError(err, serr))
 		}
 		if found != f.SHA256 {
-			return &IntegrityError{Path: name, Expected: f.SHA256, Found: found, ExpectedBytes: f.Size, FoundBytes: info.Size()}
+			return &IntegrityError{Path: name, Expected: f.SHA256, Found: found, ExpectedBytes: f.Size,
+				FoundBytes: info.Size()}
 		}
 		ref.Files[f.Path] = identityOf(info)
 	}

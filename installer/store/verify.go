@@ -24,7 +24,8 @@ const (
 	BrokenLink FileState = "broken link" // a link to nothing, or out of the home
 	NotAFile   FileState = "not a file"  // a folder, a pipe, a link to one
 	WrongSize  FileState = "wrong size"
-	Changed    FileState = "changed"    // the right size, but not the identity that was recorded: the deep check decides
+	// the right size, but not the identity that was recorded: the deep check decides
+	Changed    FileState = "changed"
 	Unrecorded FileState = "unrecorded" // the right size, and no record that it was ever hashed: the deep check decides
 	WrongHash  FileState = "wrong hash" // deep only
 	Unreadable FileState = "unreadable"

@@ -23,7 +23,8 @@ func TestWeightHashHasTheValuesAndSavedStatesOfTheStandardLibrary(t *testing.T) 
 		}
 		whole := sha256.Sum256(data)
 		for name, pair := range map[string][2]hash.Hash{"saved by ours": {NewWeightHash(), sha256.New()},
-			"saved by the library's": {sha256.New(), NewWeightHash()}, "saved and restored by ours": {NewWeightHash(), NewWeightHash()}} {
+			"saved by the library's": {sha256.New(), NewWeightHash()}, "saved and restored by ours": {
+				NewWeightHash(), NewWeightHash()}} {
 			pair[0].Write(data[:n])
 			state, err := pair[0].(encoding.BinaryMarshaler).MarshalBinary()
 			if err != nil {

@@ -17,7 +17,8 @@ import (
 var shim embed.FS
 
 // ErrNoCompiler means that clang 22 is not installed.
-var ErrNoCompiler = errors.New("clang++-22 is not installed (Debian: clang-22 libclang-rt-22-dev libstdc++-12-dev libc6-dev), so kernels cannot be run on the CPU")
+var ErrNoCompiler = errors.New("clang++-22 is not installed (Debian: clang-22 libclang-rt-22-dev libstdc++-12-dev " +
+	"libc6-dev), so kernels cannot be run on the CPU")
 
 // CompileError is a source that clang refuses.
 type CompileError struct{ Name, Text string }
@@ -51,7 +52,8 @@ func compiler() (string, error) {
 
 // flags: x86-64-v3 for its half conversions; compiler-rt because other runtimes lack the bf16 conversion.
 func flags() []string {
-	f := []string{"-std=c++17", "-O2", "-fPIC", "-ftls-model=initial-exec", "-Wall", "-Wno-unknown-attributes", "-Wno-unused", "-Wno-duplicate-decl-specifier", "-Wno-return-type-c-linkage"}
+	f := []string{"-std=c++17", "-O2", "-fPIC", "-ftls-model=initial-exec", "-Wall", "-Wno-unknown-attributes",
+		"-Wno-unused", "-Wno-duplicate-decl-specifier", "-Wno-return-type-c-linkage"}
 	if runtime.GOARCH == "amd64" {
 		f = append(f, "-march=x86-64-v3")
 	}
@@ -106,7 +108,8 @@ func build(name, text string) (string, *Source, error) {
 		return "", nil, err
 	}
 	runtimeObject := filepath.Join(dir, "runtime.o")
-	if err := produce(name, runtimeObject, clang, append(flags(), "-I"+dir, "-c", filepath.Join(dir, "runtime.cpp"))...); err != nil {
+	if err := produce(name, runtimeObject, clang,
+		append(flags(), "-I"+dir, "-c", filepath.Join(dir, "runtime.cpp"))...); err != nil {
 		return "", nil, err
 	}
 	output, err := shared(name, dir, clang, code, "-I"+dir, runtimeObject)

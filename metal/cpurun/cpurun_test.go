@@ -55,7 +55,8 @@ func runReverse(t *testing.T, l *cpurun.Library, threads int) bool {
 		for i := range x {
 			x[i] = float32(i)
 		}
-		if err := l.Run(cpurun.Dispatch{Kernel: "reverse", Buffers: map[int]unsafe.Pointer{0: g.Pointer()}, Grid: [3]uint32{1, 1, 1}, Group: [3]uint32{uint32(threads), 1, 1}, Seed: seed}); err != nil {
+		if err := l.Run(cpurun.Dispatch{Kernel: "reverse", Buffers: map[int]unsafe.Pointer{0: g.Pointer()},
+			Grid: [3]uint32{1, 1, 1}, Group: [3]uint32{uint32(threads), 1, 1}, Seed: seed}); err != nil {
 			t.Fatal(err)
 		}
 		for i, v := range x {
@@ -82,14 +83,18 @@ func TestMissingBarrierGivesAWrongResult(t *testing.T) {
 
 func TestBrokenRuleOfMetalIsAnError(t *testing.T) {
 	for _, c := range []struct{ name, kernel, want string }{
-		{"barrier that half of the threads reach", `kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) { if (i < 16) threadgroup_barrier(mem_flags::mem_none); x[i] = simd_sum(1.0f); }`, "never reach"},
-		{"two operations at once", `kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) { if (i < 16) x[i] = simd_sum(1.0f); else { float4 v = simd_sum(float4(1.0f)); x[i] = v.x; } }`, "different operations"},
-		{"write past a threadgroup array", `kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) {
+		{"barrier that half of the threads reach",
+			`kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) { if (i < 16) threadgroup_barrier(mem_flags::mem_none); x[i] = simd_sum(1.0f); }`, "never reach"},
+		{"two operations at once",
+			`kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) { if (i < 16) x[i] = simd_sum(1.0f); else { float4 v = simd_sum(float4(1.0f)); x[i] = v.x; } }`, "different operations"},
+		{"write past a threadgroup array",
+			`kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) {
   threadgroup float a[63];
   a[i] = 1.0f;
   x[i] = 0.0f;
 }`, "past its end"},
-		{"too much threadgroup memory", `kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) {
+		{"too much threadgroup memory",
+			`kernel void k(device float *x [[buffer(0)]], uint i [[thread_index_in_threadgroup]]) {
   threadgroup float a[8193];
   a[i] = 1.0f;
   x[i] = a[i];
@@ -98,7 +103,8 @@ func TestBrokenRuleOfMetalIsAnError(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l := compile(t, c.kernel)
 			_, g := guard(t, 64)
-			err := l.Run(cpurun.Dispatch{Kernel: "k", Buffers: map[int]unsafe.Pointer{0: g.Pointer()}, Grid: [3]uint32{1, 1, 1}, Group: [3]uint32{64, 1, 1}})
+			err := l.Run(cpurun.Dispatch{Kernel: "k", Buffers: map[int]unsafe.Pointer{0: g.Pointer()}, Grid: [3]uint32{
+				1, 1, 1}, Group: [3]uint32{64, 1, 1}})
 			var broken *cpurun.RunError
 			if !errors.As(err, &broken) || !strings.Contains(broken.What, c.want) {
 				t.Fatalf("%v, wanted %q", err, c.want)
@@ -114,7 +120,8 @@ func TestThreadgroupMemoryBeginsAsNaN(t *testing.T) {
 }`)
 	x, g := guard(t, 32)
 	clear(x)
-	if err := l.Run(cpurun.Dispatch{Kernel: "k", Buffers: map[int]unsafe.Pointer{0: g.Pointer()}, Grid: [3]uint32{1, 1, 1}, Group: [3]uint32{32, 1, 1}}); err != nil {
+	if err := l.Run(cpurun.Dispatch{Kernel: "k", Buffers: map[int]unsafe.Pointer{0: g.Pointer()}, Grid: [3]uint32{
+		1, 1, 1}, Group: [3]uint32{32, 1, 1}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range x {
@@ -125,10 +132,13 @@ func TestThreadgroupMemoryBeginsAsNaN(t *testing.T) {
 }
 
 func TestFunctionConstantsAreSetForEachRun(t *testing.T) {
-	l := compile(t, "constant uint N [[function_constant(3)]];\nkernel void k(device uint *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] = N; }")
+	l := compile(t, "constant uint N [[function_constant(3)]];\nkernel void k(device uint *x [[buffer(0)]], uint i "+
+		"[[thread_position_in_grid]]) { x[i] = N; }")
 	for _, want := range []uint32{7, 9} {
 		_, g := guard(t, 64)
-		if err := l.Run(cpurun.Dispatch{Kernel: "k", Constants: map[int]uint32{3: want}, Buffers: map[int]unsafe.Pointer{0: g.Pointer()}, Grid: [3]uint32{2, 1, 1}, Group: [3]uint32{32, 1, 1}, Threads: 2}); err != nil {
+		if err := l.Run(cpurun.Dispatch{Kernel: "k", Constants: map[int]uint32{3: want},
+			Buffers: map[int]unsafe.Pointer{0: g.Pointer()}, Grid: [3]uint32{2, 1, 1}, Group: [3]uint32{32, 1, 1},
+			Threads: 2}); err != nil {
 			t.Fatal(err)
 		}
 		for i, v := range cpurun.Slice[uint32](g) {
@@ -141,7 +151,8 @@ func TestFunctionConstantsAreSetForEachRun(t *testing.T) {
 
 func TestCompileErrorNamesFileAndLine(t *testing.T) {
 	cpurun.Need(t)
-	_, err := cpurun.Compile("broken.metal", "#include <metal_stdlib>\nkernel void k(device float *x [[buffer(0)]]) { x[0] = y; }\n")
+	_, err := cpurun.Compile("broken.metal", "#include <metal_stdlib>\nkernel void k(device float *x [[buffer(0)]]) "+
+		"{ x[0] = y; }\n")
 	var refused *cpurun.CompileError
 	if !errors.As(err, &refused) || !strings.Contains(refused.Text, "broken.metal:2") {
 		t.Fatalf("%v, wanted an error at broken.metal:2", err)
@@ -170,9 +181,11 @@ func (r *recorder) Skip(...any)  { r.did = "skipped" }
 func TestReadPastABufferEndsTheProcess(t *testing.T) {
 	cpurun.Need(t)
 	if os.Getenv("READ_PAST_A_BUFFER") != "" {
-		l := compile(t, "kernel void k(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] = x[i + 1]; }")
+		l := compile(t, "kernel void k(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] = "+
+			"x[i + 1]; }")
 		_, g := guard(t, 64)
-		l.Run(cpurun.Dispatch{Kernel: "k", Buffers: map[int]unsafe.Pointer{0: g.Pointer()}, Grid: [3]uint32{1, 1, 1}, Group: [3]uint32{64, 1, 1}})
+		l.Run(cpurun.Dispatch{Kernel: "k", Buffers: map[int]unsafe.Pointer{0: g.Pointer()}, Grid: [3]uint32{1, 1, 1},
+			Group: [3]uint32{64, 1, 1}})
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestReadPastABufferEndsTheProcess$")

@@ -50,7 +50,8 @@ func (s *Source) CUDA(name string, values map[int]uint32) (string, error) {
 
 // entry is the global function of a kernel.
 func (k Kernel) entry(b *strings.Builder) error {
-	fmt.Fprintf(b, "extern \"C\" MSL_ENTRY void mslk_%s(const msl_arguments arguments) { void *const *a = arguments.at; const msl_tid here, *t = &here; (void)a; (void)t; ", k.Name)
+	fmt.Fprintf(b, "extern \"C\" MSL_ENTRY void mslk_%s(const msl_arguments arguments) { void *const *a = "+
+		"arguments.at; const msl_tid here, *t = &here; (void)a; (void)t; ", k.Name)
 	err := k.writeCall(b)
 	b.WriteString(" }\n")
 	return err

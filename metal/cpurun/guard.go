@@ -20,7 +20,8 @@ func Guard(n int) (*Guarded, error) {
 	page := syscall.Getpagesize()
 	inner := (n + 15) / 16 * 16
 	pages := (max(inner, 1) + page - 1) / page * page
-	m, err := syscall.Mmap(-1, 0, pages+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	m, err := syscall.Mmap(-1, 0, pages+2*page, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
 		return nil, fmt.Errorf("%d bytes between guard pages: %w", n, err)
 	}

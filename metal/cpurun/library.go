@@ -79,7 +79,8 @@ func (l *Library) Run(d Dispatch) error {
 		pin.Pin(p)
 		arguments[i] = p
 	}
-	if code := l.run(kernel, unsafe.Pointer(&arguments), unsafe.Pointer(&d.Grid), unsafe.Pointer(&d.Group), d.Seed, uint32(max(1, d.Threads))); code != 0 {
+	if code := l.run(kernel, unsafe.Pointer(&arguments), unsafe.Pointer(&d.Grid), unsafe.Pointer(&d.Group), d.Seed,
+		uint32(max(1, d.Threads))); code != 0 {
 		return &RunError{d.Kernel, failures[code]}
 	}
 	return nil

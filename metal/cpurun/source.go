@@ -39,9 +39,10 @@ type Struct struct {
 type Field struct{ Type, Name string }
 
 var (
-	reComment        = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
-	reLocal          = regexp.MustCompile(`(?m)^([ \t]+)threadgroup\s+([A-Za-z_]\w*)\s+(\w+)((?:\s*\[[^\]\n]+\])+)\s*;`)
-	reInstance       = regexp.MustCompile(`template\s*\[\[host_name\("([^"]+)"\)\]\]\s*kernel\s+void\s+(\w+)\s*<([^(]*)>\s*\(`)
+	reComment  = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
+	reLocal    = regexp.MustCompile(`(?m)^([ \t]+)threadgroup\s+([A-Za-z_]\w*)\s+(\w+)((?:\s*\[[^\]\n]+\])+)\s*;`)
+	reInstance = regexp.MustCompile(
+		`template\s*\[\[host_name\("([^"]+)"\)\]\]\s*kernel\s+void\s+(\w+)\s*<([^(]*)>\s*\(`)
 	reKernel         = regexp.MustCompile(`\bkernel\s+void\s+(\w+)\s*\(`)
 	reTemplate       = regexp.MustCompile(`template\s*<[^;{}]*>\s*$`)
 	reInstancePrefix = regexp.MustCompile(`\[\[host_name\("[^"]+"\)\]\]\s*$`)
@@ -159,7 +160,8 @@ func splitArguments(list string) (out []string) {
 
 // cpp is the C++ that clang compiles: the source with what C++ refuses rewritten line by line, then a wrapper a kernel.
 func (s *Source) cpp(name string) (string, error) {
-	body := reLocal.ReplaceAllString(blank(s.Text), `${1}typedef $2 msl_t_$3$4; msl_t_$3 &$3 = *(msl_t_$3 *)msl_threadgroup_array("$3", sizeof(msl_t_$3));`)
+	body := reLocal.ReplaceAllString(blank(s.Text),
+		`${1}typedef $2 msl_t_$3$4; msl_t_$3 &$3 = *(msl_t_$3 *)msl_threadgroup_array("$3", sizeof(msl_t_$3));`)
 	body = reConstant.ReplaceAllString(body, "static $1 $2;")
 	body = reHostName.ReplaceAllString(body, "")
 	var b strings.Builder
@@ -184,8 +186,9 @@ func (s *Source) cpp(name string) (string, error) {
 
 // builtins: attribute to field of msl_tid; vectors have three components.
 var (
-	vectorBuiltins = map[string]string{"thread_position_in_grid": "tpig", "thread_position_in_threadgroup": "tptg", "threadgroup_position_in_grid": "tgpig",
-		"threads_per_threadgroup": "tpt", "threadgroups_per_grid": "tgpg", "threads_per_grid": "tpg"}
+	vectorBuiltins = map[string]string{"thread_position_in_grid": "tpig", "thread_position_in_threadgroup": "tptg",
+		"threadgroup_position_in_grid": "tgpig",
+		"threads_per_threadgroup":      "tpt", "threadgroups_per_grid": "tgpg", "threads_per_grid": "tpg"}
 	scalarBuiltins = map[string]string{"thread_index_in_simdgroup": "lane", "simdgroup_index_in_threadgroup": "sg",
 		"simdgroups_per_threadgroup": "nsg", "thread_index_in_threadgroup": "tiitg"}
 )

@@ -33,7 +33,10 @@ type Configuration struct {
 }
 
 // Counters count since Configure.
-type Counters struct{ Calls, Dispatches, Barriers, Commits, Buffers, BufferBytes, MappedBytes, ResidentBytes, MostInFlight uint64 }
+type Counters struct {
+	Calls, Dispatches, Barriers, Commits, Buffers, BufferBytes, MappedBytes, ResidentBytes,
+	MostInFlight uint64
+}
 
 type configuration struct {
 	seed                    uint64
@@ -103,8 +106,10 @@ func Open(c Configuration) (mtl.Libraries, error) {
 
 // Configure changes the fake and sets its counters to zero. No work may be under way.
 func Configure(c Configuration) {
-	r := configuration{seed: c.Seed, skipBarrier: int64(c.SkipBarrier) - 1, failCommit: int64(c.FailCommit) - 1, threads: uint32(c.Threads), delay: uint32(c.DelayMicros),
-		workingSet: uint64(c.WorkingSetBytes), maxBuffer: uint64(c.MaxBufferBytes), residency: 1, dispatch: uint32(c.DispatchMicros), family: uint32(c.Family)}
+	r := configuration{seed: c.Seed, skipBarrier: int64(c.SkipBarrier) - 1, failCommit: int64(c.FailCommit) - 1,
+		threads: uint32(c.Threads), delay: uint32(c.DelayMicros),
+		workingSet: uint64(c.WorkingSetBytes), maxBuffer: uint64(c.MaxBufferBytes), residency: 1,
+		dispatch: uint32(c.DispatchMicros), family: uint32(c.Family)}
 	if r.workingSet == 0 {
 		r.workingSet = 16 << 30
 	}

@@ -56,13 +56,15 @@ func (a Accelerator) Open(opt device.AcceleratorOptions) (device.GPU, error) {
 	}
 	if failed := report.FirstFailure(); failed != nil {
 		d.Close()
-		return nil, fmt.Errorf("the self-test of Metal failed in %s: %s. Answers would be wrong, so this GPU is refused", failed.Operation, failed.Failure)
+		return nil, fmt.Errorf("the self-test of Metal failed in %s: %s. Answers would be wrong, so this GPU "+
+			"is refused", failed.Operation, failed.Failure)
 	}
 	return open{d}, nil
 }
 
 // Test opens the GPU and runs operations. The device is the caller's; after an error there is none.
-func Test(ctx context.Context, opt metal.Options, operations []selftest.Operation) (*metal.Device, wire.KernelReport, error) {
+func Test(ctx context.Context, opt metal.Options, operations []selftest.Operation) (*metal.Device, wire.KernelReport,
+	error) {
 	d, err := metal.New(opt)
 	if err != nil {
 		return nil, wire.KernelReport{}, err

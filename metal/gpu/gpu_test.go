@@ -31,14 +31,19 @@ func with(t *testing.T, file, from, to string) metal.Options {
 func TestMetalIsUsedOnlyWhereItsKernelsAreRight(t *testing.T) {
 	for _, c := range []struct{ name, file, from, to, note, refusal string }{
 		{"right", "", "", "", "", ""},
-		{"a fast kernel that does not compile", "linear_gemm", "kernel void", "kernel int", "linear_gemm cannot be used here", ""},
-		{"a fast kernel that answers wrongly", "rms_norm", "+ p.eps", "+ 2 * p.eps + 0.1f", "rms_norm cannot be used here (in the self-test", ""},
-		{"a kernel without another variant that answers wrongly", "swiglu", "silu(gate[i])", "gate[i]", "", "the self-test of Metal failed in swiglu"},
-		{"a kernel without another variant that does not compile", "delta_input", "kernel void", "kernel int", "", "kernel delta_input"},
+		{"a fast kernel that does not compile", "linear_gemm", "kernel void", "kernel int",
+			"linear_gemm cannot be used here", ""},
+		{"a fast kernel that answers wrongly", "rms_norm", "+ p.eps", "+ 2 * p.eps + 0.1f",
+			"rms_norm cannot be used here (in the self-test", ""},
+		{"a kernel without another variant that answers wrongly", "swiglu", "silu(gate[i])", "gate[i]", "",
+			"the self-test of Metal failed in swiglu"},
+		{"a kernel without another variant that does not compile", "delta_input", "kernel void", "kernel int", "",
+			"kernel delta_input"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opt := with(t, c.file, c.from, c.to)
-			d, err := Accelerator{Options: func() (metal.Options, error) { return opt, nil }}.Open(device.AcceleratorOptions{})
+			d, err := Accelerator{Options: func() (metal.Options, error) { return opt, nil }}.Open(
+				device.AcceleratorOptions{})
 			if err != nil {
 				if c.refusal == "" || !strings.Contains(err.Error(), c.refusal) {
 					t.Fatal(err)
@@ -47,7 +52,8 @@ func TestMetalIsUsedOnlyWhereItsKernelsAreRight(t *testing.T) {
 			}
 			defer d.Close()
 			notes := d.Degraded()
-			if c.refusal != "" || strings.Join(notes, "\n") != "" != (c.note != "") || !strings.Contains(strings.Join(notes, "\n"), c.note) {
+			if c.refusal != "" || strings.Join(notes, "\n") != "" != (c.note != "") ||
+				!strings.Contains(strings.Join(notes, "\n"), c.note) {
 				t.Errorf("notes: %q", notes)
 			}
 		})

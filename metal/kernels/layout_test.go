@@ -10,10 +10,14 @@ import (
 )
 
 var params = map[string]any{
-	"EmbedParams": kernels.EmbedParams{}, "RMSNormParams": kernels.RMSNormParams{}, "LinearParams": kernels.LinearParams{}, "SwiGLUParams": kernels.SwiGLUParams{},
-	"GatherParams": kernels.GatherParams{}, "RotationParams": kernels.RotationParams{}, "LinearGemvParams": kernels.LinearGemvParams{}, "TopKParams": kernels.TopKParams{}, "DeltaInputParams": kernels.DeltaInputParams{},
-	"DeltaStepParams": kernels.DeltaStepParams{}, "GatedNormParams": kernels.GatedNormParams{}, "AttentionInputParams": kernels.AttentionInputParams{},
-	"AttentionParams": kernels.AttentionParams{}, "AttentionDecodeParams": kernels.AttentionDecodeParams{},
+	"EmbedParams": kernels.EmbedParams{}, "RMSNormParams": kernels.RMSNormParams{},
+	"LinearParams": kernels.LinearParams{}, "SwiGLUParams": kernels.SwiGLUParams{},
+	"GatherParams": kernels.GatherParams{}, "RotationParams": kernels.RotationParams{},
+	"LinearGemvParams": kernels.LinearGemvParams{}, "TopKParams": kernels.TopKParams{},
+	"DeltaInputParams": kernels.DeltaInputParams{},
+	"DeltaStepParams":  kernels.DeltaStepParams{}, "GatedNormParams": kernels.GatedNormParams{},
+	"AttentionInputParams": kernels.AttentionInputParams{},
+	"AttentionParams":      kernels.AttentionParams{}, "AttentionDecodeParams": kernels.AttentionDecodeParams{},
 }
 
 // Each struct of each file against its Go twin: names in order, types, offsets and size as clang lays it out.
@@ -39,12 +43,15 @@ func TestParamsHaveTheLayoutOfTheKernels(t *testing.T) {
 				kind := reflect.TypeOf(value)
 				fields := flat(kind, 0)
 				if uintptr(layout[0]) != kind.Size() || len(fields) != len(s.Fields) {
-					t.Fatalf("%d bytes and %d fields, in Go %d and %d", layout[0], len(s.Fields), kind.Size(), len(fields))
+					t.Fatalf("%d bytes and %d fields, in Go %d and %d", layout[0], len(s.Fields), kind.Size(),
+						len(fields))
 				}
 				for i, f := range s.Fields {
 					g := fields[i]
-					if !strings.EqualFold(strings.ReplaceAll(f.Name, "_", ""), g.name) || uintptr(layout[i+1]) != g.offset || goType[f.Type] != g.kind {
-						t.Errorf("field %d is %s %s at %d, in Go %v %s at %d", i, f.Type, f.Name, layout[i+1], g.kind, g.name, g.offset)
+					if !strings.EqualFold(strings.ReplaceAll(f.Name, "_", ""), g.name) ||
+						uintptr(layout[i+1]) != g.offset || goType[f.Type] != g.kind {
+						t.Errorf("field %d is %s %s at %d, in Go %v %s at %d", i, f.Type, f.Name, layout[i+1], g.kind,
+							g.name, g.offset)
 					}
 				}
 			})

@@ -30,7 +30,8 @@ func Names() []string {
 
 // Source is the text of one library: the prelude, then the file. The names of the files stand in a compiler's messages.
 func Source(name string) string {
-	return fmt.Sprintf("#line 1 %q\n%s\n#line 1 %q\n%s", preludeName, read(preludeName), name+".metal", read(name+".metal"))
+	return fmt.Sprintf("#line 1 %q\n%s\n#line 1 %q\n%s", preludeName, read(preludeName), name+".metal",
+		read(name+".metal"))
 }
 
 func read(file string) string {

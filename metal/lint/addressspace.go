@@ -54,8 +54,10 @@ func AddressSpaces(dir, clang, name, text string) ([]Finding, error) {
 	if err := os.WriteFile(input, []byte("#line 1 \""+name+"\"\n"+code), 0o600); err != nil {
 		return nil, err
 	}
-	out, err := exec.Command(clang, "-x", "c++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Wshadow", "-Wno-unknown-attributes", "-Wno-unused",
-		"-Wno-duplicate-decl-specifier", "-Wno-undefined-internal", "-Wno-undefined-inline", "-Ddouble=metal_has_no_double", "-I"+work, input).CombinedOutput()
+	out, err := exec.Command(clang, "-x", "c++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Wshadow",
+		"-Wno-unknown-attributes", "-Wno-unused",
+		"-Wno-duplicate-decl-specifier", "-Wno-undefined-internal", "-Wno-undefined-inline",
+		"-Ddouble=metal_has_no_double", "-I"+work, input).CombinedOutput()
 	var found []Finding
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	for lines.Scan() {

@@ -15,7 +15,8 @@ var headParts = []struct {
 	{"what a thread or a threadgroup owns", regexp.MustCompile(`(?i)\b(?:thread|threadgroup|simdgroup)\b`)},
 	{"its reference, or the file that says it", regexp.MustCompile(`Reference: device/cpu [A-Z]|\bas \w+\.metal`)},
 	{"its tolerance", regexp.MustCompile(`(?i)\btolerance (?:\d|as there)|\bexact\.`)},
-	{"its plain variant, or that it is plain", regexp.MustCompile(`Plain variant: \w+\.metal|Its own plain variant|, plain[:.]`)},
+	{"its plain variant, or that it is plain",
+		regexp.MustCompile(`Plain variant: \w+\.metal|Its own plain variant|, plain[:.]`)},
 }
 
 // Head reports what the comment on top of a kernel file lacks. text is the file alone.

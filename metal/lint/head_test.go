@@ -18,15 +18,18 @@ func TestEveryKernelHasAHead(t *testing.T) {
 }
 
 func TestIncompleteHeadIsReported(t *testing.T) {
-	const whole = "// Sum: dst = a + b.\n//\n// dst, a, b f32 [count].\n// A thread owns an element.\n// Its own plain variant.\n// Reference: device/cpu Sum.\n// Exact.\n\nkernel void sum() {}\n"
+	const whole = "// Sum: dst = a + b.\n//\n// dst, a, b f32 [count].\n// A thread owns an element.\n// Its own " +
+		"plain variant.\n// Reference: device/cpu Sum.\n// Exact.\n\nkernel void sum() {}\n"
 	if found := lint.Head("sum.metal", whole); len(found) > 0 {
 		t.Fatal(found)
 	}
 	for line, what := range map[string]string{
-		"// Sum: dst = a + b.\n": "what it computes", "// dst, a, b f32 [count].\n": "shapes", "// A thread owns an element.\n": "owns", "// Its own plain variant.\n": "plain variant",
+		"// Sum: dst = a + b.\n": "what it computes", "// dst, a, b f32 [count].\n": "shapes",
+		"// A thread owns an element.\n": "owns", "// Its own plain variant.\n": "plain variant",
 		"// Reference: device/cpu Sum.\n": "reference", "// Exact.\n": "tolerance",
 	} {
-		if found := lint.Head("sum.metal", strings.Replace(whole, line, "", 1)); len(found) != 1 || found[0].Line != 1 || !strings.Contains(found[0].What, what) {
+		if found := lint.Head("sum.metal", strings.Replace(whole, line, "", 1)); len(found) != 1 ||
+			found[0].Line != 1 || !strings.Contains(found[0].What, what) {
 			t.Errorf("without %q: %v", line, found)
 		}
 	}

@@ -53,7 +53,8 @@ func TestBadSourcesAreReported(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := string(raw)
-			spaces, err := lint.AddressSpaces(t.TempDir(), path, "bad.metal", "#include <metal_stdlib>\nusing namespace metal;\n#line 1 \"bad.metal\"\n"+text)
+			spaces, err := lint.AddressSpaces(t.TempDir(), path, "bad.metal", "#include <metal_stdlib>\nusing "+
+				"namespace metal;\n#line 1 \"bad.metal\"\n"+text)
 			if err != nil {
 				t.Fatal(err)
 			}

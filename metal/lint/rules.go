@@ -9,21 +9,26 @@ import (
 
 var (
 	reComment   = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
-	reForbidden = regexp.MustCompile(`\b(double|new|delete|virtual|throw|try|catch|goto|asm|dynamic_cast|typeid|std|long\s+long|static|printf)\b|\[[&=]?\]\s*\(|\[[&=]\]`)
-	reBuffer    = regexp.MustCompile(`\[\[buffer\((\d+)\)\]\]`)
-	reBuiltin   = regexp.MustCompile(`(\w+)\s+\w+\s*\[\[(thread_\w+|threadgroup\w*|threads_\w+|simdgroup\w*|threadgroups_\w+)\]\]`)
-	reFunction  = regexp.MustCompile(`(?m)^(?:inline|kernel)\s+[\w<>, ]+?\s+(\w+)\s*\(`)
-	rePointer   = regexp.MustCompile(`(?:^|[(,;{])\s*((?:const\s+|device\s+|constant\s+|thread\s+|threadgroup\s+)*)((?:float|half|bfloat|uint|int|uchar|ushort|ulong|atomic_uint|T)[234]?)\s*(?:const\s*)?[*&]`)
-	reLine      = regexp.MustCompile(`(?m)^#line (\d+) "([^"]*)"`)
-	reFast      = regexp.MustCompile(`(precise::|fast::|\w)?\b(exp|log|sqrt|rsqrt|sin|cos)\s*\(`)
+	reForbidden = regexp.MustCompile(
+		`\b(double|new|delete|virtual|throw|try|catch|goto|asm|dynamic_cast|typeid|std|long\s+long|static|printf)\b|\[[&=]?\]\s*\(|\[[&=]\]`)
+	reBuffer  = regexp.MustCompile(`\[\[buffer\((\d+)\)\]\]`)
+	reBuiltin = regexp.MustCompile(
+		`(\w+)\s+\w+\s*\[\[(thread_\w+|threadgroup\w*|threads_\w+|simdgroup\w*|threadgroups_\w+)\]\]`)
+	reFunction = regexp.MustCompile(`(?m)^(?:inline|kernel)\s+[\w<>, ]+?\s+(\w+)\s*\(`)
+	rePointer  = regexp.MustCompile(
+		`(?:^|[(,;{])\s*((?:const\s+|device\s+|constant\s+|thread\s+|threadgroup\s+)*)((?:float|half|bfloat|uint|int|uchar|ushort|ulong|atomic_uint|T)[234]?)\s*(?:const\s*)?[*&]`)
+	reLine = regexp.MustCompile(`(?m)^#line (\d+) "([^"]*)"`)
+	reFast = regexp.MustCompile(`(precise::|fast::|\w)?\b(exp|log|sqrt|rsqrt|sin|cos)\s*\(`)
 )
 
 // builtinTypes: what Metal accepts; of these the kernels use the unsigned 32-bit forms.
 var builtinTypes = map[string]string{
 	"thread_position_in_grid": "uint uint2 uint3", "thread_position_in_threadgroup": "uint uint2 uint3",
-	"threadgroup_position_in_grid": "uint uint2 uint3", "threads_per_threadgroup": "uint uint2 uint3", "threadgroups_per_grid": "uint uint2 uint3",
-	"threads_per_grid": "uint uint2 uint3", "thread_index_in_simdgroup": "uint", "simdgroup_index_in_threadgroup": "uint",
-	"simdgroups_per_threadgroup": "uint", "thread_index_in_threadgroup": "uint",
+	"threadgroup_position_in_grid": "uint uint2 uint3", "threads_per_threadgroup": "uint uint2 uint3",
+	"threadgroups_per_grid": "uint uint2 uint3",
+	"threads_per_grid":      "uint uint2 uint3", "thread_index_in_simdgroup": "uint",
+	"simdgroup_index_in_threadgroup": "uint",
+	"simdgroups_per_threadgroup":     "uint", "thread_index_in_threadgroup": "uint",
 }
 
 // Rules applies our own rules to one file.
@@ -51,7 +56,8 @@ func Rules(name, text string) []Finding {
 		}
 	}
 	for _, m := range rePointer.FindAllStringSubmatchIndex(code, -1) {
-		if q := code[m[2]:m[3]]; !strings.Contains(q, "device") && !strings.Contains(q, "constant") && !strings.Contains(q, "thread") {
+		if q := code[m[2]:m[3]]; !strings.Contains(q, "device") && !strings.Contains(q, "constant") &&
+			!strings.Contains(q, "thread") {
 			report(m[4], "a pointer or reference to %s names no memory", code[m[4]:m[5]])
 		}
 	}

@@ -22,7 +22,8 @@ var (
 )
 
 var typeBytes = map[string]int{
-	"bool": 1, "uchar": 1, "half": 2, "bfloat": 2, "ushort": 2, "float": 4, "int": 4, "uint": 4, "atomic_uint": 4, "ulong": 8,
+	"bool": 1, "uchar": 1, "half": 2, "bfloat": 2, "ushort": 2, "float": 4, "int": 4, "uint": 4, "atomic_uint": 4,
+	"ulong": 8,
 	"half2": 4, "half4": 8, "float2": 8, "uint2": 8, "float3": 16, "float4": 16, "uint4": 16,
 }
 
@@ -62,7 +63,8 @@ func threadgroupMemory(name, code string) (found []Finding) {
 				}
 				beyond, reported[d[0]] = err == nil, true
 				file, line := place(name, code, m[1]+d[2])
-				what := fmt.Sprintf("%s has %d bytes of threadgroup memory with %s, a GPU 32,768", instance(function, argument), total, body[d[4]:d[5]])
+				what := fmt.Sprintf("%s has %d bytes of threadgroup memory with %s, a GPU 32,768",
+					instance(function, argument), total, body[d[4]:d[5]])
 				if err != nil {
 					what = fmt.Sprintf("the size of %s cannot be computed: %v", body[d[4]:d[5]], err)
 				}

@@ -17,7 +17,8 @@ import (
 
 // encodings maps the type names of the table to Objective-C's type encoding.
 var encodings = map[string]string{
-	"void": "v", "id": "@", "SEL": ":", "BOOL": "B", "NSInteger": "q", "NSUInteger": "Q", "uint64": "Q", "double": "d", "char*": "*", "void*": "^v", "id*": "^@",
+	"void": "v", "id": "@", "SEL": ":", "BOOL": "B", "NSInteger": "q", "NSUInteger": "Q", "uint64": "Q", "double": "d",
+	"char*": "*", "void*": "^v", "id*": "^@",
 	"NSUInteger*": "^Q", "block": "@?", "NSRange": "{_NSRange=QQ}", "MTLSize": "{?=QQQ}",
 }
 
@@ -40,7 +41,8 @@ func TestSelectorsAreAsAppleDeclaresThem(t *testing.T) {
 }
 
 // goKinds are the kinds in which Go sends, and takes, the words of the table.
-var goKinds = map[string]string{"block": "id", "NSInteger": "integer", "NSUInteger": "integer", "uint64": "integer", "NSRange": "nsRange", "MTLSize": "size3"}
+var goKinds = map[string]string{"block": "id", "NSInteger": "integer", "NSUInteger": "integer", "uint64": "integer",
+	"NSRange": "nsRange", "MTLSize": "size3"}
 
 func goKind(word string) string {
 	if kind := goKinds[word]; kind != "" {
@@ -95,7 +97,8 @@ func TestCallsFitTheirSelectors(t *testing.T) {
 			if !slices.Equal(sent, declared) {
 				t.Errorf("%s: sent with %q, declared %q", name, sent, declared)
 			}
-			if taken := takenAs(method.Sel.Name, parents); taken != goKind(result) && !(taken == "pointer" && strings.HasSuffix(result, "*")) {
+			if taken := takenAs(method.Sel.Name, parents); taken != goKind(result) &&
+				!(taken == "pointer" && strings.HasSuffix(result, "*")) {
 				t.Errorf("%s: taken as %s, declared %s", name, taken, result)
 			}
 			return true
@@ -188,7 +191,8 @@ func source(t *testing.T) (files []*ast.File, info *types.Info) {
 		}
 		files = append(files, f)
 	}
-	info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+	info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
+		Defs: map[*ast.Ident]types.Object{}}
 	unknown := types.Config{Importer: onlyUnsafe{}, Error: func(error) {}}
 	unknown.Check("mtl", set, files, info)
 	return files, info

@@ -64,12 +64,14 @@ func (c Commands) Bind(l *Bindings) {
 			l.ids[i], l.offsets[i] = l.ids[0], l.offsets[0]
 		}
 	}
-	c.r.ranged(c.encoder, selSetBuffers, uintptr(unsafe.Pointer(&l.ids[0])), uintptr(unsafe.Pointer(&l.offsets[0])), nsRange{0, uintptr(l.n)})
+	c.r.ranged(c.encoder, selSetBuffers, uintptr(unsafe.Pointer(&l.ids[0])), uintptr(unsafe.Pointer(&l.offsets[0])),
+		nsRange{0, uintptr(l.n)})
 }
 
 // Dispatch runs grid threadgroups of group threads. Without a Barrier it may run together with those before.
 func (c Commands) Dispatch(grid, group [3]int) {
-	c.r.sizes(c.encoder, selDispatch, size3{uint64(grid[0]), uint64(grid[1]), uint64(grid[2])}, size3{uint64(group[0]), uint64(group[1]), uint64(group[2])})
+	c.r.sizes(c.encoder, selDispatch, size3{uint64(grid[0]), uint64(grid[1]), uint64(grid[2])},
+		size3{uint64(group[0]), uint64(group[1]), uint64(group[2])})
 }
 
 // Barrier makes the dispatches behind it see what those before it wrote.

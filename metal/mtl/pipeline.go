@@ -22,7 +22,8 @@ func (d *Device) NewLibrary(source string) (l *Library, err error) {
 		r.message(options, selSetLanguage, languageVersion31)
 		r.message(options, selSetFastMath, flag(false))
 		var refusal object
-		id := object(r.message(d.id, selNewLibrary, uintptr(r.nsString(source)), uintptr(options), uintptr(unsafe.Pointer(&refusal))))
+		id := object(r.message(d.id, selNewLibrary, uintptr(r.nsString(source)), uintptr(options),
+			uintptr(unsafe.Pointer(&refusal))))
 		if id == 0 {
 			return r.nsError("compiling", refusal)
 		}
@@ -57,7 +58,8 @@ func (l *Library) NewPipeline(name string, constants []uint32) (p *Pipeline, err
 			for i := range constants {
 				r.message(values, selSetConstant, uintptr(unsafe.Pointer(&constants[i])), dataTypeUInt, uintptr(i))
 			}
-			function = object(r.message(l.id, selNewFunctionConstants, uintptr(r.nsString(name)), uintptr(values), uintptr(unsafe.Pointer(&refusal))))
+			function = object(r.message(l.id, selNewFunctionConstants, uintptr(r.nsString(name)), uintptr(values),
+				uintptr(unsafe.Pointer(&refusal))))
 		}
 		if function == 0 {
 			return r.nsError("kernel "+name, refusal)

@@ -70,7 +70,8 @@ func Open(l Libraries) (*Runtime, error) {
 		library uintptr
 		name    string
 		to      any
-	}{{objc, "sel_registerName", &register}, {objc, "objc_getClass", &r.class}, {objc, "objc_msgSend", &r.sendDouble}, {metal, "MTLCreateSystemDefaultDevice", &r.createDevice}} {
+	}{{objc, "sel_registerName", &register}, {objc, "objc_getClass", &r.class}, {objc, "objc_msgSend", &r.sendDouble},
+		{metal, "MTLCreateSystemDefaultDevice", &r.createDevice}} {
 		at, err := purego.Dlsym(f.library, f.name)
 		if err != nil {
 			return nil, err
@@ -142,10 +143,12 @@ type size3 struct{ w, h, d uint64 }
 func (r *Runtime) sizes(to object, s selector, a, b size3) {
 	r.calls.Add(1)
 	if runtime.GOARCH == "arm64" {
-		purego.SyscallN(r.send, uintptr(to), uintptr(r.selectors[s]), uintptr(unsafe.Pointer(&a)), uintptr(unsafe.Pointer(&b)))
+		purego.SyscallN(r.send, uintptr(to), uintptr(r.selectors[s]), uintptr(unsafe.Pointer(&a)),
+			uintptr(unsafe.Pointer(&b)))
 		return
 	}
-	purego.SyscallN(r.send, uintptr(to), uintptr(r.selectors[s]), 0, 0, 0, 0, uintptr(a.w), uintptr(a.h), uintptr(a.d), uintptr(b.w), uintptr(b.h), uintptr(b.d))
+	purego.SyscallN(r.send, uintptr(to), uintptr(r.selectors[s]), 0, 0, 0, 0, uintptr(a.w), uintptr(a.h), uintptr(a.d),
+		uintptr(b.w), uintptr(b.h), uintptr(b.d))
 }
 
 // Pool runs f in an autorelease pool, on one OS thread, because pools belong to threads.

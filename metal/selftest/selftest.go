@@ -30,7 +30,8 @@ func All() []Operation { return slices.Concat(Operations(), TileShapes(), Whole(
 
 // Run runs the operations in order. The error is the context's, between two operations; failures of the device are in
 // the report.
-func Run(ctx context.Context, d Device, reference device.Device, operations []Operation) (r wire.KernelReport, err error) {
+func Run(ctx context.Context, d Device, reference device.Device, operations []Operation) (r wire.KernelReport,
+	err error) {
 	began := time.Now()
 	r = wire.KernelReport{Device: d.Name(), Passed: true}
 	defer func() { r.Numerics, r.Seconds = d.Numerics(), time.Since(began).Seconds() }()
@@ -93,7 +94,8 @@ func check(d, reference device.Device, o Operation, seed uint64) (worst float64,
 // toleranceOn is the tolerance with the files that a device still uses: where attention_decode is refused,
 // attention_flash takes its rows, whose queries and weights are f16 as a prefill's.
 func (o Operation) toleranceOn(d device.Device) float64 {
-	if left, ok := d.(interface{ Refused(file string) bool }); ok && slices.Contains(o.Files, "attention_decode") && left.Refused("attention_decode") && !left.Refused("attention_flash") {
+	if left, ok := d.(interface{ Refused(file string) bool }); ok && slices.Contains(o.Files, "attention_decode") &&
+		left.Refused("attention_decode") && !left.Refused("attention_flash") {
 		return max(o.Tolerance, halved)
 	}
 	return o.Tolerance
@@ -134,7 +136,8 @@ func WriteTable(w io.Writer, r wire.KernelReport) error {
 		case len(x.Refused) > 0:
 			state = "ok with the plain variant of " + strings.Join(x.Refused, ", ")
 		}
-		if _, err := fmt.Fprintf(w, "%-*s %8.1e of %7.1e  %s\n", width, x.Operation, x.Difference, x.Tolerance, state); err != nil {
+		if _, err := fmt.Fprintf(w, "%-*s %8.1e of %7.1e  %s\n", width, x.Operation, x.Difference, x.Tolerance,
+			state); err != nil {
 			return err
 		}
 	}

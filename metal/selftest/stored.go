@@ -60,7 +60,8 @@ func (s stored) unitsFrom(want stored) string {
 		rounding := ofLargest * Size(want)
 		for i, w := range want {
 			_, exponent := math.Frexp(float64(w))
-			if unit := math.Ldexp(1, max(exponent, -13)-11); !(math.Abs(float64(got[i])-float64(w)) <= most*unit+rounding) && w == w {
+			if unit := math.Ldexp(1, max(exponent, -13)-11); !(math.Abs(float64(got[i])-float64(w)) <= most*unit+
+				rounding) && w == w {
 				return fmt.Sprintf("%v at %d, wanted %v (a unit is %.3g)", got[i], i, w, unit)
 			}
 		}

@@ -144,7 +144,8 @@ func (w *World) Matrix(s Shape) device.Matrix {
 }
 
 func (w *World) matrixData(s Shape) device.MatrixData {
-	m := device.MatrixData{Name: s.String(), Out: s.out, In: s.in, Format: s.format, Bits: s.bits, Group: s.group, ScaleFormat: s.scales}
+	m := device.MatrixData{Name: s.String(), Out: s.out, In: s.in, Format: s.format, Bits: s.bits, Group: s.group,
+		ScaleFormat: s.scales}
 	if s.format != device.FormatAffine {
 		m.Data = w.FloatBytes(s.out*s.in, s.format, 0, 0.1)
 		return m

@@ -7,7 +7,8 @@ import (
 
 func TestPlaceOfAFault(t *testing.T) {
 	const text = "a = 1\n[t]\nb = 2\n[t.u]\nb = 3 # b of t.u\n[[list]]\nb = 4\n"
-	for key, line := range map[string]int{"a": 1, "t.b": 3, "t.u.b": 5, "t.missing": 2, "t.u": 4, "list.b": 7, "missing": 0, "no.such": 0} {
+	for key, line := range map[string]int{"a": 1, "t.b": 3, "t.u.b": 5, "t.missing": 2, "t.u": 4, "list.b": 7,
+		"missing": 0, "no.such": 0} {
 		if got := At("f", []byte(text), key, "why"); got.Line != line {
 			t.Errorf("%s: line %d, want %d", key, got.Line, line)
 		}

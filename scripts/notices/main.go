@@ -32,7 +32,8 @@ func compute(root string) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	fmt.Fprintln(&out, "slipway is licensed under the Apache License 2.0 (LICENSE). Its programs contain the modules below,")
+	fmt.Fprintln(&out, "slipway is licensed under the Apache License 2.0 (LICENSE). Its programs contain the "+
+		"modules below,")
 	fmt.Fprintln(&out, "each under its own licence, reproduced as the module ships it.")
 	for _, m := range modules {
 		texts, err := licences(m)
@@ -90,7 +91,8 @@ func licences(m module) ([][]byte, error) {
 	permissive := false
 	for _, e := range entries {
 		name := strings.ToUpper(e.Name())
-		if e.IsDir() || !(strings.HasPrefix(name, "LICEN") || strings.HasPrefix(name, "COPYING") || strings.HasPrefix(name, "NOTICE")) {
+		if e.IsDir() || !(strings.HasPrefix(name, "LICEN") || strings.HasPrefix(name, "COPYING") ||
+			strings.HasPrefix(name, "NOTICE")) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(m.Dir, e.Name()))
@@ -101,7 +103,8 @@ func licences(m module) ([][]byte, error) {
 		permissive = permissive || isPermissive(string(text))
 	}
 	if !permissive {
-		return nil, fmt.Errorf("%s %s: no permissive licence found among its files; it must not be linked", m.Path, m.Version)
+		return nil, fmt.Errorf("%s %s: no permissive licence found among its files; it must not be linked", m.Path,
+			m.Version)
 	}
 	return texts, nil
 }
@@ -117,7 +120,8 @@ func isPermissive(text string) bool {
 		"Apache License Version 2.0",
 	} {
 		if strings.Contains(folded, sentence) {
-			return !strings.Contains(folded, "GNU GENERAL PUBLIC LICENSE") && !strings.Contains(folded, "Mozilla Public License")
+			return !strings.Contains(folded, "GNU GENERAL PUBLIC LICENSE") &&
+				!strings.Contains(folded, "Mozilla Public License")
 		}
 	}
 	return false

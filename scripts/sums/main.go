@@ -61,7 +61,8 @@ func shipped(root string) ([]string, error) {
 
 func isShipped(name string) bool {
 	switch {
-	case name == sumsFile, strings.HasSuffix(name, "_test.go"), strings.HasPrefix(name, ".ci/"), strings.HasPrefix(name, "test/"):
+	case name == sumsFile, strings.HasSuffix(name, "_test.go"), strings.HasPrefix(name, ".ci/"),
+		strings.HasPrefix(name, "test/"):
 		return false
 	}
 	return !strings.Contains("/"+name, "/testdata/")

@@ -24,7 +24,8 @@ func TestReportKeepsSkipsAndFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for file, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "m_test.go": "package m\n\nimport \"testing\"\n\nfunc Test(t *testing.T) { " + row.body + " }\n"} {
+			for file, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n",
+				"m_test.go": "package m\n\nimport \"testing\"\n\nfunc Test(t *testing.T) { " + row.body + " }\n"} {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -47,7 +47,8 @@ func build(dir string) error {
 		}
 	}
 	for _, name := range kernels.Names() {
-		if err := ptx(clang, scratch, name, kernels.Source(name), nil, filepath.Join(dir, cpurun.Mark(kernels.Source(name))+".ptx")); err != nil {
+		if err := ptx(clang, scratch, name, kernels.Source(name), nil,
+			filepath.Join(dir, cpurun.Mark(kernels.Source(name))+".ptx")); err != nil {
 			return err
 		}
 	}
@@ -64,7 +65,8 @@ func build(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(copyFile(filepath.Join(dir, fakeObject), library), copyFile(filepath.Join(dir, cudaObject), cuda))
+	return errors.Join(copyFile(filepath.Join(dir, fakeObject), library), copyFile(filepath.Join(dir, cudaObject),
+		cuda))
 }
 
 // ptx compiles a kernel source to PTX for compute capability 9.0.
@@ -81,9 +83,12 @@ func ptx(clang, scratch, name, text string, values map[int]uint32, to string) er
 	if err := os.WriteFile(input, []byte(code), 0o600); err != nil {
 		return err
 	}
-	out, err := exec.Command(clang, "-x", "cuda", "--cuda-gpu-arch=sm_90", "--cuda-feature=+ptx80", "-nocudainc", "-nocudalib", "--cuda-device-only", "-std=c++17", "-O3",
-		"-mllvm", "-unroll-threshold=20000", // Apple's compiler unrolls short loops over a thread's arrays too: else they lie in memory
-		"-Wall", "-Wno-unknown-attributes", "-Wno-unused", "-Wno-duplicate-decl-specifier", "-Wno-unknown-cuda-version", "-Wno-pass-failed", "-I"+scratch, "-S", input, "-o", to).CombinedOutput()
+	out, err := exec.Command(clang, "-x", "cuda", "--cuda-gpu-arch=sm_90", "--cuda-feature=+ptx80", "-nocudainc",
+		"-nocudalib", "--cuda-device-only", "-std=c++17", "-O3",
+		// Apple's compiler unrolls short loops over a thread's arrays too: else they lie in memory
+		"-mllvm", "-unroll-threshold=20000",
+		"-Wall", "-Wno-unknown-attributes", "-Wno-unused", "-Wno-duplicate-decl-specifier", "-Wno-unknown-cuda-version",
+		"-Wno-pass-failed", "-I"+scratch, "-S", input, "-o", to).CombinedOutput()
 	if err != nil || len(out) > 0 {
 		return fmt.Errorf("%s as PTX: %v\n%s", name, err, out)
 	}

@@ -46,9 +46,12 @@ func openDriver() (*driver, error) {
 	var retain func(context *uintptr, device int32) int32
 	var setCurrent func(context uintptr) int32
 	for name, to := range map[string]any{
-		"cuInit": &initialise, "cuDeviceGet": &getDevice, "cuDeviceGetName": &getName, "cuDriverGetVersion": &getVersion, "cuDevicePrimaryCtxRetain": &retain, "cuCtxSetCurrent": &setCurrent,
-		"cuMemAlloc_v2": &d.memAlloc, "cuMemFree_v2": &d.memFree, "cuMemsetD32_v2": &d.memsetD32, "cuMemcpyHtoD_v2": &d.copyToDevice, "cuModuleLoadDataEx": &d.moduleLoad,
-		"cuModuleGetFunction": &d.getFunction, "cuFuncGetAttribute": &d.getAttribute, "cuEventCreate": &d.eventCreate, "cuEventRecord": &d.eventRecord,
+		"cuInit": &initialise, "cuDeviceGet": &getDevice, "cuDeviceGetName": &getName,
+		"cuDriverGetVersion": &getVersion, "cuDevicePrimaryCtxRetain": &retain, "cuCtxSetCurrent": &setCurrent,
+		"cuMemAlloc_v2": &d.memAlloc, "cuMemFree_v2": &d.memFree, "cuMemsetD32_v2": &d.memsetD32,
+		"cuMemcpyHtoD_v2": &d.copyToDevice, "cuModuleLoadDataEx": &d.moduleLoad,
+		"cuModuleGetFunction": &d.getFunction, "cuFuncGetAttribute": &d.getAttribute, "cuEventCreate": &d.eventCreate,
+		"cuEventRecord":      &d.eventRecord,
 		"cuEventSynchronize": &d.eventWait, "cuEventElapsedTime": &d.eventElapsed,
 	} {
 		purego.RegisterLibFunc(to, library, name)
@@ -124,7 +127,8 @@ func (d *driver) function(dir, mark, name string, most int) (f uintptr, register
 	if most != 0 {
 		options = 1
 	}
-	must("loading "+name, d.moduleLoad(&module, unsafe.Pointer(&image[0]), options, unsafe.Pointer(&maxRegisters), unsafe.Pointer(&limit)))
+	must("loading "+name, d.moduleLoad(&module, unsafe.Pointer(&image[0]), options, unsafe.Pointer(&maxRegisters),
+		unsafe.Pointer(&limit)))
 	must("finding "+name, d.getFunction(&f, module, "mslk_"+name))
 	var n int32
 	must("registers of "+name, d.getAttribute(&n, 4, f))
@@ -134,7 +138,8 @@ func (d *driver) function(dir, mark, name string, most int) (f uintptr, register
 // start launches f with its buffers by index.
 func (d *driver) start(f uintptr, grid, group [3]int, buffers *[31]uintptr) {
 	parameters := [1]unsafe.Pointer{unsafe.Pointer(buffers)}
-	code, _, _ := purego.SyscallN(d.launch, f, uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(group[0]), uintptr(group[1]), uintptr(group[2]),
+	code, _, _ := purego.SyscallN(d.launch, f, uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(group[0]),
+		uintptr(group[1]), uintptr(group[2]),
 		0, 0, uintptr(unsafe.Pointer(&parameters[0])), 0)
 	runtime.KeepAlive(buffers)
 	must("a launch", int32(code))

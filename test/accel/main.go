@@ -5,8 +5,12 @@
 // hardware follows from its numbers (RESULTS.md).
 //
 //	accel build DIR            compile the kernels, with clang 22
-//	accel check DIR [ROUNDS]   every kernel against the reference, through the host code of package metal, ROUNDS times, the same bits each time
-//	accel few DIR              one operation of each kernel, plain variants too: small enough for a tool that watches every access
+//
+// accel check DIR [ROUNDS] every kernel against the reference, through the host code of package metal, ROUNDS times,
+// the same bits each time
+//
+// accel few DIR one operation of each kernel, plain variants too: small enough for a tool that watches every access
+//
 //	accel rates DIR [WORD]     bytes read a second, as shares of what memory gives in the same run
 package main
 
@@ -43,13 +47,15 @@ func main() {
 			rounds, err = strconv.Atoi(os.Args[3])
 		}
 		if err == nil {
-			err = check(dir, append(append(selftest.TileShapes(), selftest.Largest27B()...), selftest.Whole27B()...), rounds)
+			err = check(dir, append(append(selftest.TileShapes(), selftest.Largest27B()...), selftest.Whole27B()...),
+				rounds)
 		}
 	case "few":
 		err = check(dir, selftest.Few(), 1)
 	case "rates":
 		err = measure(dir, strings.Join(os.Args[3:], " "), func(r rate) {
-			fmt.Printf("%-110s %9.1f us %8.1f GB/s %6.1f %%  %3d registers\n", r.Name, r.Seconds*1e6, r.GBs, 100*r.Share, r.Registers)
+			fmt.Printf("%-110s %9.1f us %8.1f GB/s %6.1f %%  %3d registers\n", r.Name, r.Seconds*1e6, r.GBs,
+				100*r.Share, r.Registers)
 		})
 	default:
 		err = fmt.Errorf("%s is not one of build, check, few, rates", os.Args[1])
@@ -76,7 +82,8 @@ func open(dir string) (mtl.Libraries, error) {
 	if b == 0 {
 		return mtl.Libraries{}, fmt.Errorf("this needs an NVIDIA GPU and its driver: there is none here")
 	}
-	return fake.OpenOver(filepath.Join(dir, fakeObject), b, fake.Configuration{WorkingSetBytes: 64 << 30, MaxBufferBytes: 16 << 30})
+	return fake.OpenOver(filepath.Join(dir, fakeObject), b, fake.Configuration{
+		WorkingSetBytes: 64 << 30, MaxBufferBytes: 16 << 30})
 }
 
 // check runs operations by the fast kernels and by the plain ones against the CPU's reference.

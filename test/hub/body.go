@@ -15,7 +15,8 @@ import (
 )
 
 // serveFile answers a GET or HEAD of a file, with Range and If-Range, and the fault if there is one.
-func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, place Place, f servedFile, etag string, fault *Fault, seen Seen) {
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, place Place, f servedFile, etag string, fault *Fault,
+	seen Seen) {
 	kind := Kind("")
 	if fault != nil {
 		kind = fault.Kind
@@ -27,7 +28,8 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, place Place, 
 		rand.Read(b[:])
 		etag = `"` + hex.EncodeToString(b[:]) + `"`
 	}
-	if match := r.Header.Get("If-Range"); ranged && match != "" && match != etag || kind == Whole || kind == NoLength && fault.After < 0 {
+	if match := r.Header.Get("If-Range"); ranged && match != "" && match != etag || kind == Whole || kind == NoLength &&
+		fault.After < 0 {
 		from, to, ranged, ok = 0, size, false, true
 	}
 	h := w.Header()
@@ -97,7 +99,8 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, place Place, 
 }
 
 // send copies the body, at most stop bytes when stop is not negative, and says how many bytes went out.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, body io.Reader, stop int64, kind Kind, fault *Fault) (n int64) {
+func (s *Server) send(w http.ResponseWriter, r *http.Request, body io.Reader, stop int64, kind Kind, fault *Fault) (
+	n int64) {
 	chunk := make([]byte, 64<<10)
 	if kind == Trickle {
 		chunk = chunk[:1024]
@@ -155,7 +158,8 @@ func (s *Server) breakOff(w http.ResponseWriter, r *http.Request, kind Kind) {
 // parseRange reads "bytes=a-b" and "bytes=a-". ok is false when the range is outside the file.
 func parseRange(value string, size int64) (from, to int64, ranged, ok bool) {
 	spec, found := strings.CutPrefix(value, "bytes=")
-	if !found || strings.Contains(spec, ",") || size == 0 { // an empty file has no parts; the hub's own client asks for one
+	// an empty file has no parts; the hub's own client asks for one
+	if !found || strings.Contains(spec, ",") || size == 0 {
 		return 0, size, false, true
 	}
 	a, b, _ := strings.Cut(spec, "-")

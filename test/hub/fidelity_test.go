@@ -147,7 +147,8 @@ func TestRangesAsCurlWouldSeeThem(t *testing.T) {
 	s, repo := sampleHub(t)
 	want, _ := repo.file("model.safetensors")
 	get := func(header ...string) *http.Response {
-		request, err := http.NewRequest("GET", s.URL+"/"+repo.Name+"/resolve/"+string(repo.Revision)+"/model.safetensors", nil)
+		request, err := http.NewRequest("GET", s.URL+"/"+repo.Name+"/resolve/"+string(repo.Revision)+
+			"/model.safetensors", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,8 @@ func TestRangesAsCurlWouldSeeThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			answer := get(row.header...)
 			body, _ := io.ReadAll(answer.Body)
-			if answer.StatusCode != row.status || answer.Header.Get("Content-Range") != row.rng || len(body) != row.bytes {
+			if answer.StatusCode != row.status || answer.Header.Get("Content-Range") != row.rng ||
+				len(body) != row.bytes {
 				t.Errorf("%d %q %d bytes", answer.StatusCode, answer.Header.Get("Content-Range"), len(body))
 			}
 		})

@@ -47,8 +47,10 @@ func (s *Server) Add(name string, files ...File) (*Repo, error) {
 		sum := SHA256(f.Content)
 		held := &bytes.Buffer{}
 		if f.LFS {
-			fmt.Fprintf(held, "version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n", sum, f.Content.Size())
-			fmt.Fprintf(&attributes, "%s filter=lfs diff=lfs merge=lfs -text\n", strings.ReplaceAll(f.Path, " ", "[[:space:]]"))
+			fmt.Fprintf(held, "version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n", sum,
+				f.Content.Size())
+			fmt.Fprintf(&attributes, "%s filter=lfs diff=lfs merge=lfs -text\n",
+				strings.ReplaceAll(f.Path, " ", "[[:space:]]"))
 		} else {
 			whole := make([]byte, f.Content.Size())
 			f.Content.ReadAt(whole, 0)
@@ -64,7 +66,8 @@ func (s *Server) Add(name string, files ...File) (*Repo, error) {
 		repo.files = append(repo.files, served)
 		fmt.Fprintf(&script, "blob\nmark :%d\ndata %d\n%s\n", len(repo.files), held.Len(), held.Bytes())
 	}
-	fmt.Fprintf(&script, "commit refs/heads/main\ncommitter Test <test@example.invalid> 1700000000 +0000\ndata 4\ntest\n")
+	fmt.Fprintf(&script, "commit refs/heads/main\ncommitter Test <test@example.invalid> 1700000000 "+
+		"+0000\ndata 4\ntest\n")
 	if attributes.Len() > 0 {
 		fmt.Fprintf(&script, "M 100644 inline .gitattributes\ndata %d\n%s\n", attributes.Len(), attributes.String())
 	}
@@ -78,7 +81,8 @@ func (s *Server) Add(name string, files ...File) (*Repo, error) {
 	if err := git(dir, script.Bytes(), "fast-import", "--quiet"); err != nil {
 		return nil, err
 	}
-	for _, setting := range []string{"uploadpack.allowReachableSHA1InWant", "uploadpack.allowTipSHA1InWant", "uploadpack.allowFilter"} {
+	for _, setting := range []string{"uploadpack.allowReachableSHA1InWant", "uploadpack.allowTipSHA1InWant",
+		"uploadpack.allowFilter"} {
 		if err := git(dir, nil, "config", setting, "true"); err != nil {
 			return nil, err
 		}
@@ -96,7 +100,8 @@ func (s *Server) Add(name string, files ...File) (*Repo, error) {
 
 // Lock is the true lock of a repository.
 func (r *Repo) Lock() manifests.Lock {
-	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: r.Name, Revision: r.Revision, Source: "test hub"}
+	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: r.Name, Revision: r.Revision,
+		Source: "test hub"}
 	for _, f := range r.files {
 		lock.Files = append(lock.Files, manifests.File{Path: f.Path, Size: f.Content.Size(),
 			SHA256: manifests.Digest("sha256:" + f.sha256), Proof: manifests.Proven})

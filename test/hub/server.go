@@ -49,7 +49,8 @@ type Seen struct {
 
 // Start serves on two free ports of 127.0.0.1. dir is where git repositories are made.
 func Start(dir string) (*Server, error) {
-	s := &Server{Token: "hf_testhubtoken0123456789", repos: map[string]*Repo{}, signed: map[string]bool{}, gitRoot: filepath.Join(dir, "git")}
+	s := &Server{Token: "hf_testhubtoken0123456789", repos: map[string]*Repo{}, signed: map[string]bool{},
+		gitRoot: filepath.Join(dir, "git")}
 	if err := os.MkdirAll(s.gitRoot, 0o755); err != nil {
 		return nil, err
 	}
@@ -175,8 +176,10 @@ func (s *Server) serveModels(w http.ResponseWriter, r *http.Request, name string
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		json.NewEncoder(w).Encode(v)
 	}
-	info := map[string]any{"_id": "1", "id": name, "modelId": name, "sha": repo.Revision, "private": repo.Private, "gated": repo.Gated,
-		"disabled": repo.Disabled, "downloads": 0, "likes": 0, "tags": []string{}, "lastModified": "2026-01-01T00:00:00.000Z"}
+	info := map[string]any{"_id": "1", "id": name, "modelId": name, "sha": repo.Revision, "private": repo.Private,
+		"gated":    repo.Gated,
+		"disabled": repo.Disabled, "downloads": 0, "likes": 0, "tags": []string{},
+		"lastModified": "2026-01-01T00:00:00.000Z"}
 	revision := "main"
 	if len(rest) > 1 {
 		revision, _ = url.PathUnescape(rest[1])
@@ -190,7 +193,9 @@ func (s *Server) serveModels(w http.ResponseWriter, r *http.Request, name string
 	case len(rest) == 0, rest[0] == "revision":
 		answer(info)
 	case rest[0] == "refs":
-		answer(map[string]any{"branches": []any{map[string]any{"name": "main", "ref": "refs/heads/main", "targetCommit": repo.Revision}}, "tags": []any{}, "converts": []any{}})
+		answer(map[string]any{"branches": []any{
+			map[string]any{"name": "main", "ref": "refs/heads/main", "targetCommit": repo.Revision}}, "tags": []any{},
+			"converts": []any{}})
 	case rest[0] == "tree":
 		s.serveTree(w, r, repo, answer)
 	case rest[0] == "paths-info" && r.Method == http.MethodPost:
@@ -248,7 +253,8 @@ func (f servedFile) entry() map[string]any {
 }
 
 func (s *Server) serveResolve(w http.ResponseWriter, r *http.Request, name, revision, path string) {
-	seen := Seen{Place: Resolve, Method: r.Method, Path: r.URL.Path, Range: r.Header.Get("Range"), IfRange: r.Header.Get("If-Range"),
+	seen := Seen{Place: Resolve, Method: r.Method, Path: r.URL.Path, Range: r.Header.Get("Range"),
+		IfRange:       r.Header.Get("If-Range"),
 		Authorization: r.Header.Get("Authorization"), Status: 302}
 	fault := s.fault(Resolve, r.URL.Path)
 	if plainFault(w, fault) {
@@ -285,7 +291,8 @@ func (s *Server) serveResolve(w http.ResponseWriter, r *http.Request, name, revi
 	s.mu.Lock()
 	s.signed[signature] = true
 	s.mu.Unlock()
-	w.Header().Set("Location", fmt.Sprintf("%s/repos/%s/%s?Expires=4102444800&Signature=%s&X-Amz-Security-Token=%s", s.CDNURL, name, f.sha256, signature, signature))
+	w.Header().Set("Location", fmt.Sprintf("%s/repos/%s/%s?Expires=4102444800&Signature=%s&X-Amz-Security-Token=%s",
+		s.CDNURL, name, f.sha256, signature, signature))
 	w.WriteHeader(http.StatusFound)
 	w.Write([]byte("Found. Redirecting to the file, and this body has a length of its own."))
 }
@@ -298,7 +305,8 @@ func (s *Server) Expire() {
 }
 
 func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
-	seen := Seen{Place: CDN, Method: r.Method, Path: r.URL.Path, Range: r.Header.Get("Range"), IfRange: r.Header.Get("If-Range"), Authorization: r.Header.Get("Authorization")}
+	seen := Seen{Place: CDN, Method: r.Method, Path: r.URL.Path, Range: r.Header.Get("Range"),
+		IfRange: r.Header.Get("If-Range"), Authorization: r.Header.Get("Authorization")}
 	fault := s.fault(CDN, r.URL.Path)
 	if plainFault(w, fault) {
 		s.see(seen)
@@ -311,7 +319,8 @@ func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 		seen.Status = 403
 		s.see(seen)
 		w.Header().Set("Content-Type", "application/xml")
-		http.Error(w, "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>", http.StatusForbidden)
+		http.Error(w, "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>",
+			http.StatusForbidden)
 		return
 	}
 	parts := strings.Split(r.URL.Path, "/")
@@ -342,6 +351,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request, parts []string
 	}
 	inner := r.Clone(r.Context())
 	inner.URL.Path = "/" + name + ".git/" + strings.Join(parts[2:], "/")
-	backend := &cgi.Handler{Path: program, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + s.gitRoot, "GIT_HTTP_EXPORT_ALL=1"}}
+	backend := &cgi.Handler{Path: program, Args: []string{"http-backend"}, Env: []string{
+		"GIT_PROJECT_ROOT=" + s.gitRoot, "GIT_HTTP_EXPORT_ALL=1"}}
 	backend.ServeHTTP(w, inner)
 }

@@ -27,13 +27,16 @@ func TestCompareTellsTheWorseServer(t *testing.T) {
 		a, b string
 		want compare.Decision
 		code int
-	}{{good, bad, compare.Worse, 21}, {bad, good, compare.Better, 0}, {good, double(t, "honest"), compare.Identical, 0}} {
-		c, code := document[compared](t, "check compare", append(append([]string{"--out", t.TempDir()}, flags...), row.a, row.b)...)
+	}{{good, bad, compare.Worse, 21}, {bad, good, compare.Better, 0}, {good, double(t, "honest"), compare.Identical,
+		0}} {
+		c, code := document[compared](t, "check compare", append(append([]string{"--out", t.TempDir()}, flags...),
+			row.a, row.b)...)
 		if c.Decision != row.want || code != row.code || c.Tasks != 32 {
 			t.Errorf("want %q and exit code %d, got %d, %+v", row.want, row.code, code, c)
 		}
 	}
-	if o := slipway(t, nil, append(append([]string{"check", "compare", "--out", t.TempDir()}, flags...), good, double(t, "cut"))...); o.code != 21 || !strings.Contains(o.errOut, "without saying [DONE]") {
+	if o := slipway(t, nil, append(append([]string{"check", "compare", "--out", t.TempDir()}, flags...), good,
+		double(t, "cut"))...); o.code != 21 || !strings.Contains(o.errOut, "without saying [DONE]") {
 		t.Error(o)
 	}
 	if o := slipway(t, nil, "check", "compare", good, "file.jsonl"); o.code != 2 {
@@ -47,11 +50,13 @@ func TestCompareOfFinishedRuns(t *testing.T) {
 	good, bad, out := double(t, "honest"), double(t, "forgetful"), t.TempDir()
 	run := func(at, name, seed string) string {
 		t.Helper()
-		r, _ := document[record.Report](t, "check needle", "--url", at, "--out", out, "--lengths", "600", "--samples", "8", "--name", name, "--seed", seed)
+		r, _ := document[record.Report](t, "check needle", "--url", at, "--out", out, "--lengths", "600", "--samples",
+			"8", "--name", name, "--seed", seed)
 		return r.Answers
 	}
 	a, b, other := run(good, "a", "1"), run(bad, "b", "1"), run(good, "other", "2")
-	if c, code := document[compared](t, "check compare", a, b); c.Decision != compare.Worse || code != 21 || c.ABetter != 8 {
+	if c, code := document[compared](t, "check compare", a, b); c.Decision != compare.Worse || code != 21 ||
+		c.ABetter != 8 {
 		t.Errorf("exit code %d, %+v", code, c)
 	}
 	if o := slipway(t, nil, "check", "compare", a, other); o.code != 6 || !strings.Contains(o.errOut, "seed 1 and 2") {
@@ -66,7 +71,8 @@ func TestCompareOfFinishedRuns(t *testing.T) {
 	if err := os.WriteFile(partial, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if o := slipway(t, nil, "check", "compare", a, partial); o.code != 10 || !strings.Contains(o.errOut, "not finished") {
+	if o := slipway(t, nil, "check", "compare", a, partial); o.code != 10 ||
+		!strings.Contains(o.errOut, "not finished") {
 		t.Error(o)
 	}
 }
@@ -85,7 +91,8 @@ func TestQuickReportCardFitsAScreen(t *testing.T) {
 			t.Errorf("%d columns: %s", len(line), line)
 		}
 	}
-	for _, words := range []string{"speed    first token", "needle   600 tokens", "ruler    niah_multikey_2", "cache    12 of 12 pass", "tools    9 of 9 pass"} {
+	for _, words := range []string{"speed    first token", "needle   600 tokens", "ruler    niah_multikey_2",
+		"cache    12 of 12 pass", "tools    9 of 9 pass"} {
 		if !strings.Contains(o.out, words) {
 			t.Errorf("no %q", words)
 		}
@@ -99,7 +106,8 @@ func TestQuickReportCardFitsAScreen(t *testing.T) {
 			t.Errorf("a quick run is called %s", f)
 		}
 	}
-	if _, code := document[struct{ Quick bool }](t, "check all", "--quick", "--url", double(t, "stale"), "--out", out); code != 21 {
+	if _, code := document[struct{ Quick bool }](t, "check all", "--quick", "--url", double(t, "stale"), "--out",
+		out); code != 21 {
 		t.Errorf("a stale answer ends with %d", code)
 	}
 }

@@ -85,7 +85,9 @@ func main() {
 		if s.mode == "narrow" {
 			window = 700
 		}
-		json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": []any{map[string]any{"id": "judged", "object": "model", "context_window": window}}})
+		json.NewEncoder(w).Encode(
+			map[string]any{"object": "list", "data": []any{
+				map[string]any{"id": "judged", "object": "model", "context_window": window}}})
 	})
 	mux.HandleFunc("POST /v1/chat/completions", s.chat)
 	mux.HandleFunc("POST /tokenize", s.tokenize)
@@ -171,8 +173,9 @@ func (s *server) read(q request) (words []string, cached int) {
 }
 
 func (s *server) sendWhole(w http.ResponseWriter, text string, calls []toolCall, finish string, usage map[string]any) {
-	body := map[string]any{"object": "chat.completion", "choices": []any{map[string]any{"index": 0, "finish_reason": finish,
-		"message": map[string]any{"role": "assistant", "content": text, "tool_calls": calls}}}}
+	body := map[string]any{"object": "chat.completion", "choices": []any{
+		map[string]any{"index": 0, "finish_reason": finish,
+			"message": map[string]any{"role": "assistant", "content": text, "tool_calls": calls}}}}
 	if usage != nil {
 		body["usage"] = usage
 	}
@@ -180,7 +183,8 @@ func (s *server) sendWhole(w http.ResponseWriter, text string, calls []toolCall,
 	json.NewEncoder(w).Encode(body)
 }
 
-func (s *server) sendStream(w http.ResponseWriter, r *http.Request, q request, pieces []string, calls []toolCall, finish string, usage map[string]any) {
+func (s *server) sendStream(w http.ResponseWriter, r *http.Request, q request, pieces []string, calls []toolCall,
+	finish string, usage map[string]any) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(event map[string]any) {
 		raw, err := json.Marshal(event)
@@ -191,7 +195,8 @@ func (s *server) sendStream(w http.ResponseWriter, r *http.Request, q request, p
 		http.NewResponseController(w).Flush()
 	}
 	delta := func(d map[string]any, finish any) {
-		send(map[string]any{"object": "chat.completion.chunk", "choices": []any{map[string]any{"index": 0, "delta": d, "finish_reason": finish}}})
+		send(map[string]any{"object": "chat.completion.chunk", "choices": []any{
+			map[string]any{"index": 0, "delta": d, "finish_reason": finish}}})
 	}
 	delta(map[string]any{"role": "assistant", "content": ""}, nil)
 	for i, piece := range pieces {
@@ -207,10 +212,13 @@ func (s *server) sendStream(w http.ResponseWriter, r *http.Request, q request, p
 		}
 	}
 	for i, c := range calls {
-		delta(map[string]any{"tool_calls": []any{map[string]any{"index": i, "id": c.ID, "type": "function", "function": map[string]any{"name": c.Function.Name, "arguments": ""}}}}, nil)
+		delta(map[string]any{"tool_calls": []any{
+			map[string]any{"index": i, "id": c.ID, "type": "function", "function": map[string]any{
+				"name": c.Function.Name, "arguments": ""}}}}, nil)
 		half := len(c.Function.Arguments) / 2
 		for _, part := range []string{c.Function.Arguments[:half], c.Function.Arguments[half:]} {
-			delta(map[string]any{"tool_calls": []any{map[string]any{"index": i, "function": map[string]any{"arguments": part}}}}, nil)
+			delta(map[string]any{"tool_calls": []any{
+				map[string]any{"index": i, "function": map[string]any{"arguments": part}}}}, nil)
 		}
 	}
 	delta(map[string]any{}, finish)

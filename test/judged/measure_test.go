@@ -31,13 +31,15 @@ func TestMeasureNamesTheFaultOfTheServer(t *testing.T) {
 		{mode: "strict", code: 0, says: "chat_template_kwargs, which the server refuses", not: "WRONG"},
 		{mode: "no-usage", code: 0, says: "the server gave no usage", not: "tokens/s"},
 		{mode: "one-piece", code: 0, says: "so the time of the first token is unknown", not: "tokens/s  client"},
-		{mode: "wrong-prompt", code: 21, says: "WRONG: the server says 776 tokens of prompt, but", not: "tokens/s  server"},
+		{mode: "wrong-prompt", code: 21, says: "WRONG: the server says 776 tokens of prompt, but",
+			not: "tokens/s  server"},
 		{mode: "wrong-completion", code: 21, says: "bytes of it came", not: "without the first token"},
 		{mode: "wrong-pieces", code: 21, says: "pieces of text", not: "without the first token"},
 		{mode: "wrong-total", code: 21, says: "tokens in all, but", not: "without the first token"},
 		{mode: "cut", code: 21, says: "without saying [DONE], so the answer may be incomplete"},
 		{mode: "crash", code: 21, says: "before the stream said [DONE]"},
-		{mode: "broke-off", code: 21, says: "broke off after 64 pieces of its answer with an error: the graphics processor was lost"},
+		{mode: "broke-off", code: 21, says: "broke off after 64 pieces of its answer with an error: the graphics " +
+			"processor was lost"},
 		{mode: "html", code: 7, says: "answered with a web page (HTML) instead of JSON"},
 		{mode: "html-status", code: 21, says: "status 502, and a web page instead of JSON"},
 		{mode: "files-only", code: 7, says: "usually ends with /v1", not: "the server's;"},
@@ -50,13 +52,15 @@ func TestMeasureNamesTheFaultOfTheServer(t *testing.T) {
 		t.Run(row.mode, func(t *testing.T) {
 			t.Parallel()
 			o := slipway(t, nil, "measure", "--url", double(t, row.mode), "--patience", "2s")
-			if all := o.out + o.errOut; o.code != row.code || !strings.Contains(all, row.says) || row.not != "" && strings.Contains(all, row.not) {
+			if all := o.out + o.errOut; o.code != row.code || !strings.Contains(all, row.says) || row.not != "" &&
+				strings.Contains(all, row.not) {
 				t.Fatalf("want exit code %d, the words %q and not %q\n%v", row.code, row.says, row.not, o)
 			}
 		})
 	}
 	t.Run("a file that is not there", func(t *testing.T) {
-		if o := slipway(t, nil, "measure", "--file", "lost.txt"); o.code != 2 || !strings.Contains(o.errOut, "--file lost.txt: no such file") {
+		if o := slipway(t, nil, "measure", "--file", "lost.txt"); o.code != 2 ||
+			!strings.Contains(o.errOut, "--file lost.txt: no such file") {
 			t.Fatal(o)
 		}
 	})
@@ -117,11 +121,13 @@ func TestMeasureGivesNoDecodeRateWhereItMeansNothing(t *testing.T) {
 	}
 	at := double(t, "honest")
 	short, _ := document[measured](t, "measure", "--url", at, "--file", file, "--max-tokens", "16")
-	if r := short.Result.Runs[0]; r.DecodeRate != nil || !strings.Contains(r.Absent["decode_tokens_per_second"], "needs 16 after the first") {
+	if r := short.Result.Runs[0]; r.DecodeRate != nil || !strings.Contains(r.Absent["decode_tokens_per_second"],
+		"needs 16 after the first") {
 		t.Errorf("16 tokens: %+v", r)
 	}
 	enough, _ := document[measured](t, "measure", "--url", at, "--file", file, "--max-tokens", "17")
-	if r := enough.Result.Runs[0]; r.DecodeRate == nil || r.Whose["decode_tokens_per_second"] != "client" || *r.DecodeRate <= 0 {
+	if r := enough.Result.Runs[0]; r.DecodeRate == nil || r.Whose["decode_tokens_per_second"] != "client" ||
+		*r.DecodeRate <= 0 {
 		t.Errorf("17 tokens: %+v", r)
 	}
 	if sum := sha256.Sum256([]byte(text)); enough.Text.SHA256 != hex.EncodeToString(sum[:]) {
@@ -149,7 +155,8 @@ func TestMeasureNeverShowsAKey(t *testing.T) {
 	t.Parallel()
 	at := double(t, "keyed")
 	o := slipway(t, []string{"THE_KEY=wrong-secret-value"}, "measure", "--url", at, "--key-env", "THE_KEY")
-	if o.code != 4 || strings.Contains(o.String(), "wrong-secret-value") || !strings.Contains(o.errOut, "the key (key) is wrong") {
+	if o.code != 4 || strings.Contains(o.String(), "wrong-secret-value") ||
+		!strings.Contains(o.errOut, "the key (key) is wrong") {
 		t.Fatal(o)
 	}
 	o = slipway(t, []string{"THE_KEY=right-key"}, "measure", "--url", at, "--key-env", "THE_KEY")
@@ -186,14 +193,18 @@ func TestMeasureOfTheRealServerAddsUp(t *testing.T) {
 		t.Fatalf("%v, %+v", err, shown)
 	}
 	for i, r := range m.Result.Runs {
-		if same := shown.Requests[1-i]; *r.Prompt != same.Prompt || *r.Cached != same.Cached || *r.Computed != same.Computed || *r.Completion != same.Completion {
-			t.Errorf("measure says %d = %d + %d and %d, the monitor %+v", *r.Prompt, *r.Cached, *r.Computed, *r.Completion, same)
+		if same := shown.Requests[1-i]; *r.Prompt != same.Prompt || *r.Cached != same.Cached ||
+			*r.Computed != same.Computed || *r.Completion != same.Completion {
+			t.Errorf("measure says %d = %d + %d and %d, the monitor %+v", *r.Prompt, *r.Cached, *r.Computed,
+				*r.Completion, same)
 		}
-		if r.Prompt == nil || *r.Prompt != *r.Cached+*r.Computed || *r.Computed < 500 || r.Prefill == nil || r.Whose["prefill_seconds"] != "server" || r.DecodeRate == nil || len(r.Doubts) > 0 {
+		if r.Prompt == nil || *r.Prompt != *r.Cached+*r.Computed || *r.Computed < 500 || r.Prefill == nil ||
+			r.Whose["prefill_seconds"] != "server" || r.DecodeRate == nil || len(r.Doubts) > 0 {
 			t.Errorf("%+v", r)
 		}
 		if *r.FirstToken < *r.Prefill {
-			t.Errorf("the client saw the first token after %v s, before the server's %v s of prefill had passed", *r.FirstToken, *r.Prefill)
+			t.Errorf("the client saw the first token after %v s, before the server's %v s of prefill had passed",
+				*r.FirstToken, *r.Prefill)
 		}
 	}
 }

@@ -70,7 +70,8 @@ func (s *server) refusal(w http.ResponseWriter, q request) bool {
 		return refuse(307, "text/plain", "")
 	case "strict":
 		if q.Template != nil {
-			return refuse(400, "application/json", `{"error":{"message":"Unrecognized request argument supplied: chat_template_kwargs","param":null}}`)
+			return refuse(400, "application/json",
+				`{"error":{"message":"Unrecognized request argument supplied: chat_template_kwargs","param":null}}`)
 		}
 	case "narrow":
 		words := 0
@@ -90,7 +91,8 @@ func (s *server) cutHere(w http.ResponseWriter, send func(map[string]any)) bool 
 	case "cut":
 		return true
 	case "broke-off":
-		send(map[string]any{"error": map[string]any{"message": "the graphics processor was lost", "type": "server_error", "code": 500}})
+		send(map[string]any{"error": map[string]any{"message": "the graphics processor was lost",
+			"type": "server_error", "code": 500}})
 		return true
 	case "crash":
 		http.NewResponseController(w).Flush()

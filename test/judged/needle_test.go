@@ -22,7 +22,8 @@ func TestPocketFindsTheCodes(t *testing.T) {
 	if soak() {
 		lengths, samples = "600,1400,3600", "50"
 	}
-	r, code := document[record.Report](t, "check needle", "--url", pocket(t), "--out", t.TempDir(), "--lengths", lengths, "--samples", samples,
+	r, code := document[record.Report](t, "check needle", "--url", pocket(t), "--out", t.TempDir(), "--lengths",
+		lengths, "--samples", samples,
 		"--max-tokens", "128", "--at-least", "0.95")
 	for _, s := range r.Scores {
 		t.Logf("%+v", s)
@@ -42,7 +43,8 @@ func TestPocketFindsTheCodes(t *testing.T) {
 		t.Fatalf("%d answers, %v", len(answers), err)
 	}
 	for _, a := range answers {
-		if a.Text == "" || a.Usage == nil || a.Usage.Prompt > a.Parts[0].Length*102/100 || a.Usage.Prompt < a.Parts[0].Length*90/100 {
+		if a.Text == "" || a.Usage == nil || a.Usage.Prompt > a.Parts[0].Length*102/100 ||
+			a.Usage.Prompt < a.Parts[0].Length*90/100 {
 			t.Errorf("%s: %+v", a.Task, a.Usage)
 		}
 	}
@@ -53,9 +55,11 @@ func TestNeedleSeesAModelThatForgets(t *testing.T) {
 	t.Parallel()
 	at := double(t, "forgetful")
 	out := t.TempDir()
-	r, code := document[record.Report](t, "check needle", "--url", at, "--out", out, "--lengths", "600,1200", "--samples", "4", "--at-least", "0.95")
+	r, code := document[record.Report](t, "check needle", "--url", at, "--out", out, "--lengths", "600,1200",
+		"--samples", "4", "--at-least", "0.95")
 	for _, s := range r.Scores {
-		if s.Name == "texts with every code found" && s.Hits != 0 || s.Name != "texts with every code found" && s.Share != 0.5 {
+		if s.Name == "texts with every code found" && s.Hits != 0 || s.Name != "texts with every code found" &&
+			s.Share != 0.5 {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -65,15 +69,18 @@ func TestNeedleSeesAModelThatForgets(t *testing.T) {
 	if raw, err := os.ReadFile(r.Picture); err != nil || !strings.HasPrefix(string(raw), "\x89PNG") {
 		t.Errorf("no picture: %v", err)
 	}
-	r, _ = document[record.Report](t, "check needle", "--url", double(t, "honest"), "--out", out, "--lengths", "600", "--samples", "2", "--grid", "3")
+	r, _ = document[record.Report](t, "check needle", "--url", double(t, "honest"), "--out", out, "--lengths", "600",
+		"--samples", "2", "--grid", "3")
 	if len(r.Scores) != 1 || r.Scores[0].Hits != 6 || r.Scores[0].Of != 6 || !strings.Contains(r.Text, "66-100 %") {
 		t.Errorf("%+v\n%s", r.Scores, r.Text)
 	}
-	r, _ = document[record.Report](t, "check needle", "--url", double(t, "tokenizer"), "--out", out, "--lengths", "600", "--samples", "1")
+	r, _ = document[record.Report](t, "check needle", "--url", double(t, "tokenizer"), "--out", out, "--lengths", "600",
+		"--samples", "1")
 	if r.Setup.Tokens != "by the server's /tokenize" {
 		t.Errorf("tokens counted %s", r.Setup.Tokens)
 	}
-	r, _ = document[record.Report](t, "check needle", "--url", double(t, "no-usage"), "--out", out, "--lengths", "600", "--samples", "1")
+	r, _ = document[record.Report](t, "check needle", "--url", double(t, "no-usage"), "--out", out, "--lengths", "600",
+		"--samples", "1")
 	if !strings.Contains(r.Setup.Tokens, "rough") || !strings.Contains(strings.Join(r.Notes, " "), "is unknown") {
 		t.Errorf("tokens counted %s, %v", r.Setup.Tokens, r.Notes)
 	}
@@ -105,7 +112,8 @@ func TestKilledRunGoesOnAndIsNotOfficial(t *testing.T) {
 	if found, _ := filepath.Glob(filepath.Join(out, "*")); len(found) != 1 || had >= 60 {
 		t.Fatalf("%v, %d answers", found, had)
 	}
-	if o := slipway(t, nil, append(args, "--seed", "2")...); o.code != 6 || !strings.Contains(o.errOut, "seed 1 there, 2 here") || lines()-1 != had {
+	if o := slipway(t, nil, append(args, "--seed", "2")...); o.code != 6 ||
+		!strings.Contains(o.errOut, "seed 1 there, 2 here") || lines()-1 != had {
 		t.Fatal(o)
 	}
 	o := slipway(t, nil, args...)
@@ -129,14 +137,18 @@ func TestKilledRunGoesOnAndIsNotOfficial(t *testing.T) {
 // A server that fails in the middle of a check ends it; what was answered is kept and nothing is official.
 func TestCheckStopsAtAFaultOfTheServer(t *testing.T) {
 	t.Parallel()
-	for mode, says := range map[string]string{"cut": "without saying [DONE]", "broke-off": "the graphics processor was lost", "html": "a web page (HTML) instead of JSON"} {
+	for mode, says := range map[string]string{"cut": "without saying [DONE]", "broke-off": "the graphics " +
+		"processor was lost", "html": "a web page (HTML) instead of JSON"} {
 		out := t.TempDir()
-		o := slipway(t, nil, "check", "needle", "--url", double(t, mode), "--out", out, "--lengths", "600", "--samples", "2")
-		if found, _ := filepath.Glob(filepath.Join(out, "needle-*")); o.code == 0 || !strings.Contains(o.errOut, says) || len(found) > 0 {
+		o := slipway(t, nil, "check", "needle", "--url", double(t, mode), "--out", out, "--lengths", "600", "--samples",
+			"2")
+		if found, _ := filepath.Glob(filepath.Join(out, "needle-*")); o.code == 0 ||
+			!strings.Contains(o.errOut, says) || len(found) > 0 {
 			t.Errorf("%s: %v %v", mode, o, found)
 		}
 	}
-	r, code := document[record.Report](t, "check needle", "--url", double(t, "wrong-prompt"), "--out", t.TempDir(), "--lengths", "600", "--samples", "2")
+	r, code := document[record.Report](t, "check needle", "--url", double(t, "wrong-prompt"), "--out", t.TempDir(),
+		"--lengths", "600", "--samples", "2")
 	if code != 21 || len(r.Doubts) != 1 || !strings.Contains(r.Doubts[0], "cached and") {
 		t.Errorf("wrong usage: exit code %d, %v", code, r.Doubts)
 	}

@@ -114,7 +114,8 @@ func slipway(t *testing.T, env []string, args ...string) outcome {
 	cmd := exec.Command(filepath.Join(programs, "slipway"), args...)
 	dir := t.TempDir()
 	cmd.Dir = dir
-	cmd.Env = append([]string{"HOME=" + dir, "PATH=/usr/bin:/bin", "SLIPWAY_HOME=" + filepath.Join(dir, "home")}, env...)
+	cmd.Env = append([]string{"HOME=" + dir, "PATH=/usr/bin:/bin", "SLIPWAY_HOME=" + filepath.Join(dir, "home")},
+		env...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
@@ -129,7 +130,8 @@ func document[T any](t *testing.T, verb string, args ...string) (data T, code in
 	t.Helper()
 	o := slipway(t, nil, append(append(strings.Fields(verb), "--json"), args...)...)
 	compiler := jsonschema.NewCompiler()
-	schema, err := jsonschema.UnmarshalJSON(strings.NewReader(slipway(t, nil, append([]string{"schema"}, strings.Fields(verb)...)...).out))
+	schema, err := jsonschema.UnmarshalJSON(
+		strings.NewReader(slipway(t, nil, append([]string{"schema"}, strings.Fields(verb)...)...).out))
 	if err == nil {
 		err = compiler.AddResource("schema.json", schema)
 	}

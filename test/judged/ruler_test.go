@@ -15,7 +15,8 @@ func TestRulerReportsPocketAsItIs(t *testing.T) {
 	if soak() {
 		args = []string{"--lengths", "2048,4096", "--samples", "25", "--max-tokens", "160"}
 	}
-	r, code := document[record.Report](t, "check ruler", append([]string{"--url", pocket(t), "--out", t.TempDir()}, args...)...)
+	r, code := document[record.Report](t, "check ruler", append([]string{"--url", pocket(t), "--out", t.TempDir()},
+		args...)...)
 	if code != 0 || len(r.Scores) == 0 || len(r.Doubts) > 0 {
 		t.Fatalf("exit code %d, %+v", code, r)
 	}
@@ -43,7 +44,8 @@ func TestRulerReportsPocketAsItIs(t *testing.T) {
 // A length that no task fits into is a mistake of the command line, not a score of nothing.
 func TestRulerRefusesALengthThatNothingFitsInto(t *testing.T) {
 	t.Parallel()
-	o := slipway(t, nil, "check", "ruler", "--url", double(t, "honest"), "--out", t.TempDir(), "--lengths", "300", "--tasks", "cwe")
+	o := slipway(t, nil, "check", "ruler", "--url", double(t, "honest"), "--out", t.TempDir(), "--lengths", "300",
+		"--tasks", "cwe")
 	if o.code != 2 || !strings.Contains(o.errOut, "does not fit into 300 tokens") {
 		t.Fatal(o)
 	}

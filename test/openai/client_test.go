@@ -98,10 +98,12 @@ func TestChat(t *testing.T) {
 		t.Fatal(err)
 	}
 	choice := reply.Choices[0]
-	if choice.Message.Content != answer || choice.FinishReason != "stop" || choice.Message.Role != "assistant" || reply.Object != "chat.completion" {
+	if choice.Message.Content != answer || choice.FinishReason != "stop" || choice.Message.Role != "assistant" ||
+		reply.Object != "chat.completion" {
 		t.Errorf("%+v", choice)
 	}
-	if u := reply.Usage; u.PromptTokens < 10 || u.CompletionTokens < 5 || u.TotalTokens != u.PromptTokens+u.CompletionTokens || u.PromptTokensDetails.CachedTokens > u.PromptTokens {
+	if u := reply.Usage; u.PromptTokens < 10 || u.CompletionTokens < 5 || u.TotalTokens != u.PromptTokens+
+		u.CompletionTokens || u.PromptTokensDetails.CachedTokens > u.PromptTokens {
 		t.Errorf("%+v", u)
 	}
 }
@@ -125,15 +127,18 @@ func TestChatStream(t *testing.T) {
 	if err := stream.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if whole.Choices[0].Message.Content != answer || whole.Choices[0].FinishReason != "stop" || pieces < 4 || whole.Usage.CompletionTokens < 5 {
+	if whole.Choices[0].Message.Content != answer || whole.Choices[0].FinishReason != "stop" || pieces < 4 ||
+		whole.Usage.CompletionTokens < 5 {
 		t.Errorf("%d pieces: %+v, usage %+v", pieces, whole.Choices[0], whole.Usage)
 	}
 }
 
 func weather() []openai.ChatCompletionToolUnionParam {
 	one := func(name, description, argument string) openai.ChatCompletionToolUnionParam {
-		return openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{Name: name, Description: openai.String(description),
-			Parameters: openai.FunctionParameters{"type": "object", "properties": map[string]any{argument: map[string]any{"type": "string"}}, "required": []string{argument}}})
+		return openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
+			Name: name, Description: openai.String(description),
+			Parameters: openai.FunctionParameters{"type": "object", "properties": map[string]any{
+				argument: map[string]any{"type": "string"}}, "required": []string{argument}}})
 	}
 	return []openai.ChatCompletionToolUnionParam{
 		one("get_weather", "Get the current weather of a city", "city"),
@@ -155,10 +160,12 @@ func TestToolsAndTheirResults(t *testing.T) {
 	}
 	call := choice.Message.ToolCalls[0]
 	var arguments map[string]any
-	if err := json.Unmarshal([]byte(call.Function.Arguments), &arguments); err != nil || call.Function.Name != "get_weather" || arguments["city"] != "Paris" || call.ID == "" {
+	if err := json.Unmarshal([]byte(call.Function.Arguments), &arguments); err != nil ||
+		call.Function.Name != "get_weather" || arguments["city"] != "Paris" || call.ID == "" {
 		t.Errorf("%+v, %v", call, err)
 	}
-	params.Messages = append(params.Messages, choice.Message.ToParam(), openai.ToolMessage(`{"temperature": 21, "sky": "sunny"}`, call.ID))
+	params.Messages = append(params.Messages, choice.Message.ToParam(),
+		openai.ToolMessage(`{"temperature": 21, "sky": "sunny"}`, call.ID))
 	reply, err = c.Chat.Completions.New(t.Context(), params, thinkingOff)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +194,8 @@ func TestForcedToolStream(t *testing.T) {
 				t.Fatal(err)
 			}
 			calls := whole.Choices[0].Message.ToolCalls
-			if len(calls) == 0 || name == "named" && calls[0].Function.Name != "read_file" || calls[0].Function.Name != "read_file" && calls[0].Function.Name != "get_weather" {
+			if len(calls) == 0 || name == "named" && calls[0].Function.Name != "read_file" ||
+				calls[0].Function.Name != "read_file" && calls[0].Function.Name != "get_weather" {
 				t.Errorf("asked with %q: %+v", name, whole.Choices[0])
 			}
 		})
@@ -196,7 +204,8 @@ func TestForcedToolStream(t *testing.T) {
 
 func TestAbortedStreamKeepsTheServerBusy(t *testing.T) {
 	params := greeting()
-	params.LogitBias = map[string]int64{"4088": -100, "4086": -100} // no end token: only an abort ends it before the window does
+	// no end token: only an abort ends it before the window does
+	params.LogitBias = map[string]int64{"4088": -100, "4086": -100}
 	ctx, abort := context.WithCancel(t.Context())
 	defer abort()
 	stream := chats().NewStreaming(ctx, params, thinkingOff)
@@ -213,7 +222,8 @@ func TestAbortedStreamKeepsTheServerBusy(t *testing.T) {
 		t.Errorf("the aborted stream ends with %v", err)
 	}
 	// The cancelled counter rises although the window had room for 8,000 tokens more, and the next request works.
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(metrics(t), `slipway_requests_total{outcome="cancelled"} 1`); {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(metrics(t),
+		`slipway_requests_total{outcome="cancelled"} 1`); {
 		if time.Now().After(deadline) {
 			t.Fatalf("the request is not cancelled:\n%s", metrics(t))
 		}
@@ -245,10 +255,12 @@ func TestErrorsAreNotTheClientsOwn(t *testing.T) {
 		code   string
 	}{
 		{"n", func(p *openai.ChatCompletionNewParams) { p.N = openai.Int(2) }, 400, "n", "invalid_value"},
-		{"unknown model", func(p *openai.ChatCompletionNewParams) { p.Model = "gpt-4o" }, 404, "model", "model_not_found"},
+		{"unknown model", func(p *openai.ChatCompletionNewParams) { p.Model = "gpt-4o" }, 404, "model",
+			"model_not_found"},
 		{"image", func(p *openai.ChatCompletionNewParams) {
 			p.Messages = append(p.Messages, openai.UserMessage([]openai.ChatCompletionContentPartUnionParam{
-				openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: "data:image/png;base64,AA=="})}))
+				openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{
+					URL: "data:image/png;base64,AA=="})}))
 		}, 400, "messages[2].content[0].type", "invalid_value"},
 		{"beyond the window", func(p *openai.ChatCompletionNewParams) {
 			p.Messages = append(p.Messages, openai.UserMessage(strings.Repeat("seven boats ", 6000)))
@@ -263,7 +275,8 @@ func TestErrorsAreNotTheClientsOwn(t *testing.T) {
 			if !errors.As(err, &refused) {
 				t.Fatalf("got %v", err)
 			}
-			if refused.StatusCode != test.status || refused.Param != test.param || refused.Code != test.code || refused.Message == "" {
+			if refused.StatusCode != test.status || refused.Param != test.param || refused.Code != test.code ||
+				refused.Message == "" {
 				t.Errorf("%d, param %q, code %q: %s", refused.StatusCode, refused.Param, refused.Code, refused.Message)
 			}
 		})
@@ -278,7 +291,9 @@ func TestModelsAndTextCompletions(t *testing.T) {
 	}
 	reply, err := c.Completions.New(t.Context(), openai.CompletionNewParams{
 		Model: "pocket", Temperature: openai.Float(0), MaxTokens: openai.Int(30),
-		Prompt: openai.CompletionNewParamsPromptUnion{OfString: openai.String("<|endoftext|><|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n")},
+		Prompt: openai.CompletionNewParamsPromptUnion{
+			OfString: openai.String(
+				"<|endoftext|><|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n")},
 	})
 	if err != nil || reply.Choices[0].Text != answer || reply.Choices[0].FinishReason != "stop" {
 		t.Errorf("%+v, %v", reply, err)

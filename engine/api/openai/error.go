@@ -21,7 +21,8 @@ func (w *Wire) Error(e *turn.Error) (status int, document any) {
 }
 
 func documentOf(e *turn.Error) (d errorDocument) {
-	d.Error.Code, d.Error.Message, d.Error.Param, d.Error.Type = orNull(e.Code), e.Sentence, orNull(e.Param), typeOf(e.Kind)
+	d.Error.Code, d.Error.Message, d.Error.Param, d.Error.Type = orNull(e.Code), e.Sentence, orNull(e.Param),
+		typeOf(e.Kind)
 	return d
 }
 

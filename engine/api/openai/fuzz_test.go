@@ -18,7 +18,8 @@ func FuzzChatBody(f *testing.F) {
 		`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}]}`,
 		`{"model":"m","messages":[null],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"function","function":{"name":"f"}}}`,
 		`{"model":"m","messages":[{}],"stream":true,"stream_options":{"include_usage":true},"chat_template_kwargs":{"enable_thinking":true}}`,
-		`{"model":"m","stop":[],"tools":{},"messages":{}}`, `{"a":`, `{"":1}`, `[`, ``, "\x00", `{"model":"m"`, `{} {}`, `{"model":"\ud800"}`,
+		`{"model":"m","stop":[],"tools":{},"messages":{}}`, `{"a":`, `{"":1}`, `[`, ``, "\x00", `{"model":"m"`, `{} {}`,
+		`{"model":"\ud800"}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -36,7 +37,8 @@ func FuzzChatBody(f *testing.F) {
 			if err == nil {
 				err = read(o)
 			}
-			if err != nil && (web.StatusOf(err.Kind) < 400 || web.StatusOf(err.Kind) > 499 || err.Sentence == "" || typeOf(err.Kind) == "") {
+			if err != nil && (web.StatusOf(err.Kind) < 400 || web.StatusOf(err.Kind) > 499 || err.Sentence == "" ||
+				typeOf(err.Kind) == "") {
 				t.Errorf("%+v", err)
 			}
 			if err == nil && o.Err() != nil {

@@ -139,7 +139,8 @@ func readToolCalls(o *web.Object) []text.ToolCall {
 			arguments, given := f.Text("arguments")
 			if !given {
 				f.Fail("arguments", "is required: a string that holds a JSON object")
-			} else if args := strings.TrimSpace(arguments); args != "" && (args[0] != '{' || !json.Valid([]byte(args))) {
+			} else if args := strings.TrimSpace(arguments); args != "" &&
+				(args[0] != '{' || !json.Valid([]byte(args))) {
 				f.Fail("arguments", "must be a string that holds a JSON object")
 			}
 			c.Arguments = json.RawMessage(arguments)

@@ -78,7 +78,8 @@ func (e *End) why(streamed bool) string {
 	onlyThought := e.thought && !e.answered
 	switch {
 	case onlyThought && e.reason == serve.FinishLength:
-		return fmt.Sprintf("The reply ran out of its %d tokens while still thinking, so there is no answer. Allow more tokens, "+
+		return fmt.Sprintf("The reply ran out of its %d tokens while still thinking, so there is no answer. Allow "+
+			"more tokens, "+
 			"or turn thinking off with %s.", e.limitTokens, e.thinkingOff)
 	case onlyThought && e.reason == serve.FinishStop:
 		return fmt.Sprintf("The model ended its reply while still thinking, so there is no answer. Ask again, "+

@@ -66,7 +66,8 @@ func AsError(err error) *Error {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &full):
-		return &Error{Kind: QueueFull, Code: "queue_full", Sentence: full.Error(), RetryAfter: full.RetryAfter, Err: err}
+		return &Error{Kind: QueueFull, Code: "queue_full", Sentence: full.Error(), RetryAfter: full.RetryAfter,
+			Err: err}
 	case errors.As(err, &tooLong):
 		return &Error{Kind: InvalidRequest, Code: "context_length_exceeded", Err: err,
 			Sentence: tooLong.Error() + ". Shorten the prompt or start the server with a larger window."}

@@ -13,7 +13,8 @@ func TestLargeBodiesAreReadOneAtATime(t *testing.T) {
 	if failure != nil {
 		t.Fatal(failure)
 	}
-	if _, failure = s.largeBody(time.Now()); failure == nil || StatusOf(failure.Kind) != 503 || failure.RetryAfter == 0 {
+	if _, failure = s.largeBody(time.Now()); failure == nil || StatusOf(failure.Kind) != 503 ||
+		failure.RetryAfter == 0 {
 		t.Fatalf("a second one beside it: %+v", failure)
 	}
 	waited := make(chan *turn.Error)

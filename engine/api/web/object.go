@@ -294,7 +294,8 @@ func (o *Object) Done() *turn.Error {
 		if len(shownName) > 100 {
 			shownName = shownName[:100] + "…"
 		}
-		e := turn.Invalid(o.At(shownName), "is not supported by this server and would change the reply, so it is not ignored")
+		e := turn.Invalid(o.At(shownName), "is not supported by this server and would change the reply, so it is "+
+			"not ignored")
 		e.Code = "unsupported_parameter"
 		return e
 	}

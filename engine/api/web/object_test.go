@@ -9,8 +9,10 @@ import (
 // Members are slices of the body; the standard reader says what they should be.
 func TestMembersAreReadAsByTheStandardLibrary(t *testing.T) {
 	for _, body := range []string{
-		`{}`, ` { } `, `{"a":1}`, "\n{\t\"a\" : 1 ,\r\n\"b\" : [ ] } ", `{"a":{"b":[{"c":"}],{"}]},"d":[[1,2],[3]],"e":null}`,
-		`{"a\"b":"\\","c:d":"x,y:z","\u0061\\":"\\\"}","":"","é":[" , "]}`, `{"a":-1.5e+3,"b":true,"c":"\ud800\"","d":{}}`,
+		`{}`, ` { } `, `{"a":1}`, "\n{\t\"a\" : 1 ,\r\n\"b\" : [ ] } ",
+		`{"a":{"b":[{"c":"}],{"}]},"d":[[1,2],[3]],"e":null}`,
+		`{"a\"b":"\\","c:d":"x,y:z","\u0061\\":"\\\"}","":"","é":[" , "]}`,
+		`{"a":-1.5e+3,"b":true,"c":"\ud800\"","d":{}}`,
 	} {
 		o, failure := ReadBody([]byte(body))
 		if failure != nil {

@@ -52,7 +52,8 @@ func TestChunkFormEqualsTheRecurrence(t *testing.T) {
 			want, got := make([]float32, n*dv), make([]float32, n*dv)
 			for i := range n {
 				alpha := float32(math.Exp(float64(g[i])))
-				kernels.DeltaStep(stepped, alpha, beta[i], q[i*dk:][:dk], k[i*dk:][:dk], v[i*dv:][:dv], want[i*dv:][:dv])
+				kernels.DeltaStep(stepped, alpha, beta[i], q[i*dk:][:dk], k[i*dk:][:dk], v[i*dv:][:dv],
+					want[i*dv:][:dv])
 			}
 			ChunkDelta(chunked, q, k, v, g, beta, got, dk, dv, row.chunk)
 			for _, pair := range []struct {

@@ -16,7 +16,8 @@ type kv struct {
 
 func (d *Device) KV(g device.KVGeometry) (device.KV, error) {
 	if g.Format == device.KVQ8 && g.HeadDim%device.KVGroup != 0 {
-		return nil, fmt.Errorf("attention heads of %d dimensions: the 8-bit format takes multiples of %d", g.HeadDim, device.KVGroup)
+		return nil, fmt.Errorf("attention heads of %d dimensions: the 8-bit format takes multiples of %d", g.HeadDim,
+			device.KVGroup)
 	}
 	k := &kv{g: g}
 	for range g.Layers {
@@ -35,7 +36,8 @@ func (k *kv) headFloats() int { return k.g.HeadDim * device.PageTokens }
 
 func (k *kv) block(layer int, page int32, head int) kernels.KVBlock {
 	at := int(page)*k.pageFloats() + head*k.headFloats()
-	return kernels.KVBlock{Keys: k.keys[layer][at : at+k.headFloats()], Values: k.values[layer][at : at+k.headFloats()], ValueStride: k.g.HeadDim}
+	return kernels.KVBlock{Keys: k.keys[layer][at : at+k.headFloats()], Values: k.values[layer][at : at+k.headFloats()],
+		ValueStride: k.g.HeadDim}
 }
 
 func (k *kv) CopyPage(dst, src int32) {

@@ -35,7 +35,8 @@ func entryOf(g device.StateGeometry, row []float32, layer int) entry {
 		f = f[n:]
 		return part
 	}
-	return entry{take(g.ValueHeads), take(g.ValueHeads), take(g.KeyHeads * g.KeyDim), take(g.ValueHeads * g.ValueDim), take(g.ConvChannels)}
+	return entry{take(g.ValueHeads), take(g.ValueHeads), take(g.KeyHeads * g.KeyDim), take(g.ValueHeads * g.ValueDim),
+		take(g.ConvChannels)}
 }
 
 // recording is the tape of a state over its moving base.

@@ -65,10 +65,13 @@ func (s *suite) attentionShape(t *testing.T, heads, kvHeads, dim, rotary int) {
 			segments[0].Policy = device.AttentionPolicy{Sink: 300, Window: 30, DenseFrom: 380}
 		}
 		qGate, k, v := s.random(rows*heads*2*dim), s.random(rows*kvHeads*dim), s.random(rows*kvHeads*dim)
-		dst, q, table, gate := s.buffer(t, rows, heads*dim, nil), s.buffer(t, rows, heads*dim, nil), s.buffer(t, rows, rotary, nil), s.buffer(t, rows, heads*2*dim, qGate)
+		dst, q, table, gate := s.buffer(t, rows, heads*dim, nil), s.buffer(t, rows, heads*dim, nil),
+			s.buffer(t, rows, rotary, nil), s.buffer(t, rows, heads*2*dim, qGate)
 		s.run(t, segments, func(p device.Pass) {
 			p.Rotation(table, inverse)
-			p.AttentionInput(device.AttentionInput{Q: q, QGate: gate, K: s.buffer(t, rows, kvHeads*dim, k), V: s.buffer(t, rows, kvHeads*dim, v), QNorm: qNorm, KNorm: kNorm, Rotation: table, KV: pool, Layer: 1, Eps: eps})
+			p.AttentionInput(device.AttentionInput{Q: q, QGate: gate, K: s.buffer(t, rows, kvHeads*dim, k),
+				V: s.buffer(t, rows, kvHeads*dim, v), QNorm: qNorm, KNorm: kNorm, Rotation: table, KV: pool, Layer: 1,
+				Eps: eps})
 			p.Attention(device.Attention{Dst: dst, Q: q, QGate: gate, KV: pool, Layer: 1})
 		})
 		head := func(x, w []float32, position int) []float64 {
@@ -148,10 +151,13 @@ func (m *attended) attend(q []float64, position, kvHead, kvHeads int, policy dev
 }
 
 func (s *suite) memory(t *testing.T) {
-	g := device.StateGeometry{Layers: 2, KeyHeads: 1, ValueHeads: 2, KeyDim: 8, ValueDim: 8, ConvChannels: 32, ConvTaps: 4}
+	g := device.StateGeometry{Layers: 2, KeyHeads: 1, ValueHeads: 2, KeyDim: 8, ValueDim: 8, ConvChannels: 32,
+		ConvTaps: 4}
 	a, b := s.state(t, g), s.state(t, g)
 	dst, x, w := s.buffer(t, 2, 32, nil), s.buffer(t, 2, 32, s.random(64)), s.vector(t, s.random(128))
-	s.run(t, []device.Segment{{N: 2, State: a}}, func(p device.Pass) { p.Conv(device.Conv{Dst: dst, X: x, Weight: w, Layer: 1}) })
+	s.run(t, []device.Segment{{N: 2, State: a}}, func(p device.Pass) {
+		p.Conv(device.Conv{Dst: dst, X: x, Weight: w, Layer: 1})
+	})
 	read := func(st device.State) []float32 {
 		matrices, tail := make([]float32, 2*64), make([]float32, 3*32)
 		st.Read(matrices, tail, 1)
@@ -176,7 +182,9 @@ func (s *suite) memory(t *testing.T) {
 	table := s.buffer(t, 1, 8, nil)
 	s.run(t, []device.Segment{{N: 1, Start: 9, Pages: []int32{2}}}, func(p device.Pass) {
 		p.Rotation(table, []float64{1, 0.1, 0.01, 0.001})
-		p.AttentionInput(device.AttentionInput{Q: s.buffer(t, 1, 16, nil), QGate: s.buffer(t, 1, 32, s.random(32)), K: s.buffer(t, 1, 16, s.random(16)), V: s.buffer(t, 1, 16, s.random(16)), QNorm: norm, KNorm: norm, Rotation: table, KV: pool, Eps: 1e-6})
+		p.AttentionInput(device.AttentionInput{Q: s.buffer(t, 1, 16, nil), QGate: s.buffer(t, 1, 32, s.random(32)),
+			K: s.buffer(t, 1, 16, s.random(16)), V: s.buffer(t, 1, 16, s.random(16)), QNorm: norm, KNorm: norm,
+			Rotation: table, KV: pool, Eps: 1e-6})
 	})
 	at := func(page int32) []float32 {
 		k, v := make([]float32, 16), make([]float32, 16)

@@ -31,7 +31,8 @@ func (s *suite) upload(t *testing.T, out, in int, f device.Format, bits, group i
 		d.Data = make([]byte, out*in*bits/8)
 		for g := 0; g < len(values); g += group {
 			var scale, bias float32
-			d.Scales, scale = appendFloat(d.Scales, f, float32(s.r.NormFloat64())/float32(int(1)<<bits)) // of either sign
+			// of either sign
+			d.Scales, scale = appendFloat(d.Scales, f, float32(s.r.NormFloat64())/float32(int(1)<<bits))
 			d.Biases, bias = appendFloat(d.Biases, f, float32(s.r.NormFloat64()))
 			for i := g; i < g+group; i++ {
 				q := s.r.Uint32N(1 << bits)
@@ -95,7 +96,8 @@ func (s *suite) products(t *testing.T) {
 		for i, group := range []int{32, 64, 128} {
 			kinds = append(kinds, kinds[0])
 			k := &kinds[len(kinds)-1]
-			k.f, k.bits, k.group = []device.Format{device.FormatBF16, device.FormatF16, device.FormatF32}[i], bits, group
+			k.f, k.bits, k.group = []device.Format{device.FormatBF16, device.FormatF16, device.FormatF32}[i], bits,
+				group
 		}
 	}
 	const in = 256
@@ -106,7 +108,8 @@ func (s *suite) products(t *testing.T) {
 			x, before := s.random(rows*in), s.random(rows*16)
 			ya, yb := s.buffer(t, rows, 37, nil), s.buffer(t, rows, 16, before)
 			s.run(t, plain(rows), func(p device.Pass) {
-				p.Linear(s.buffer(t, rows, in, x), []device.Product{{W: a.Matrix, Dst: ya}, {W: b.Matrix, Dst: yb, Add: true}}, rows)
+				p.Linear(s.buffer(t, rows, in, x), []device.Product{
+					{W: a.Matrix, Dst: ya}, {W: b.Matrix, Dst: yb, Add: true}}, rows)
 			})
 			wantB := multiply(b, x, rows)
 			for i := range wantB {
@@ -166,7 +169,8 @@ func (s *suite) rowwise(t *testing.T) {
 				return out
 			}
 			dst, wide := s.buffer(t, rows, cols, nil), s.buffer(t, rows, 2*cols, make([]float32, 2*rows*cols))
-			up, bx, bz, bw := s.buffer(t, rows, cols, nil), s.buffer(t, rows, cols, x), s.buffer(t, rows, cols, z), s.vector(t, w)
+			up, bx, bz, bw := s.buffer(t, rows, cols, nil), s.buffer(t, rows, cols, x), s.buffer(t, rows, cols, z),
+				s.vector(t, w)
 			s.run(t, plain(rows), func(p device.Pass) {
 				p.RMSNorm(wide, bx, bw, eps, rows, cols)
 				p.SwiGLU(up, bx, bz, rows)

@@ -41,7 +41,8 @@ func sum(x []int) int {
 }
 
 func (s *suite) conv(t *testing.T) {
-	g := device.StateGeometry{Layers: 2, KeyHeads: 1, ValueHeads: 3, KeyDim: 8, ValueDim: 8, ConvChannels: 40, ConvTaps: 4}
+	g := device.StateGeometry{Layers: 2, KeyHeads: 1, ValueHeads: 3, KeyDim: 8, ValueDim: 8, ConvChannels: 40,
+		ConvTaps: 4}
 	w := s.random(4 * g.ConvChannels)
 	weight := s.vector(t, w)
 	states := []device.State{s.state(t, g), s.state(t, g), s.state(t, g)}
@@ -73,7 +74,8 @@ func (s *suite) conv(t *testing.T) {
 			}
 			tail := make([]float32, 3*g.ConvChannels)
 			states[i].Read(make([]float32, g.ValueHeads*64), tail, 1)
-			equalBits(t, label("tail of segment ", i, " in pass ", pass), tail, history[i][len(history[i])-3*g.ConvChannels:])
+			equalBits(t, label("tail of segment ", i, " in pass ", pass), tail,
+				history[i][len(history[i])-3*g.ConvChannels:])
 			states[i].Read(make([]float32, g.ValueHeads*64), tail, 0)
 			equalBits(t, "tail of the other layer", tail, make([]float32, len(tail)))
 			starts[i] += seg.N
@@ -100,12 +102,15 @@ func (s *suite) delta(t *testing.T) {
 			dst := s.buffer(t, rows, g.ValueHeads*g.ValueDim, nil)
 			segments := lay(lengths, []int{0, 0, 0}, states)
 			s.run(t, segments, func(p device.Pass) {
-				p.DeltaRule(device.DeltaRule{Dst: dst, QKV: s.buffer(t, rows, g.ConvChannels, qkv), A: s.buffer(t, rows, g.ValueHeads, a), B: s.buffer(t, rows, g.ValueHeads, b), ALog: bLog, DTBias: bBias, Layer: layer})
+				p.DeltaRule(device.DeltaRule{Dst: dst, QKV: s.buffer(t, rows, g.ConvChannels, qkv),
+					A: s.buffer(t, rows, g.ValueHeads, a), B: s.buffer(t, rows, g.ValueHeads, b), ALog: bLog,
+					DTBias: bBias, Layer: layer})
 			})
 			var want []float64
 			for i, seg := range segments {
 				for r := seg.Row; r < seg.Row+seg.N; r++ {
-					want = append(want, deltaStep(g, reference[i], qkv[r*g.ConvChannels:], a[r*g.ValueHeads:], b[r*g.ValueHeads:], aLog, dtBias)...)
+					want = append(want, deltaStep(g, reference[i], qkv[r*g.ConvChannels:], a[r*g.ValueHeads:],
+						b[r*g.ValueHeads:], aLog, dtBias)...)
 				}
 				got := make([]float32, size)
 				states[i].Read(got, make([]float32, 3*g.ConvChannels), layer)

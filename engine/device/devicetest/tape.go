@@ -12,7 +12,8 @@ func stateBits(s device.State) []float32 {
 	g := s.Geometry()
 	var out []float32
 	for l := range g.Layers {
-		matrices, tail := make([]float32, g.ValueHeads*g.ValueDim*g.KeyDim), make([]float32, (g.ConvTaps-1)*g.ConvChannels)
+		matrices, tail := make([]float32, g.ValueHeads*g.ValueDim*g.KeyDim),
+			make([]float32, (g.ConvTaps-1)*g.ConvChannels)
 		s.Read(matrices, tail, l)
 		out = append(append(out, matrices...), tail...)
 	}
@@ -22,7 +23,8 @@ func stateBits(s device.State) []float32 {
 // decode advances states by one row each, n times, through convolution and delta rule of every layer.
 func (s *suite) decode(t *testing.T, g device.StateGeometry, states []device.State, n int, each func(step int)) {
 	t.Helper()
-	weight, aLog, dtBias := s.vector(t, s.random(4*g.ConvChannels)), s.vector(t, s.random(g.ValueHeads)), s.vector(t, s.random(g.ValueHeads))
+	weight, aLog, dtBias := s.vector(t, s.random(4*g.ConvChannels)), s.vector(t, s.random(g.ValueHeads)),
+		s.vector(t, s.random(g.ValueHeads))
 	lengths, starts := make([]int, len(states)), make([]int, len(states))
 	for i := range lengths {
 		lengths[i] = 1
@@ -32,9 +34,12 @@ func (s *suite) decode(t *testing.T, g device.StateGeometry, states []device.Sta
 		s.run(t, lay(lengths, starts, states), func(p device.Pass) {
 			for l := range g.Layers {
 				qkv := s.buffer(t, rows, g.ConvChannels, nil)
-				p.Conv(device.Conv{Dst: qkv, X: s.buffer(t, rows, g.ConvChannels, s.random(rows*g.ConvChannels)), Weight: weight, Layer: l})
-				p.DeltaRule(device.DeltaRule{Dst: s.buffer(t, rows, g.ValueHeads*g.ValueDim, nil), QKV: qkv, A: s.buffer(t, rows, g.ValueHeads, s.random(rows*g.ValueHeads)),
-					B: s.buffer(t, rows, g.ValueHeads, s.random(rows*g.ValueHeads)), ALog: aLog, DTBias: dtBias, Layer: l})
+				p.Conv(device.Conv{Dst: qkv, X: s.buffer(t, rows, g.ConvChannels, s.random(rows*g.ConvChannels)),
+					Weight: weight, Layer: l})
+				p.DeltaRule(device.DeltaRule{Dst: s.buffer(t, rows, g.ValueHeads*g.ValueDim, nil), QKV: qkv,
+					A: s.buffer(t, rows, g.ValueHeads, s.random(rows*g.ValueHeads)),
+					B: s.buffer(t, rows, g.ValueHeads, s.random(rows*g.ValueHeads)), ALog: aLog, DTBias: dtBias,
+					Layer: l})
 			}
 		})
 		each(step)
@@ -111,7 +116,8 @@ func (s *suite) transfer(t *testing.T) {
 			t.Fatalf("%d positions of a copied page differ", tokens)
 		}
 	}
-	g := device.StateGeometry{Layers: 2, KeyHeads: 2, ValueHeads: 6, KeyDim: 8, ValueDim: 16, ConvTaps: 4, ConvChannels: 128}
+	g := device.StateGeometry{Layers: 2, KeyHeads: 2, ValueHeads: 6, KeyDim: 8, ValueDim: 16, ConvTaps: 4,
+		ConvChannels: 128}
 	from := s.state(t, g)
 	s.decode(t, g, []device.State{from}, 3, func(int) {})
 	bits := make([]byte, from.Bytes())

@@ -20,7 +20,8 @@ type Drafted struct {
 // first i drafted ones, with those in its history. It is asked in order for 0, 1, ... up to the accepted length, and
 // its result is used only until the next call. random gives numbers in [0, 1), asked for only where there is a choice.
 // The error is target's.
-func Verify(drafted []Drafted, target func(i int) (sample.Distribution, error), random func() float64) (accepted int, next int32, err error) {
+func Verify(drafted []Drafted, target func(i int) (sample.Distribution, error), random func() float64) (accepted int,
+	next int32, err error) {
 	for i, d := range drafted {
 		p, err := target(i)
 		if err != nil {

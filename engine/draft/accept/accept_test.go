@@ -41,7 +41,8 @@ func TestWithoutDraftsTheTokenIsTheTargets(t *testing.T) {
 func TestTokenOutsideTheTargetIsNeverAccepted(t *testing.T) {
 	p := sample.Distribution{IDs: []int32{1, 2}, Probs: []float64{0.5, 0.5}}
 	for _, q := range []sample.Distribution{{IDs: []int32{1, 3}, Probs: []float64{0.9, 0.1}}, {}} {
-		n, next, _ := Verify([]Drafted{{3, q}}, func(int) (sample.Distribution, error) { return p, nil }, func() float64 { return 0 })
+		n, next, _ := Verify([]Drafted{{3, q}}, func(int) (sample.Distribution, error) { return p, nil },
+			func() float64 { return 0 })
 		if n != 0 || next != 1 && next != 2 {
 			t.Errorf("%d accepted, then %d", n, next)
 		}
@@ -98,7 +99,8 @@ func TestVerifiedTokenIsDistributedAsTheTarget(t *testing.T) {
 		}
 		for id := range int32(8) {
 			if d := got[id] - p.Prob(id); d > 0.03 || d < -0.03 {
-				t.Fatalf("token %d has probability %.3f, its target's is %.3f (p %v, q %v)", id, got[id], p.Prob(id), p, q)
+				t.Fatalf("token %d has probability %.3f, its target's is %.3f (p %v, q %v)", id, got[id], p.Prob(id), p,
+					q)
 			}
 		}
 	}
@@ -117,7 +119,8 @@ func TestRateIsHowOftenADraftIsAccepted(t *testing.T) {
 			t.Fatalf("token %d after a rejection: the residual holds 1 and 3", next)
 		}
 	}
-	if got, want := float64(hits)/float64(tries), Rate(p, q); got < want-0.005 || got > want+0.005 || want < 0.399 || want > 0.401 {
+	if got, want := float64(hits)/float64(tries), Rate(p, q); got < want-0.005 || got > want+0.005 || want < 0.399 ||
+		want > 0.401 {
 		t.Errorf("%.4f of the drafts were accepted, wanted %.4f", got, want)
 	}
 }

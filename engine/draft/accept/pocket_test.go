@@ -36,7 +36,8 @@ func openPocket(t *testing.T) *pocket {
 	}
 	dev := cpu.New(0)
 	t.Cleanup(func() { dev.Close(); ckpt.Close() })
-	n, err := model.Load(dev, ckpt, model.Options{WindowTokens: 1024, MaxSequences: 1, ExtraPages: 4, Draft: model.DraftMTP})
+	n, err := model.Load(dev, ckpt, model.Options{WindowTokens: 1024, MaxSequences: 1, ExtraPages: 4,
+		Draft: model.DraftMTP})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func (p *pocket) begin(prompt []int32) {
 	defer s.Close()
 	all := len(prompt) - 1
 	rows := make([]float32, all*p.hidden)
-	if _, err := p.n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: prompt[:all], Hidden: rows}}); err != nil {
+	if _, err := p.n.Forward(context.Background(), []pass.Segment{
+		{Seq: s, Tokens: prompt[:all], Hidden: rows}}); err != nil {
 		p.t.Fatal(err)
 	}
 	p.mtp(s, 0, prompt[1:all], rows, pass.LogitsNone, nil)
@@ -73,9 +75,11 @@ func (p *pocket) sequence() *model.Sequence {
 }
 
 // mtp gives rows of the head, copied.
-func (p *pocket) mtp(s *model.Sequence, slot int, tokens []int32, rows []float32, wanted pass.Logits, out []float32) [][]float32 {
+func (p *pocket) mtp(s *model.Sequence, slot int, tokens []int32, rows []float32, wanted pass.Logits,
+	out []float32) [][]float32 {
 	p.t.Helper()
-	got, err := p.n.MTP(context.Background(), []model.MTPSegment{{Seq: s, Slot: slot, Tokens: tokens, Hidden: rows, Logits: wanted, HiddenOut: out}})
+	got, err := p.n.MTP(context.Background(), []model.MTPSegment{
+		{Seq: s, Slot: slot, Tokens: tokens, Hidden: rows, Logits: wanted, HiddenOut: out}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -98,7 +102,8 @@ func (p *pocket) both(follow []int32) (target, head [][]float32) {
 	s.Restore(p.point, p.point.Len())
 	tokens := append([]int32{p.prompt[len(p.prompt)-1]}, follow...)
 	rows := make([]float32, len(tokens)*p.hidden)
-	got, err := p.n.Forward(context.Background(), []pass.Segment{{Seq: s, Tokens: tokens, Logits: pass.LogitsAll, Hidden: rows}})
+	got, err := p.n.Forward(context.Background(), []pass.Segment{
+		{Seq: s, Tokens: tokens, Logits: pass.LogitsAll, Hidden: rows}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -194,11 +199,13 @@ func TestAcceptanceOfPocketsHeadIsTheOracles(t *testing.T) {
 		for _, rule := range []struct {
 			name      string
 			got, want float64
-		}{{"greedy", got.Greedy, want.Greedy}, {"independent samples", got.Independent, want.Independent}, {"mismatched truncation", got.Mismatched, want.Mismatched},
+		}{{"greedy", got.Greedy, want.Greedy}, {"independent samples", got.Independent, want.Independent},
+			{"mismatched truncation", got.Mismatched, want.Mismatched},
 			{"matched", got.Matched, want.Matched}, {"untruncated", got.Untruncated, want.Untruncated}} {
 			mean := rule.got / float64(got.Scored)
 			if math.Abs(mean-rule.want) > 0.002 {
-				t.Errorf("%s, %s: %.5f of the proposals are accepted, the oracle's share is %.5f", name, rule.name, mean, rule.want)
+				t.Errorf("%s, %s: %.5f of the proposals are accepted, the oracle's share is %.5f", name, rule.name,
+					mean, rule.want)
 			}
 		}
 		if name != "needle_short" && (got.Independent >= got.Matched || got.Mismatched >= got.Matched) {

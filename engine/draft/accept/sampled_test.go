@@ -91,7 +91,8 @@ func TestSampledTokensAreDistributedAsWithoutADraft(t *testing.T) {
 					params.TopP, params.TopK = 0.95, 20
 				}
 				what := fmt.Sprintf("%s, temperature %v, truncated %v", name, temperature, cut)
-				d := &drawn{p: p, params: params, sampler: sampler, logits: logits, targets: map[int32][2]sample.Distribution{}, drafts: map[int32][2]sample.Distribution{}}
+				d := &drawn{p: p, params: params, sampler: sampler, logits: logits,
+					targets: map[int32][2]sample.Distribution{}, drafts: map[int32][2]sample.Distribution{}}
 				random := sample.NewGenerator(17).Float64
 				firsts, pairs := map[int32]float64{}, map[[2]int32]float64{}
 				for range draws {

@@ -42,7 +42,8 @@ func parseConfig(config, generation []byte) (*arch.Config, error) {
 		return nil, unread("text_config", err, "the configuration of a text model")
 	}
 	if f.ModelType != "" && !slices.Contains(ModelTypes, f.ModelType) {
-		return nil, misfit("model_type", fmt.Sprintf("%q in text_config", f.ModelType), "one of "+strings.Join(ModelTypes, ", "))
+		return nil, misfit("model_type", fmt.Sprintf("%q in text_config", f.ModelType), "one of "+
+			strings.Join(ModelTypes, ", "))
 	}
 	c, err := f.config()
 	if err != nil {
@@ -133,16 +134,19 @@ func (f *fields) config() (*arch.Config, error) {
 		name  string
 		value int
 	}{
-		{"vocab_size", f.Vocab}, {"hidden_size", f.Hidden}, {"intermediate_size", f.Intermediate}, {"num_hidden_layers", f.Layers},
+		{"vocab_size", f.Vocab}, {"hidden_size", f.Hidden}, {"intermediate_size", f.Intermediate},
+		{"num_hidden_layers", f.Layers},
 		{"num_attention_heads", f.Heads}, {"num_key_value_heads", f.KVHeads}, {"head_dim", f.HeadDim},
-		{"max_position_embeddings", f.MaxPositions}, {"linear_num_key_heads", f.KeyHeads}, {"linear_num_value_heads", f.ValueHeads},
+		{"max_position_embeddings", f.MaxPositions}, {"linear_num_key_heads", f.KeyHeads},
+		{"linear_num_value_heads", f.ValueHeads},
 		{"linear_key_head_dim", f.KeyDim}, {"linear_value_head_dim", f.ValueDim},
 	} {
 		if d.value <= 0 || d.value > maxDim {
 			return nil, misfit(d.name, fmt.Sprint(d.value), fmt.Sprintf("a number from 1 to %d", maxDim))
 		}
 	}
-	c := &arch.Config{ModelType: f.ModelType, VocabSize: f.Vocab, MaxPositions: f.MaxPositions, Tied: f.Tied != nil && *f.Tied, Hidden: f.Hidden, Intermediate: f.Intermediate,
+	c := &arch.Config{ModelType: f.ModelType, VocabSize: f.Vocab, MaxPositions: f.MaxPositions, Tied: f.Tied != nil &&
+		*f.Tied, Hidden: f.Hidden, Intermediate: f.Intermediate,
 		Heads: f.Heads, KVHeads: f.KVHeads, HeadDim: f.HeadDim, KeyHeads: f.KeyHeads, ValueHeads: f.ValueHeads,
 		KeyDim: f.KeyDim, ValueDim: f.ValueDim, ConvTaps: f.ConvTaps, MTPLayers: f.MTPLayers, Eps: 1e-6}
 	if f.Eps != nil {
@@ -176,9 +180,11 @@ func (f *fields) config() (*arch.Config, error) {
 	case f.ConvTaps != 4:
 		return nil, misfit("linear_conv_kernel_dim", fmt.Sprint(f.ConvTaps), "4")
 	case f.Heads%f.KVHeads != 0:
-		return nil, misfit("num_attention_heads", fmt.Sprint(f.Heads), fmt.Sprintf("a multiple of the %d key and value heads", f.KVHeads))
+		return nil, misfit("num_attention_heads", fmt.Sprint(f.Heads),
+			fmt.Sprintf("a multiple of the %d key and value heads", f.KVHeads))
 	case f.ValueHeads%f.KeyHeads != 0:
-		return nil, misfit("linear_num_value_heads", fmt.Sprint(f.ValueHeads), fmt.Sprintf("a multiple of the %d key heads", f.KeyHeads))
+		return nil, misfit("linear_num_value_heads", fmt.Sprint(f.ValueHeads),
+			fmt.Sprintf("a multiple of the %d key heads", f.KeyHeads))
 	case !(c.Eps > 0 && c.Eps < 1):
 		return nil, misfit("rms_norm_eps", fmt.Sprint(c.Eps), "a small positive number")
 	}
@@ -201,7 +207,8 @@ func (f *fields) layerTypes(c *arch.Config) error {
 		}
 	} else {
 		if len(f.LayerTypes) != f.Layers {
-			return misfit("layer_types", fmt.Sprintf("%d entries", len(f.LayerTypes)), fmt.Sprintf("%d, one a layer", f.Layers))
+			return misfit("layer_types", fmt.Sprintf("%d entries", len(f.LayerTypes)),
+				fmt.Sprintf("%d, one a layer", f.Layers))
 		}
 		for i, t := range f.LayerTypes {
 			if t != "full_attention" && t != "linear_attention" {
@@ -213,7 +220,8 @@ func (f *fields) layerTypes(c *arch.Config) error {
 		}
 	}
 	if n := c.AttentionLayers(); n == 0 || n == f.Layers {
-		return misfit("layer_types", fmt.Sprintf("%d full-attention layers of %d", n, f.Layers), "a hybrid of both kinds")
+		return misfit("layer_types", fmt.Sprintf("%d full-attention layers of %d", n, f.Layers),
+			"a hybrid of both kinds")
 	}
 	return nil
 }
@@ -228,7 +236,8 @@ func (f *fields) rotary(c *arch.Config) error {
 		}
 		for _, kind := range []string{r.Type, r.OldType} {
 			if kind != "" && kind != "default" && kind != "mrope" {
-				return misfit("rope_parameters.rope_type", fmt.Sprintf("%q", kind), `"default": this engine does not scale positions`)
+				return misfit("rope_parameters.rope_type", fmt.Sprintf("%q", kind),
+					`"default": this engine does not scale positions`)
 			}
 		}
 		if r.Theta != nil {
@@ -247,7 +256,8 @@ func (f *fields) rotary(c *arch.Config) error {
 	}
 	dims := int(float64(f.HeadDim) * factor)
 	if !(factor > 0 && factor <= 1) || dims <= 0 || dims%2 != 0 {
-		return misfit("rope_parameters.partial_rotary_factor", describe(partial), fmt.Sprintf("a part of head_dim %d that is an even number", f.HeadDim))
+		return misfit("rope_parameters.partial_rotary_factor", describe(partial),
+			fmt.Sprintf("a part of head_dim %d that is an even number", f.HeadDim))
 	}
 	c.RopeTheta, c.RotaryDims = *theta, dims
 	return nil
@@ -281,12 +291,14 @@ func addEOS(c *arch.Config, file string, raw json.RawMessage) error {
 		raw = json.RawMessage("[" + string(raw) + "]")
 	}
 	if err := json.Unmarshal(raw, &ids); err != nil {
-		return &weights.MisfitError{File: file, Tensor: "eos_token_id", Found: string(raw), Wanted: "a token id or a list of them"}
+		return &weights.MisfitError{File: file, Tensor: "eos_token_id", Found: string(raw), Wanted: "a token id or " +
+			"a list of them"}
 	}
 next:
 	for _, id := range ids {
 		if id < 0 || int(id) >= c.VocabSize {
-			return &weights.MisfitError{File: file, Tensor: "eos_token_id", Found: fmt.Sprint(id), Wanted: fmt.Sprintf("an id in [0,%d), the vocabulary", c.VocabSize)}
+			return &weights.MisfitError{File: file, Tensor: "eos_token_id", Found: fmt.Sprint(id),
+				Wanted: fmt.Sprintf("an id in [0,%d), the vocabulary", c.VocabSize)}
 		}
 		for _, known := range c.EOS {
 			if known == id {

@@ -8,7 +8,8 @@ import (
 
 // OutputParser splits a reply into thinking, content and tool calls as it streams:
 //
-//	thinking </think> content <tool_call> <function=NAME> <parameter=NAME> value </parameter> … </function> </tool_call> …
+// thinking </think> content <tool_call> <function=NAME> <parameter=NAME> value </parameter> … </function> </tool_call>
+// …
 //
 // It holds back only what may still become a tag, newlines that end a section, and arguments that are not strings
 // until they are whole. How the text is split into pushes changes how events are split, and nothing else.

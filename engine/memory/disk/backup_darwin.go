@@ -20,5 +20,6 @@ func excludeFromBackups(dir string) {
 	value := append([]byte("bplist00\x5f\x10\x11com.apple.backupd\x08"), make([]byte, 32)...)
 	trailer := value[len(value)-32:]
 	trailer[6], trailer[7], trailer[15], trailer[31] = 1, 1, 1, byte(len(value)-32-1)
-	syscall.Syscall6(syscall.SYS_SETXATTR, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&value[0])), uintptr(len(value)), 0, 0)
+	syscall.Syscall6(syscall.SYS_SETXATTR, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(name)),
+		uintptr(unsafe.Pointer(&value[0])), uintptr(len(value)), 0, 0)
 }

@@ -105,7 +105,8 @@ func TestFolderOfAnotherKVFormatIsNotDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer finish(s)
-	if len(s.Found()) != 0 || s.Stats().Damaged != 0 || strings.Count(log.String(), "another size") != 1 || !strings.Contains(log.String(), "points=2") ||
+	if len(s.Found()) != 0 || s.Stats().Damaged != 0 || strings.Count(log.String(), "another size") != 1 ||
+		!strings.Contains(log.String(), "points=2") ||
 		!strings.Contains(log.String(), "KV in "+key.KVFormat) {
 		t.Errorf("%d points found, %d damaged: %s", len(s.Found()), s.Stats().Damaged, log.String())
 	}

@@ -14,9 +14,10 @@ const (
 
 // DraftOptions say what the points of this run hold of an MTP head's attention. The zero value: nothing.
 type DraftOptions struct {
-	Key       string // what must be equal for its use: the head's weights, its KV format, the trunk that its rows are of
-	SlotBytes int64  // of one slot's keys and values
-	MostSlots int    // kept of a prefix, the last ones
+	// what must be equal for its use: the head's weights, its KV format, the trunk that its rows are of
+	Key       string
+	SlotBytes int64 // of one slot's keys and values
+	MostSlots int   // kept of a prefix, the last ones
 }
 
 // Draft is a draft's state behind a prefix of P tokens.

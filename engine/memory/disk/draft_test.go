@@ -27,7 +27,8 @@ func (h *head) pair(row []float32, next int32) {
 	if n := len(h.slots); n > 0 {
 		before = binary.LittleEndian.Uint64(h.slots[n-slotBytes:])
 	}
-	h.slots = binary.LittleEndian.AppendUint64(h.slots, (before^uint64(math.Float32bits(row[0])))*0x9e3779b97f4a7c15+uint64(next))
+	h.slots = binary.LittleEndian.AppendUint64(h.slots, (before^uint64(math.Float32bits(row[0])))*0x9e3779b97f4a7c15+
+		uint64(next))
 }
 
 // over is the head after all pairs that ids hold: slots 0 to len-2.

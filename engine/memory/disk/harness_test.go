@@ -22,8 +22,10 @@ const (
 var key = memory.Key{Model: "m", Revision: "r", KVFormat: "f32", Policy: memory.Policy{Name: "exact"}}
 
 func options() Options {
-	return Options{CapBytes: 1 << 20, PageTokens: testPage, StateBytes: testState, RowBytes: 8, Positions: func(n int) int64 { return int64(8 * n) }, ReplyBytes: 16 << 10,
-		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	return Options{CapBytes: 1 << 20, PageTokens: testPage, StateBytes: testState, RowBytes: 8,
+		Positions: func(n int) int64 { return int64(8 * n) }, ReplyBytes: 16 << 10,
+		Now: func() time.Time { return time.Unix(1_800_000_000, 0) },
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
 // content is a state whose every byte follows from its ids.

@@ -20,7 +20,8 @@ func openPoint(f *os.File) (header pointHeader, head int64, ids []int32, err err
 	if err := wholeFile(f, head, header.Sections); err != nil {
 		return header, 0, nil, err
 	}
-	if len(header.Sections) < 2 || header.Sections[0].Name != "ids" || header.Sections[0].Bytes != 4*int64(header.Tokens) {
+	if len(header.Sections) < 2 || header.Sections[0].Name != "ids" || header.Sections[0].Bytes != 4*int64(
+		header.Tokens) {
 		return header, 0, nil, damaged("no ids come first")
 	}
 	raw := make([]byte, header.Sections[0].Bytes)
@@ -77,7 +78,8 @@ func (s *Store) Load(key memory.Key, ids []int32) (*Saved, error) {
 			s.readDraft(&saved.Draft, key, len(ids), section, data)
 		}
 	}
-	if rest := len(ids) % s.opt.PageTokens; int64(len(saved.State)) != s.opt.StateBytes || rest > 0 && int64(len(saved.tail)) != s.opt.Positions(rest) {
+	if rest := len(ids) % s.opt.PageTokens; int64(len(saved.State)) != s.opt.StateBytes || rest > 0 &&
+		int64(len(saved.tail)) != s.opt.Positions(rest) {
 		return nil, damaged("state or positions of another size")
 	}
 	return saved, nil
@@ -112,7 +114,8 @@ func (p *Saved) Page(index, tokens int) ([]byte, error) {
 	if err := wholeFile(f, head, header.Sections); err != nil {
 		return nil, err
 	}
-	if header.Version != Version || header.Chain != p.pages[index].String() || len(header.Sections) != 2 || header.Sections[1].Bytes != p.s.opt.Positions(tokens) {
+	if header.Version != Version || header.Chain != p.pages[index].String() || len(header.Sections) != 2 ||
+		header.Sections[1].Bytes != p.s.opt.Positions(tokens) {
 		return nil, damaged("a page of another kind")
 	}
 	data := grown(&p.s.page, header.Sections[0].Bytes+header.Sections[1].Bytes)

@@ -76,11 +76,13 @@ type Store struct {
 // marker marks the folder as ours, and as a cache for backup programs.
 const (
 	marker     = "CACHEDIR.TAG"
-	markerText = "Signature: 8a477f597d28d172789f06886806bc55\n# Restore points of slipway. They can be deleted at any time while no server runs.\n"
+	markerText = "Signature: 8a477f597d28d172789f06886806bc55\n# Restore points of slipway. They can be deleted at " +
+		"any time while no server runs.\n"
 )
 
 // ErrInUse says that another server has the folder.
-var ErrInUse = errors.New("another server uses this cache folder; give this one its own with --cache-disk, or run without with --no-cache-disk")
+var ErrInUse = errors.New("another server uses this cache folder; give this one its own with --cache-disk, or run " +
+	"without with --no-cache-disk")
 
 // reserve is kept from the cap for the marker, the day's count, the lock and the folders themselves.
 const reserve = 64 << 10
@@ -91,10 +93,13 @@ const mostHead = 1 << 10
 // Open takes a folder into use and makes it if it is missing. Unreferenced pages and torn files are deleted; the other
 // points are read up to their ids.
 func Open(dir string, opt Options) (*Store, error) {
-	s := &Store{dir: dir, opt: opt, ids: map[name]memory.PageID{}, names: map[memory.PageID]name{}, files: map[name]bool{}, have: map[name]bool{},
+	s := &Store{dir: dir, opt: opt, ids: map[name]memory.PageID{}, names: map[memory.PageID]name{},
+		files: map[name]bool{}, have: map[name]bool{},
 		jobs: make(chan func(), 1024), stopped: make(chan struct{})}
 	if least := reserve + opt.ReplyBytes + opt.StateBytes + s.pageFileBytes() + mostHead; opt.CapBytes < least {
-		return nil, fmt.Errorf("a disk cache of %d bytes holds no restore point of this model; give %d or more with --cache-disk-bytes (%d of them are for remembered replies), or none with --no-cache-disk", opt.CapBytes, least, opt.ReplyBytes)
+		return nil, fmt.Errorf("a disk cache of %d bytes holds no restore point of this model; give %d or more with "+
+			"--cache-disk-bytes (%d of them are for remembered replies), or none with --no-cache-disk", opt.CapBytes,
+			least, opt.ReplyBytes)
 	}
 	if err := s.claim(); err != nil {
 		return nil, err
@@ -143,7 +148,8 @@ func (s *Store) claim() error {
 	}
 	for _, name := range []string{"replies", "written-today"} {
 		if info, err := os.Lstat(filepath.Join(s.dir, name)); err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s in it is no file; delete it, as nothing of ours is in it", name) // reading a pipe would wait for ever
+			// reading a pipe would wait for ever
+			return fmt.Errorf("%s in it is no file; delete it, as nothing of ours is in it", name)
 		}
 	}
 	return nil
@@ -191,7 +197,8 @@ func (s *Store) scan() error {
 		s.found = append(s.found, f)
 	}
 	for of, points := range dropped {
-		s.opt.Log.Warn("restore points on disk cannot serve this run and are dropped: their pages have another size", "of", of, "points", points)
+		s.opt.Log.Warn("restore points on disk cannot serve this run and are dropped: their pages have another size",
+			"of", of, "points", points)
 	}
 	for n := range s.have {
 		if !used[n] {
@@ -279,7 +286,8 @@ func (s *Store) Found() []Found { return s.found }
 
 // Budget is what the index may hold.
 func (s *Store) Budget() memory.Budget {
-	return memory.Budget{OwnBytes: math.MaxInt64, Pages: math.MaxInt, TotalBytes: s.opt.CapBytes - reserve - s.opt.ReplyBytes, PageBytes: s.pageFileBytes()}
+	return memory.Budget{OwnBytes: math.MaxInt64, Pages: math.MaxInt,
+		TotalBytes: s.opt.CapBytes - reserve - s.opt.ReplyBytes, PageBytes: s.pageFileBytes()}
 }
 
 // Stats is safe from any goroutine.

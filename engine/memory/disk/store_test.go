@@ -54,7 +54,8 @@ func TestCostIsNeverLessThanTheFiles(t *testing.T) {
 			t.Errorf("%d ids: %v, cost %d, file %+v", n, err, cost.Bytes, info)
 		}
 		for _, page := range cost.Pages {
-			if info, err := os.Stat(s.path("pages", s.names[page])); err != nil || info.Size() != s.Budget().PageBytes || info.Mode().Perm() != 0o600 {
+			if info, err := os.Stat(s.path("pages", s.names[page])); err != nil ||
+				info.Size() != s.Budget().PageBytes || info.Mode().Perm() != 0o600 {
 				t.Errorf("a page: %v, %+v, budget %d", err, info, s.Budget().PageBytes)
 			}
 		}
@@ -101,7 +102,8 @@ func TestForeignFoldersAndSecondServersAreRefused(t *testing.T) {
 	}
 	small := options()
 	small.CapBytes = 1000
-	if _, err := Open(filepath.Join(t.TempDir(), "c"), small); err == nil || !strings.Contains(err.Error(), "--cache-disk-bytes") {
+	if _, err := Open(filepath.Join(t.TempDir(), "c"), small); err == nil ||
+		!strings.Contains(err.Error(), "--cache-disk-bytes") {
 		t.Errorf("a cap that holds nothing: %v", err)
 	}
 }
@@ -224,7 +226,8 @@ func TestRepliesSurviveAndATornEndIsDropped(t *testing.T) {
 		s.SaveReply(memory.Reply{Prefix: memory.HashPrefix([]int32{i}), IDs: someIDs(uint64(i), 10)})
 	}
 	s = reopen(t, s)
-	if got := read(); len(got) != 5 || got[3].Prefix != memory.HashPrefix([]int32{3}) || got[3].IDs[9] != someIDs(3, 10)[9] {
+	if got := read(); len(got) != 5 || got[3].Prefix != memory.HashPrefix([]int32{3}) ||
+		got[3].IDs[9] != someIDs(3, 10)[9] {
 		t.Fatalf("%d replies", len(got))
 	}
 	finish(s)
@@ -243,7 +246,8 @@ func TestRepliesSurviveAndATornEndIsDropped(t *testing.T) {
 	s = reopen(t, s)
 	defer func() { finish(s) }()
 	got := read()
-	if info, _ := os.Stat(s.replyPath()); info.Size() > s.opt.ReplyBytes || len(got) < 20 || got[len(got)-1].Prefix != memory.HashPrefix([]int32{999}) {
+	if info, _ := os.Stat(s.replyPath()); info.Size() > s.opt.ReplyBytes || len(got) < 20 ||
+		got[len(got)-1].Prefix != memory.HashPrefix([]int32{999}) {
 		t.Fatalf("%d bytes, %d replies", info.Size(), len(got))
 	}
 }

@@ -50,7 +50,8 @@ func (s *Store) pointBytes(key memory.Key, kind memory.Kind, ids []int32) int64 
 	return bytes
 }
 
-func (s *Store) pointHeader(key memory.Key, kind memory.Kind, resumed bool, ids []int32, sections []section) pointHeader {
+func (s *Store) pointHeader(key memory.Key, kind memory.Kind, resumed bool, ids []int32,
+	sections []section) pointHeader {
 	return pointHeader{Version, key, kind, resumed, len(ids), s.opt.PageTokens, sections}
 }
 
@@ -64,7 +65,8 @@ func (s *Store) pointSections(key memory.Key, ids []int32) []section {
 		out = append(out, section{Name: hiddenSection, Key: draftKey(key), Bytes: s.opt.RowBytes})
 	}
 	if first, n := s.opt.Draft.mtpSlots(len(ids)); n > 0 {
-		out = append(out, section{Name: mtpSection, Key: s.opt.Draft.Key, First: first, Bytes: int64(n) * s.opt.Draft.SlotBytes})
+		out = append(out, section{Name: mtpSection, Key: s.opt.Draft.Key, First: first,
+			Bytes: int64(n) * s.opt.Draft.SlotBytes})
 	}
 	return out
 }
@@ -79,7 +81,8 @@ func (s *Store) Save(key memory.Key, kind memory.Kind, resumed bool, ids []int32
 }
 
 // save writes the missing pages first, then the point, so that the pages of every point on disk are there.
-func (s *Store) save(key memory.Key, kind memory.Kind, resumed bool, ids []int32, pages []name, file name, state pass.State) error {
+func (s *Store) save(key memory.Key, kind memory.Kind, resumed bool, ids []int32, pages []name, file name,
+	state pass.State) error {
 	size := s.pointBytes(key, kind, ids)
 	for _, page := range pages {
 		if !s.have[page] {

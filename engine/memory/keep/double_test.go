@@ -77,7 +77,8 @@ type fakeNetwork struct {
 	pages int32 // handed out so far; pages are never used again, so that a mix-up shows
 }
 
-func (n *fakeNetwork) importState(tokens int, state []byte, _ disk.Draft, near pass.State, shared int, page func(int, int) ([]byte, error)) (pass.State, error) {
+func (n *fakeNetwork) importState(tokens int, state []byte, _ disk.Draft, near pass.State, shared int,
+	page func(int, int) ([]byte, error)) (pass.State, error) {
 	s := fakeState{n.t, nil, tokens, nil, new(bool)}
 	if shared > 0 {
 		s.pages = slices.Clone(near.Pages()[:shared])
@@ -175,9 +176,11 @@ type world struct {
 const testReplies = 64 << 10
 
 func newWorld(t *testing.T, points, pages int, diskCap int64) *world {
-	w := &world{t: t, net: &fakeNetwork{t: t}, dir: t.TempDir() + "/cache", now: time.Unix(1_800_000_000, 0), diskCap: diskCap,
-		budget: memory.Budget{OwnBytes: int64(points) * stateBytes, Pages: pages, TotalBytes: math.MaxInt64, PageBytes: 8 * pageTokens},
-		key:    memory.Key{Model: "double", Policy: memory.Policy{Name: "exact"}}}
+	w := &world{t: t, net: &fakeNetwork{t: t}, dir: t.TempDir() + "/cache", now: time.Unix(1_800_000_000, 0),
+		diskCap: diskCap,
+		budget: memory.Budget{OwnBytes: int64(points) * stateBytes, Pages: pages, TotalBytes: math.MaxInt64,
+			PageBytes: 8 * pageTokens},
+		key: memory.Key{Model: "double", Policy: memory.Policy{Name: "exact"}}}
 	w.start()
 	t.Cleanup(func() {
 		if w.store != nil {
@@ -190,12 +193,17 @@ func newWorld(t *testing.T, points, pages int, diskCap int64) *world {
 func (w *world) start() {
 	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	opt := Options{Key: w.key, PointBytes: stateBytes, TapeTokenBytes: 1, PageTokens: pageTokens, WindowTokens: 2000, ChunkTokens: 32, Memory: w.budget,
-		ReplyBytes: testReplies, WorthReading: 1, Decode: func([]int32) string { return "" }, Log: log, Import: w.net.importState}
+	opt := Options{Key: w.key, PointBytes: stateBytes, TapeTokenBytes: 1, PageTokens: pageTokens, WindowTokens: 2000,
+		ChunkTokens: 32, Memory: w.budget,
+		ReplyBytes: testReplies, WorthReading: 1, Decode: func([]int32) string { return "" }, Log: log,
+		Import: w.net.importState}
 	if w.diskCap > 0 {
 		var err error
-		w.store, err = disk.Open(w.dir, disk.Options{CapBytes: w.diskCap, DailyBytes: w.daily, PageTokens: pageTokens, StateBytes: stateBytes,
-			Positions: func(n int) int64 { return int64(8 * n) }, ReplyBytes: testReplies, Now: func() time.Time { return w.now }, Log: log})
+		w.store, err = disk.Open(w.dir, disk.Options{CapBytes: w.diskCap, DailyBytes: w.daily, PageTokens: pageTokens,
+			StateBytes: stateBytes,
+			Positions:  func(n int) int64 { return int64(8 * n) }, ReplyBytes: testReplies, Now: func() time.Time {
+				return w.now
+			}, Log: log})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -211,7 +219,8 @@ func (w *world) counters() Counters {
 		return w.total
 	}
 	c := w.keeper.Counters()
-	return Counters{Hits: w.total.Hits + c.Hits, FromDisk: w.total.FromDisk + c.FromDisk, Damaged: w.total.Damaged + c.Damaged}
+	return Counters{Hits: w.total.Hits + c.Hits, FromDisk: w.total.FromDisk + c.FromDisk, Damaged: w.total.Damaged +
+		c.Damaged}
 }
 
 // restart is a clean stop, or a kill where the background has written what it had.

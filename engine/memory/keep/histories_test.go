@@ -243,13 +243,15 @@ func TestNewConversationIsKeptOnceItIsResumed(t *testing.T) {
 // A budget of three points in memory and of about as many, pages included, on disk, and 500 one-off prompts between the
 // turns of a conversation.
 func TestFloodOfOneOffPromptsLeavesAConversationThatWasRestored(t *testing.T) {
-	const tight = 64<<10 + testReplies + 18_000 // pages are dearer than points there: it holds one conversation, and no one-off beside it
+	// pages are dearer than points there: it holds one conversation, and no one-off beside it
+	const tight = 64<<10 + testReplies + 18_000
 	for _, c := range []struct {
 		name     string
 		disk     int64
 		restarts bool
 		share    int // of what is known, in percent, that must be restored
-	}{{"memory alone", 0, false, 50}, {"with a disk that it fills", tight, false, 70}, {"with a disk that it fills, after a restart", tight, true, 70}} {
+	}{{"memory alone", 0, false, 50}, {"with a disk that it fills", tight, false, 70},
+		{"with a disk that it fills, after a restart", tight, true, 70}} {
 		t.Run(c.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(11, 11))
 			w := newWorld(t, 3, 200, c.disk)

@@ -24,7 +24,8 @@ type Options struct {
 	WorthReading   int         // tokens that a file must save beyond what memory has
 	// Import makes a state after tokens from a file's parts. The draft's may be missing. Its first shared pages are
 	// near's.
-	Import func(tokens int, state []byte, draft disk.Draft, near pass.State, shared int, page func(index, tokens int) ([]byte, error)) (pass.State, error)
+	Import func(tokens int, state []byte, draft disk.Draft, near pass.State, shared int, page func(index, tokens int) (
+		[]byte, error)) (pass.State, error)
 
 	Decode func([]int32) string // for the recogniser of volatile text; its results are never logged
 	Log    *slog.Logger

@@ -21,7 +21,8 @@ func (k *Keeper) report(prompt []int32, e memory.Explanation) Report {
 		change := memory.ChangeAt(k.opt.Decode(p.Before), k.opt.Decode(p.Old), k.opt.Decode(p.New))
 		r.Change, r.Volatile = &change, k.volatile.Observe(change)
 		if r.Volatile && r.Again > 0 {
-			k.opt.Log.Warn("part of the prompt changes with every request", "at_token", p.At, "what", shapeOf(change), "advice", change.Advice())
+			k.opt.Log.Warn("part of the prompt changes with every request", "at_token", p.At, "what", shapeOf(change),
+				"advice", change.Advice())
 		}
 	}
 	k.mu.Lock()

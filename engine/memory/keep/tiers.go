@@ -35,7 +35,9 @@ func (k *Keeper) store(p *memory.Point, reach []int32, s pass.State) {
 	k.free(memory.OnDisk, gone)
 	if !ok {
 		if claim == memory.ClaimResumed && p.Kind == memory.KindTurn {
-			k.unwritten = append(slices.DeleteFunc(k.unwritten, func(p *memory.Point) bool { return k.states[p] == nil }), p)
+			k.unwritten = append(slices.DeleteFunc(k.unwritten, func(p *memory.Point) bool {
+				return k.states[p] == nil
+			}), p)
 		}
 		return
 	}

@@ -188,7 +188,8 @@ func (v *Visit) End(how Ending, reply []int32) {
 // remember keeps the reply's exact ids, including those that the prompt opened it with.
 func (v *Visit) remember(reply []int32) {
 	k := v.k
-	r := memory.Reply{Prefix: memory.HashPrefix(v.prompt[:v.marks.Reply]), IDs: slices.Concat(v.prompt[v.marks.Reply:], reply)}
+	r := memory.Reply{Prefix: memory.HashPrefix(v.prompt[:v.marks.Reply]), IDs: slices.Concat(v.prompt[v.marks.Reply:],
+		reply)}
 	if k.replies.Remember(r) && k.opt.Disk != nil {
 		k.opt.Disk.SaveReply(r)
 	}
@@ -226,7 +227,8 @@ func (v *Visit) save(kind memory.Kind, tape bool) bool {
 	}
 	v.saved = len(v.now)
 	k.count(func(c *Counters) { c.Saved++ })
-	if known != nil && known.In(memory.OnDisk) && len(known.Tail) == 0 && len(tail) == 0 { // making room may have evicted it since
+	// making room may have evicted it since
+	if known != nil && known.In(memory.OnDisk) && len(known.Tail) == 0 && len(tail) == 0 {
 		k.index.Hold(known, memory.InMemory, cost)
 		k.states[known] = state
 		return true

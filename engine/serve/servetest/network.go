@@ -124,7 +124,8 @@ func (s *sequence) Save(tape bool) (pass.State, error) {
 func (s *sequence) Restore(from pass.State, at int) {
 	st := from.(*state)
 	if st.released || at < st.base || at > len(st.tokens) {
-		panic(fmt.Sprintf("servetest: restored at %d of [%d,%d], released %v", at, st.base, len(st.tokens), st.released))
+		panic(fmt.Sprintf("servetest: restored at %d of [%d,%d], released %v", at, st.base, len(st.tokens),
+			st.released))
 	}
 	s.tokens, s.tape = slices.Clone(st.tokens[:at]), at-st.base
 }
@@ -202,7 +203,8 @@ func (n *Network) Forward(ctx context.Context, segments []pass.Segment) ([][][]f
 	for i, segment := range segments {
 		seq := segment.Seq.(*sequence)
 		if seq.closed || len(segment.Tokens) == 0 || len(seq.tokens)+len(segment.Tokens) > n.Window {
-			panic(fmt.Sprintf("servetest: closed %v, %d tokens after %d", seq.closed, len(segment.Tokens), len(seq.tokens)))
+			panic(fmt.Sprintf("servetest: closed %v, %d tokens after %d", seq.closed, len(segment.Tokens),
+				len(seq.tokens)))
 		}
 		for t, id := range segment.Tokens {
 			seq.tokens = append(seq.tokens, id)

@@ -57,7 +57,8 @@ const (
 	ContentDelta                       // Text: more of the answer
 	ToolCallStart                      // Index, Name: a call begins
 	ToolCallArguments                  // Index, Text: more of the arguments' JSON
-	ToolCallEnd                        // Index: the call is complete; the texts of its arguments joined are a JSON object
+	// Index: the call is complete; the texts of its arguments joined are a JSON object
+	ToolCallEnd
 )
 
 // Event is a piece of a reply that has become certain.

@@ -54,7 +54,8 @@ func (l *literalReader) value(depth int) bool {
 	case '\'', '"':
 		return l.quoted()
 	}
-	for python, json := range map[string]string{"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"} {
+	for python, json := range map[string]string{"True": "true", "False": "false", "None": "null", "true": "true",
+		"false": "false", "null": "null"} {
 		if l.take(python) {
 			l.out.WriteString(json)
 			return true

@@ -14,8 +14,10 @@ import (
 )
 
 func valid() Record {
-	return Record{Schema: Schema, ID: "mtplx-8000-812-1", Server: "mtplx", Title: "MTPLX", Channel: ChannelArgv, PID: 812, StartUS: 1, BootID: "b",
-		Exe: "/x/mtplx", ExeInode: 3, Program: "/x/mtplx", ProgramSHA256: strings.Repeat("0", 64), Argv: []string{"mtplx", "serve"}, Cwd: "/", Env: map[string]string{"PATH": "/bin"},
+	return Record{Schema: Schema, ID: "mtplx-8000-812-1", Server: "mtplx", Title: "MTPLX", Channel: ChannelArgv,
+		PID: 812, StartUS: 1, BootID: "b",
+		Exe: "/x/mtplx", ExeInode: 3, Program: "/x/mtplx", ProgramSHA256: strings.Repeat("0", 64), Argv: []string{
+			"mtplx", "serve"}, Cwd: "/", Env: map[string]string{"PATH": "/bin"},
 		Port: 8000, Models: []Model{{ID: "m"}}, State: StateRecorded, At: time.Now()}
 }
 

@@ -27,7 +27,9 @@ func TestFolderThatOthersCouldFillIsRefused(t *testing.T) {
 		{"the folder can be read", "mode 0755", func(t *testing.T, home string) { chmod(t, home, inHome, 0o755) }},
 		{"the folder can be written", "mode 0777", func(t *testing.T, home string) { chmod(t, home, inHome, 0o777) }},
 		{"the group can write", "mode 0720", func(t *testing.T, home string) { chmod(t, home, inHome, 0o720) }},
-		{"the folder above can be written", "mode 0777", func(t *testing.T, home string) { chmod(t, home, "state", 0o777) }},
+		{"the folder above can be written", "mode 0777", func(t *testing.T, home string) {
+			chmod(t, home, "state", 0o777)
+		}},
 		{"the home can be written", "mode 0777", func(t *testing.T, home string) { chmod(t, home, ".", 0o777) }},
 		{"the folder is a link to another", "is no folder", func(t *testing.T, home string) {
 			if err := os.Rename(filepath.Join(home, inHome), filepath.Join(home, "other")); err != nil {
@@ -48,7 +50,8 @@ func TestFolderThatOthersCouldFillIsRefused(t *testing.T) {
 			_, read := f.Read(valid().ID)
 			_, locked := f.Lock("lock-x")
 			_, held := f.Holders(false)
-			errs := append([]error{read, locked, held, f.Write(valid()), f.Hold(process.Identity{PID: 1}), f.PutRestorer(os.Args[0], Sum{})}, listed...)
+			errs := append([]error{read, locked, held, f.Write(valid()), f.Hold(process.Identity{PID: 1}),
+				f.PutRestorer(os.Args[0], Sum{})}, listed...)
 			if len(listed) != 1 {
 				t.Errorf("list: %v", listed)
 			}
@@ -79,8 +82,12 @@ func TestPlantedRestorerIsReplacedAndNeverRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, plant := range map[string]func(path string) error{
-		"other bytes":         func(path string) error { return os.WriteFile(path, []byte("#!/bin/sh\nevil\n"), 0o700) },
-		"longer":              func(path string) error { return os.WriteFile(path, []byte("#!/bin/sh\nexit 0\nevil\n"), 0o700) },
+		"other bytes": func(path string) error {
+			return os.WriteFile(path, []byte("#!/bin/sh\nevil\n"), 0o700)
+		},
+		"longer": func(path string) error {
+			return os.WriteFile(path, []byte("#!/bin/sh\nexit 0\nevil\n"), 0o700)
+		},
 		"nothing":             func(path string) error { return os.WriteFile(path, nil, 0o700) },
 		"a link to the same":  func(path string) error { return os.Symlink(source, path) },
 		"others may write it": func(path string) error { return copyWithMode(source, path, 0o722) },
@@ -134,12 +141,14 @@ func copyWithMode(from, to string, mode os.FileMode) error {
 }
 
 func TestSecretNamesAreRecognised(t *testing.T) {
-	for _, name := range []string{"HF_TOKEN", "MTPLX_API_KEY", "OLLAMA_BEARER", "OMLX_CRED", "HF_PWD", "DB_PASSWD", "MTPLX_AUTH", "X_PRIVATE", "GH_PAT", "aws_session", "SENTRY_DSN", "MTPLX_Passphrase", "cookie"} {
+	for _, name := range []string{"HF_TOKEN", "MTPLX_API_KEY", "OLLAMA_BEARER", "OMLX_CRED", "HF_PWD", "DB_PASSWD",
+		"MTPLX_AUTH", "X_PRIVATE", "GH_PAT", "aws_session", "SENTRY_DSN", "MTPLX_Passphrase", "cookie"} {
 		if !Secret(name) {
 			t.Errorf("%s is not recognised as a secret", name)
 		}
 	}
-	for _, name := range []string{"PATH", "PWD", "OLDPWD", "HOME", "LANG", "VIRTUAL_ENV", "HF_HOME", "HF_HUB_CACHE", "OLLAMA_KEEP_ALIVE", "OLLAMA_HOST", "MTPLX_DEPTH", "OMLX_PORT"} {
+	for _, name := range []string{"PATH", "PWD", "OLDPWD", "HOME", "LANG", "VIRTUAL_ENV", "HF_HOME", "HF_HUB_CACHE",
+		"OLLAMA_KEEP_ALIVE", "OLLAMA_HOST", "MTPLX_DEPTH", "OMLX_PORT"} {
 		if Secret(name) {
 			t.Errorf("%s is recognised as a secret", name)
 		}

@@ -71,26 +71,27 @@ type Record struct {
 	ExeInode uint64  `json:"exe_ino"`
 	Program  string  `json:"program,omitempty"` // what is executed; Argv[0] is only its name
 	// ProgramSHA256 is the digest of that file, in hex: an upgraded program is not started without the user's consent.
-	ProgramSHA256 string            `json:"program_sha256,omitempty"`
-	Argv          []string          `json:"argv"`
-	Cwd           string            `json:"cwd"`
-	CwdGone       bool              `json:"cwd_gone,omitempty"` // its folder was gone at the stop already; Cwd is the user's home
-	CwdNeeded     bool              `json:"cwd_needed"`         // arguments or program depend on the folder
-	Env           map[string]string `json:"env"`                // allow-listed values
-	EnvNames      []string          `json:"env_names"`          // names whose values are not kept
-	Label         string            `json:"launchd_label,omitempty"`
-	Plist         string            `json:"plist,omitempty"`
-	Unit          string            `json:"systemd_unit,omitempty"`
-	Bundle        string            `json:"bundle,omitempty"`
-	Socket        string            `json:"control_socket,omitempty"`
-	Address       string            `json:"address"` // loopback address at which it answers
-	Port          int               `json:"port"`
-	Models        []Model           `json:"models"`
-	Evidence      Evidence          `json:"evidence"`
-	PlanDigest    string            `json:"plan_digest"`
-	State         State             `json:"state"`
-	Why           string            `json:"why,omitempty"`
-	At            time.Time         `json:"at"`
+	ProgramSHA256 string   `json:"program_sha256,omitempty"`
+	Argv          []string `json:"argv"`
+	Cwd           string   `json:"cwd"`
+	// its folder was gone at the stop already; Cwd is the user's home
+	CwdGone    bool              `json:"cwd_gone,omitempty"`
+	CwdNeeded  bool              `json:"cwd_needed"` // arguments or program depend on the folder
+	Env        map[string]string `json:"env"`        // allow-listed values
+	EnvNames   []string          `json:"env_names"`  // names whose values are not kept
+	Label      string            `json:"launchd_label,omitempty"`
+	Plist      string            `json:"plist,omitempty"`
+	Unit       string            `json:"systemd_unit,omitempty"`
+	Bundle     string            `json:"bundle,omitempty"`
+	Socket     string            `json:"control_socket,omitempty"`
+	Address    string            `json:"address"` // loopback address at which it answers
+	Port       int               `json:"port"`
+	Models     []Model           `json:"models"`
+	Evidence   Evidence          `json:"evidence"`
+	PlanDigest string            `json:"plan_digest"`
+	State      State             `json:"state"`
+	Why        string            `json:"why,omitempty"`
+	At         time.Time         `json:"at"`
 }
 
 // Identity is the process that was stopped.
@@ -158,7 +159,8 @@ func (r Record) validate() error {
 }
 
 func validID(id string) bool {
-	return id != "" && len(id) < 100 && !strings.HasPrefix(id, ".") && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
+	return id != "" && len(id) < 100 && !strings.HasPrefix(id, ".") &&
+		strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
 // Secret reports whether a variable's name says that its value must not be written down.
@@ -167,7 +169,8 @@ func Secret(name string) bool {
 	if upper == "PWD" || upper == "OLDPWD" { // the working folder
 		return false
 	}
-	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASS", "PWD", "CRED", "AUTH", "COOKIE", "BEARER", "PRIVATE", "SIGNATURE", "SESSION", "LICENSE", "DSN"} {
+	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASS", "PWD", "CRED", "AUTH", "COOKIE", "BEARER",
+		"PRIVATE", "SIGNATURE", "SESSION", "LICENSE", "DSN"} {
 		if strings.Contains(upper, word) {
 			return true
 		}

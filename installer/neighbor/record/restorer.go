@@ -49,7 +49,8 @@ func (f Folder) HasRestorer(want Sum) bool {
 
 func holds(root *os.Root, name string, want Sum) bool {
 	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || info.Mode().Perm()&0o100 == 0 || owner(info) != os.Getuid() {
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || info.Mode().Perm()&0o100 == 0 ||
+		owner(info) != os.Getuid() {
 		return false
 	}
 	file, err := root.Open(name)
@@ -101,7 +102,8 @@ func (f Folder) PutRestorer(program string, want Sum) error {
 	}
 	if err == nil {
 		if info, statErr := root.Lstat(Restorer); statErr == nil && info.IsDir() {
-			return &UnsafeError{Path: f.Path(Restorer), Why: "is a folder where slipway keeps its own program", Next: "move it away"}
+			return &UnsafeError{Path: f.Path(Restorer), Why: "is a folder where slipway keeps its own program",
+				Next: "move it away"}
 		}
 		err = root.Rename(temporary, Restorer)
 	}

@@ -73,7 +73,8 @@ func run(folders repos, lfs int64, gated bool, rate int64) error {
 			if err != nil {
 				return err
 			}
-			files = append(files, testhub.File{Path: filepath.ToSlash(relative), Content: io.NewSectionReader(f, 0, info.Size()), LFS: info.Size() >= lfs})
+			files = append(files, testhub.File{Path: filepath.ToSlash(relative),
+				Content: io.NewSectionReader(f, 0, info.Size()), LFS: info.Size() >= lfs})
 			return nil
 		})
 		if err != nil {
@@ -86,7 +87,8 @@ func run(folders repos, lfs int64, gated bool, rate int64) error {
 		repo.Gated = gated
 		revisions[name] = string(repo.Revision)
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(map[string]any{"url": server.URL, "cdn": server.CDNURL, "token": server.Token, "repos": revisions}); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(map[string]any{"url": server.URL, "cdn": server.CDNURL,
+		"token": server.Token, "repos": revisions}); err != nil {
 		return err
 	}
 	_, err = io.Copy(io.Discard, os.Stdin)

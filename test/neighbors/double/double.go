@@ -136,7 +136,8 @@ func Main(kind Kind) {
 	environment, _ := json.Marshal(os.Environ())
 	arguments, _ := json.Marshal(os.Args)
 	cwd, _ := os.Getwd()
-	os.WriteFile(filepath.Join(s.Folder, "seen.json"), fmt.Appendf(nil, `{"pid":%d,"argv":%s,"env":%s,"cwd":%q}`, os.Getpid(), arguments, environment, cwd), 0o600)
+	os.WriteFile(filepath.Join(s.Folder, "seen.json"), fmt.Appendf(nil, `{"pid":%d,"argv":%s,"env":%s,"cwd":%q}`,
+		os.Getpid(), arguments, environment, cwd), 0o600)
 	s.log("start %d", os.Getpid())
 	if s.Kind.SocketWhileBusy {
 		go s.holdSocket(listener.Addr().String())
@@ -239,7 +240,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		}
 		if !open && r.Header.Get("Authorization") == "" {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			write(w, Reply{Status: 401, JSON: map[string]any{"error": map[string]any{"message": "missing or invalid API key", "type": "authentication_error"}}})
+			write(w, Reply{Status: 401, JSON: map[string]any{
+				"error": map[string]any{"message": "missing or invalid API key", "type": "authentication_error"}}})
 			return
 		}
 	}
@@ -319,7 +321,8 @@ func twist(value any, shape string) any {
 		for key, item := range v {
 			_, isNumber := item.(float64)
 			_, isFlag := item.(bool)
-			telling := key == "ok" || key == "ready" || key == "model_loaded" || key == "lmstudio" // kept, so that the kind is still seen
+			// kept, so that the kind is still seen
+			telling := key == "ok" || key == "ready" || key == "model_loaded" || key == "lmstudio"
 			switch {
 			case key == "pid" || telling:
 				out[key] = item

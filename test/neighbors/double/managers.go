@@ -166,7 +166,8 @@ func Launchctl() {
 		if !ok || !j.loaded() {
 			fail(113, "Could not find service in domain for user gui")
 		}
-		fmt.Printf("%s = {\n\tactive count = 1\n\tpath = %s\n\tstate = running\n\tpid = %d\n}\n", args[1], j.get("plist"), j.number("pid"))
+		fmt.Printf("%s = {\n\tactive count = 1\n\tpath = %s\n\tstate = running\n\tpid = %d\n}\n", args[1],
+			j.get("plist"), j.number("pid"))
 	case len(args) == 2 && args[0] == "bootout":
 		j, ok := find(filepath.Base(args[1]))
 		if !ok || !j.loaded() {
@@ -201,7 +202,8 @@ func Systemctl() {
 	if len(args) == 2 && args[0] == "supervise-for-test" {
 		supervise(args[1])
 	}
-	if len(args) == 5 && args[0] == "--user" && args[1] == "show" && args[2] == "--property=MainPID" && args[3] == "--" {
+	if len(args) == 5 && args[0] == "--user" && args[1] == "show" && args[2] == "--property=MainPID" &&
+		args[3] == "--" {
 		j, _ := find(args[4]) // of a unit that it does not know systemd says 0, and no error
 		fmt.Printf("MainPID=%d\n", j.number("pid"))
 		return

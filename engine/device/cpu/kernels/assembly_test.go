@@ -16,11 +16,14 @@ func TestAssemblyIsWhatTheGeneratorWrites(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	switch text := string(out); {
 	case err == nil:
-	case strings.Contains(text, "module lookup disabled") || strings.Contains(text, "executable file not found") || len(out) == 0:
+	case strings.Contains(text, "module lookup disabled") || strings.Contains(text, "executable file not found") ||
+		len(out) == 0:
 		if os.Getenv("CI") == "true" {
-			t.Fatalf("the generator cannot be built; run go mod download in engine/device/cpu/kernels/gen first: %v %s", err, text)
+			t.Fatalf("the generator cannot be built; run go mod download in engine/device/cpu/kernels/gen first: %v %s",
+				err, text)
 		}
-		t.Skipf("the generator cannot be built here (its module avo is not in the module cache; go mod download in gen fetches it): %v %s", err, text)
+		t.Skipf("the generator cannot be built here (its module avo is not in the module cache; go mod download in "+
+			"gen fetches it): %v %s", err, text)
 	default:
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -64,7 +64,8 @@ func ResetAttention(acc []float32, accStride, headDim int, state []Softmax) {
 // over the head dimension; their largest value with the old Max is the new Max; acc and Sum are multiplied by e^(old -
 // new); Sum gets the block's weights in the package's order of summation; acc gets them by fused multiply-add, tokens
 // ascending.
-func AttendBlock(acc []float32, accStride int, state []Softmax, q []float32, qStride, headDim int, block KVBlock, counts []int, scale float32) {
+func AttendBlock(acc []float32, accStride int, state []Softmax, q []float32, qStride, headDim int, block KVBlock,
+	counts []int, scale float32) {
 	for r, n := range counts {
 		if n < 0 || n > BlockTokens {
 			panic(fmt.Sprintf("kernels: row %d sees %d tokens of a block of %d", r, n, BlockTokens))
@@ -74,7 +75,8 @@ func AttendBlock(acc []float32, accStride int, state []Softmax, q []float32, qSt
 }
 
 // attendBlockPlain is the definition of AttendBlock.
-func attendBlockPlain(acc []float32, accStride int, state []Softmax, q []float32, qStride, headDim int, block KVBlock, counts []int, factor float32) {
+func attendBlockPlain(acc []float32, accStride int, state []Softmax, q []float32, qStride, headDim int, block KVBlock,
+	counts []int, factor float32) {
 	s := takeScratch()
 	for r, n := range counts {
 		if n == 0 {

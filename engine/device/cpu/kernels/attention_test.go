@@ -17,7 +17,8 @@ func attend(t *testing.T, rows, first, headDim, cut int) []float32 {
 	ResetAttention(acc, headDim, headDim, state)
 	tokens := first + rows
 	for start := 0; start < tokens; start += BlockTokens {
-		b := KVBlock{Keys: guarded(t, headDim*BlockTokens), Values: guarded(t, BlockTokens*headDim), ValueStride: headDim}
+		b := KVBlock{Keys: guarded(t, headDim*BlockTokens), Values: guarded(t, BlockTokens*headDim),
+			ValueStride: headDim}
 		nan := float32(math.NaN())
 		for i := range b.Keys {
 			b.Keys[i], b.Values[i] = nan, nan
@@ -32,7 +33,8 @@ func attend(t *testing.T, rows, first, headDim, cut int) []float32 {
 		}
 		for lo := 0; lo < rows; lo += cut {
 			hi := min(rows, lo+cut)
-			AttendBlock(acc[lo*headDim:], headDim, state[lo:hi], q[lo*headDim:], headDim, headDim, b, counts[lo:hi], 0.125)
+			AttendBlock(acc[lo*headDim:], headDim, state[lo:hi], q[lo*headDim:], headDim, headDim, b, counts[lo:hi],
+				0.125)
 		}
 	}
 	FinishAttention(acc, headDim, acc, headDim, headDim, state)
@@ -54,7 +56,8 @@ func TestAttentionIsScheduleInvariant(t *testing.T) {
 			onEach(t, func(t *testing.T) {
 				for _, cut := range []int{1, 5, rows} {
 					if Active() != Plain || cut == 5 {
-						wantSame(t, fmt.Sprintf("head_dim %d, %d rows after %d, %d at a time", headDim, rows, first, cut),
+						wantSame(t, fmt.Sprintf("head_dim %d, %d rows after %d, %d at a time", headDim, rows, first,
+							cut),
 							attend(t, rows, first, headDim, cut), want)
 					}
 				}
@@ -84,7 +87,8 @@ func TestAttentionFollowsFormulas(t *testing.T) {
 		ResetAttention(acc, headDim, headDim, state)
 		for start := 0; start < tokens; start += BlockTokens {
 			n := min(BlockTokens, tokens-start)
-			b := KVBlock{Keys: make([]float32, headDim*BlockTokens), Values: values[start*headDim:], ValueStride: headDim}
+			b := KVBlock{Keys: make([]float32, headDim*BlockTokens), Values: values[start*headDim:],
+				ValueStride: headDim}
 			for i := range n {
 				StoreKey(b.Keys, i, keys[(start+i)*headDim:][:headDim])
 			}
@@ -102,7 +106,8 @@ func TestAttentionFollowsFormulas(t *testing.T) {
 func TestNaNQueryStaysInItsRow(t *testing.T) {
 	const headDim, rows = 64, 9
 	r := newRand(9)
-	b := KVBlock{Keys: randomVector(r, headDim*BlockTokens), Values: randomVector(r, headDim*BlockTokens), ValueStride: headDim}
+	b := KVBlock{Keys: randomVector(r, headDim*BlockTokens), Values: randomVector(r, headDim*BlockTokens),
+		ValueStride: headDim}
 	q := randomVector(r, rows*headDim)
 	counts := []int{9, 9, 9, 10, 11, 12, 13, 256, 256}
 	run := func() []float32 {
@@ -130,7 +135,8 @@ func TestNaNQueryStaysInItsRow(t *testing.T) {
 func TestAttentionOfAPartialBlockStaysInside(t *testing.T) {
 	const headDim, rows = 32, 3
 	r := newRand(10)
-	whole := KVBlock{Keys: guarded(t, headDim*BlockTokens), Values: guarded(t, headDim*BlockTokens), ValueStride: headDim}
+	whole := KVBlock{Keys: guarded(t, headDim*BlockTokens), Values: guarded(t, headDim*BlockTokens),
+		ValueStride: headDim}
 	copy(whole.Keys, randomVector(r, headDim*BlockTokens))
 	copy(whole.Values, randomVector(r, headDim*BlockTokens))
 	q := randomVector(r, rows*headDim)

@@ -14,7 +14,8 @@ const attendRows = 48
 // attendTile is how many rows share the values where a causal border makes their counts differ.
 const attendTile = 6
 
-func attendBlock(acc []float32, accStride int, state []Softmax, q []float32, qStride, headDim int, block KVBlock, counts []int, factor float32) {
+func attendBlock(acc []float32, accStride int, state []Softmax, q []float32, qStride, headDim int, block KVBlock,
+	counts []int, factor float32) {
 	if active == Plain {
 		attendBlockPlain(acc, accStride, state, q, qStride, headDim, block, counts, factor)
 		return
@@ -114,7 +115,8 @@ func (a *attention) add(lo, hi, from, to int) {
 	for p := 0; p < panels; {
 		t := tileArgs{
 			c: unsafe.Pointer(&acc[p*OutUnit]), cStride: 4 * a.accStride, a: pointer(scores), aStride: 4 * BlockTokens,
-			b: unsafe.Pointer(&values[p*OutUnit]), bStep: 4 * stride, bPanel: 4 * OutUnit, k: to - from, rows: hi - lo, resume: 1,
+			b: unsafe.Pointer(&values[p*OutUnit]), bStep: 4 * stride, bPanel: 4 * OutUnit, k: to - from, rows: hi - lo,
+			resume: 1,
 		}
 		p += t.tile(panels - p)
 	}

@@ -92,7 +92,8 @@ func BenchmarkGEMM(b *testing.B) {
 						m.Mul(y, s.out, x, s.in, s.rows, lo, hi)
 					})
 				}
-				b.ReportMetric(2*float64(s.rows)*float64(s.in)*float64(s.out)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				b.ReportMetric(2*float64(s.rows)*float64(s.in)*float64(s.out)*float64(b.N)/b.Elapsed().Seconds()/1e9,
+					"GFLOP/s")
 			})
 		})
 	}
@@ -153,7 +154,8 @@ func BenchmarkVector(b *testing.B) {
 func BenchmarkAttendBlock(b *testing.B) {
 	r := newRand(1)
 	for _, s := range []struct{ rows, headDim int }{{1, 64}, {64, 64}, {1, 256}, {64, 256}} {
-		block := KVBlock{Keys: randomVector(r, s.headDim*BlockTokens), Values: randomVector(r, s.headDim*BlockTokens), ValueStride: s.headDim}
+		block := KVBlock{Keys: randomVector(r, s.headDim*BlockTokens), Values: randomVector(r, s.headDim*BlockTokens),
+			ValueStride: s.headDim}
 		q, acc, state := randomVector(r, s.rows*s.headDim), make([]float32, s.rows*s.headDim), make([]Softmax, s.rows)
 		counts := make([]int, s.rows)
 		for i := range counts {
@@ -168,7 +170,8 @@ func BenchmarkAttendBlock(b *testing.B) {
 				for b.Loop() {
 					AttendBlock(acc, s.headDim, state, q, s.headDim, s.headDim, block, counts, 0.01)
 				}
-				b.ReportMetric(4*float64(s.rows*s.headDim*BlockTokens)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				b.ReportMetric(4*float64(s.rows*s.headDim*BlockTokens)*float64(b.N)/b.Elapsed().Seconds()/1e9,
+					"GFLOP/s")
 			})
 		})
 	}

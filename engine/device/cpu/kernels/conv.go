@@ -10,7 +10,8 @@ package kernels
 func ConvSilu(dst, w, u0, u1, u2, u3 []float32) {
 	c := len(u3)
 	dst, u0, u1, u2 = dst[:c], u0[:c], u1[:c], u2[:c]
-	if vector(opConvSilu, &vectorArgs{dst: pointer(dst), x0: pointer(u0), x1: pointer(u1), x2: pointer(u2), x3: pointer(u3), w: pointer(w[:4*c]), n: c}) {
+	if vector(opConvSilu, &vectorArgs{dst: pointer(dst), x0: pointer(u0), x1: pointer(u1), x2: pointer(u2),
+		x3: pointer(u3), w: pointer(w[:4*c]), n: c}) {
 		return
 	}
 	w0, w1, w2, w3 := w[:c], w[c:2*c], w[2*c:3*c], w[3*c:4*c]

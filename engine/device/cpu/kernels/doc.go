@@ -5,9 +5,9 @@
 // and (products and attention) for NEON that give the same bits. That holds because each result is one fixed chain of
 // correctly rounded float32 operations:
 //
-//   - A matrix product accumulates every (row, output) by fused multiply-add over k = 0, 1, 2, …, beginning at +0. Vector
-//     lanes run over outputs, so no width and no tile changes the chain, and neither the number of rows nor the range of
-//     outputs in a call shows in the result.
+//   - A matrix product accumulates every (row, output) by fused multiply-add over k = 0, 1, 2, …, beginning at +0.
+//     Vector lanes run over outputs, so no width and no tile changes the chain, and neither the number of rows nor the
+//     range of outputs in a call shows in the result.
 //   - A sum along a vector uses 32 lanes: lane j adds elements j, j+32, …, the tail padded with zeros; then lanes j and
 //     j+16 are added, then j and j+8, 4, 2, 1.
 //   - exp is our own polynomial, evaluated by the same operations everywhere.

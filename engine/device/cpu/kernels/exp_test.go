@@ -21,7 +21,8 @@ func TestExpError(t *testing.T) {
 		if float32(want) == got {
 			continue
 		}
-		ulp := math.Max(math.Abs(float64(math.Nextafter32(float32(want), float32(math.Inf(1))))-float64(float32(want))), 0x1p-149)
+		ulp := math.Max(math.Abs(float64(math.Nextafter32(float32(want), float32(math.Inf(1))))-float64(float32(want))),
+			0x1p-149)
 		if want > math.MaxFloat32 {
 			t.Fatalf("exp32(%v) = %v, want %v", x, got, want)
 		}
@@ -32,7 +33,8 @@ func TestExpError(t *testing.T) {
 	}
 	t.Logf("worst error %.3f ulp", worst)
 	for _, row := range []struct{ x, want float32 }{
-		{0, 1}, {float32(math.Inf(1)), float32(math.Inf(1))}, {float32(math.Inf(-1)), 0}, {89, float32(math.Inf(1))}, {-104, 0},
+		{0, 1}, {float32(math.Inf(1)), float32(math.Inf(1))}, {float32(math.Inf(-1)), 0}, {89, float32(math.Inf(1))},
+		{-104, 0},
 		{-103.9, 0x1p-149}, {float32(math.Copysign(0, -1)), 1},
 	} {
 		if got := exp32(row.x); got != row.want {

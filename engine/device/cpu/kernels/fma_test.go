@@ -17,7 +17,8 @@ func bigFMA(a, b, c float32) float32 {
 }
 
 func randomFloat(r *rand.Rand, exponents int) float32 {
-	return float32(math.Ldexp(1+float64(r.Uint32()>>9)/(1<<23), r.IntN(exponents)-exponents/2)) * float32(1-2*int(r.Uint32()&1))
+	return float32(math.Ldexp(1+float64(r.Uint32()>>9)/(1<<23), r.IntN(exponents)-exponents/2)) * float32(
+		1-2*int(r.Uint32()&1))
 }
 
 // A double rounding, or a multiply and an add with a rounding each, would differ from the exact sum in some of these.

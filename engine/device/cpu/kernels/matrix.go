@@ -20,8 +20,10 @@ const blockK = 128
 //
 //	dense F32        In × [16] float32
 //	dense BF16, F16  In × [16] uint16
-//	affine           per group: 16 scales, 16 biases (BF16 kept, F16 widened to F32), then Group·Bits/32 × [16] uint32, the words
-//	                 of the MLX bit stream of each output side by side
+//
+// affine per group: 16 scales, 16 biases (BF16 kept, F16 widened to F32), then Group·Bits/32 × [16] uint32, the words
+//
+//	of the MLX bit stream of each output side by side
 type Matrix struct {
 	out, in int
 	dtype   DType // of dense numbers, or of scales and biases
@@ -55,19 +57,22 @@ func PackAffine(a Affine) (*Matrix, error) {
 		return nil, fmt.Errorf("kernels: affine matrix with groups of %d: 32, 64 and 128 are known", a.Group)
 	}
 	if a.Out <= 0 || a.In <= 0 || a.In%a.Group != 0 {
-		return nil, fmt.Errorf("kernels: affine matrix [%d][%d]: both must be positive, the second a multiple of the group %d", a.Out, a.In, a.Group)
+		return nil, fmt.Errorf("kernels: affine matrix [%d][%d]: both must be positive, the second a multiple of "+
+			"the group %d", a.Out, a.In, a.Group)
 	}
 	groups := a.In / a.Group
 	rowBytes := a.In * a.Bits / 8
 	if want := a.Out * rowBytes; len(a.Codes) != want {
-		return nil, fmt.Errorf("kernels: affine matrix [%d][%d] of %d bits has %d bytes of codes, wants %d", a.Out, a.In, a.Bits, len(a.Codes), want)
+		return nil, fmt.Errorf("kernels: affine matrix [%d][%d] of %d bits has %d bytes of codes, wants %d", a.Out,
+			a.In, a.Bits, len(a.Codes), want)
 	}
 	for _, s := range []struct {
 		name string
 		data []byte
 	}{{"scales", a.Scales}, {"biases", a.Biases}} {
 		if want := a.Out * groups * a.ScaleType.Size(); len(s.data) != want {
-			return nil, fmt.Errorf("kernels: affine matrix [%d][%d] has %d bytes of %v %s, wants %d", a.Out, a.In, len(s.data), a.ScaleType, s.name, want)
+			return nil, fmt.Errorf("kernels: affine matrix [%d][%d] has %d bytes of %v %s, wants %d", a.Out, a.In,
+				len(s.data), a.ScaleType, s.name, want)
 		}
 	}
 	m := &Matrix{out: a.Out, in: a.In, dtype: a.ScaleType, bits: a.Bits, group: a.Group}

@@ -36,7 +36,8 @@ func TestMulIsScheduleInvariant(t *testing.T) {
 }
 
 func TestMulIsSplitInvariant(t *testing.T) {
-	for _, s := range []sample{affineSample(1, 83, 320, 4, 64, BF16), denseSample(2, 37, 19, F32), affineSample(3, 70, 64, 3, 32, F32)} {
+	for _, s := range []sample{affineSample(1, 83, 320, 4, 64, BF16), denseSample(2, 37, 19, F32),
+		affineSample(3, 70, 64, 3, 32, F32)} {
 		m := s.matrix(t)
 		for _, rows := range []int{1, 2, 3, 7} {
 			x := randomVector(newRand(4), rows*s.in)
@@ -59,7 +60,8 @@ func TestMulIsSplitInvariant(t *testing.T) {
 									t.Fatalf("%s: outputs %d to %d of %d rows wrote output %d", s.name, lo, hi, rows, o)
 								}
 							} else if !same(v, want[i]) {
-								t.Fatalf("%s: outputs %d to %d of %d rows: [%d] is %v, want %v", s.name, lo, hi, rows, i, v, want[i])
+								t.Fatalf("%s: outputs %d to %d of %d rows: [%d] is %v, want %v", s.name, lo, hi, rows,
+									i, v, want[i])
 							}
 						}
 					}
@@ -91,7 +93,8 @@ func TestMulManyRows(t *testing.T) {
 }
 
 func TestNaNInputStaysInItsRow(t *testing.T) {
-	for _, s := range []sample{affineSample(1, 40, 128, 4, 64, BF16), affineSample(1, 40, 128, 5, 64, BF16), denseSample(2, 40, 50, F32)} {
+	for _, s := range []sample{affineSample(1, 40, 128, 4, 64, BF16), affineSample(1, 40, 128, 5, 64, BF16),
+		denseSample(2, 40, 50, F32)} {
 		m := s.matrix(t)
 		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
 			for _, rows := range []int{2, 4, 8} {
@@ -126,7 +129,8 @@ func TestSplitCoversOutputs(t *testing.T) {
 			for i := range parts {
 				lo, hi := m.Split(parts, i)
 				if lo != at || hi < lo || lo%OutUnit != 0 && lo != out {
-					t.Fatalf("%d outputs, part %d of %d: %d to %d, the one before ends at %d", out, i, parts, lo, hi, at)
+					t.Fatalf("%d outputs, part %d of %d: %d to %d, the one before ends at %d", out, i, parts, lo, hi,
+						at)
 				}
 				at = hi
 			}
@@ -138,7 +142,8 @@ func TestSplitCoversOutputs(t *testing.T) {
 }
 
 func TestPackRefuses(t *testing.T) {
-	good := Affine{Out: 2, In: 64, Bits: 4, Group: 64, Codes: make([]byte, 64), Scales: make([]byte, 4), Biases: make([]byte, 4), ScaleType: BF16}
+	good := Affine{Out: 2, In: 64, Bits: 4, Group: 64, Codes: make([]byte, 64), Scales: make([]byte, 4),
+		Biases: make([]byte, 4), ScaleType: BF16}
 	if _, err := PackAffine(good); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +193,8 @@ func TestMulStaysInside(t *testing.T) {
 
 // Decode and prefill must not allocate once warm.
 func TestMulAllocatesNothing(t *testing.T) {
-	for _, s := range []sample{affineSample(1, 83, 320, 4, 64, BF16), affineSample(1, 83, 320, 3, 64, BF16), denseSample(2, 37, 19, F32)} {
+	for _, s := range []sample{affineSample(1, 83, 320, 4, 64, BF16), affineSample(1, 83, 320, 3, 64, BF16),
+		denseSample(2, 37, 19, F32)} {
 		m := s.matrix(t)
 		x, y := make([]float32, 9*s.in), make([]float32, 9*s.out)
 		onEach(t, func(t *testing.T) {

@@ -15,7 +15,8 @@ func RMSNormGated(dst, x, w, z []float32, eps float32) {
 	n := len(x)
 	dst, w, z = dst[:n], w[:n], z[:n]
 	s := rmsScale(x, eps)
-	if vector(opScaleMulSilu, &vectorArgs{dst: pointer(dst), x0: pointer(x), x1: pointer(w), x2: pointer(z), n: n, s: s}) {
+	if vector(opScaleMulSilu, &vectorArgs{dst: pointer(dst), x0: pointer(x), x1: pointer(w), x2: pointer(z), n: n,
+		s: s}) {
 		return
 	}
 	for i, v := range x {

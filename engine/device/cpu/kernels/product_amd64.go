@@ -69,7 +69,8 @@ func (m *Matrix) expand(dst unsafe.Pointer, panel, k, kn int) {
 		return
 	}
 	group := k / m.group * (2*m.scaleWords() + m.codeWords())
-	e := expandArgs{dst: dst, src: unsafe.Pointer(&m.words[panel*m.panel+group]), groups: kn / m.group, units: m.units(), wide: m.wide()}
+	e := expandArgs{dst: dst, src: unsafe.Pointer(&m.words[panel*m.panel+group]), groups: kn / m.group,
+		units: m.units(), wide: m.wide()}
 	args := (*byte)(unsafe.Pointer(&e))
 	if active == AVX512 {
 		switch m.bits {

@@ -33,7 +33,8 @@ func (m *Matrix) expand(dst unsafe.Pointer, panel, k, kn int) {
 	size := 2*m.scaleWords() + m.codeWords()
 	words = words[k/m.group*size:]
 	if m.bits == 4 {
-		e := expandArgs{dst: dst, src: unsafe.Pointer(&words[0]), groups: kn / m.group, units: m.units(), wide: m.wide()}
+		e := expandArgs{dst: dst, src: unsafe.Pointer(&words[0]), groups: kn / m.group, units: m.units(),
+			wide: m.wide()}
 		expand4NEON((*byte)(unsafe.Pointer(&e)))
 		return
 	}

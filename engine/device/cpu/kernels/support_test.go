@@ -49,7 +49,8 @@ func wantSame(t *testing.T, what string, got, want []float32) {
 	}
 	for i := range got {
 		if !same(got[i], want[i]) {
-			t.Fatalf("%s: [%d] is %x (%v), want %x (%v)", what, i, math.Float32bits(got[i]), got[i], math.Float32bits(want[i]), want[i])
+			t.Fatalf("%s: [%d] is %x (%v), want %x (%v)", what, i, math.Float32bits(got[i]), got[i],
+				math.Float32bits(want[i]), want[i])
 		}
 	}
 }
@@ -128,7 +129,9 @@ func affineSample(seed uint64, out, in, bits, group int, scaleType DType) sample
 
 func denseSample(seed uint64, out, in int, t DType) sample {
 	data, weights := encode(t, randomVector(newRand(seed), out*in))
-	return sample{fmt.Sprintf("%v %dx%d", t, out, in), out, in, weights, func() (*Matrix, error) { return PackDense(out, in, data, t) }}
+	return sample{fmt.Sprintf("%v %dx%d", t, out, in), out, in, weights, func() (*Matrix, error) {
+		return PackDense(out, in, data, t)
+	}}
 }
 
 func samples() []sample {
@@ -137,7 +140,8 @@ func samples() []sample {
 		for _, group := range []int{32, 64, 128} {
 			list = append(list, affineSample(uint64(bits), 83, 5*group, bits, group, BF16))
 		}
-		list = append(list, affineSample(uint64(bits), 33, 128, bits, 64, F32), affineSample(uint64(bits), 1, 64, bits, 64, F16))
+		list = append(list, affineSample(uint64(bits), 33, 128, bits, 64, F32),
+			affineSample(uint64(bits), 1, 64, bits, 64, F16))
 	}
 	for _, t := range []DType{F32, BF16, F16} {
 		for _, shape := range [][2]int{{1, 1}, {15, 127}, {16, 128}, {17, 129}, {64, 320}, {130, 31}} {

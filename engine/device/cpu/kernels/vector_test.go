@@ -56,7 +56,10 @@ var vectorCalls = []struct {
 		ConvSilu(y, fill(4*n), fill(n), fill(n), fill(n), fill(n))
 		return y
 	}},
-	{"softmax weights", func(n int, fill, room func(int) []float32) []float32 { y := fill(n); return append(y, expSum(y, 1.5)) }},
+	{"softmax weights", func(n int, fill, room func(int) []float32) []float32 {
+		y := fill(n)
+		return append(y, expSum(y, 1.5))
+	}},
 	{"Argmax", func(n int, fill, room func(int) []float32) []float32 { return []float32{float32(Argmax(fill(n)))} }},
 	{"DeltaStep", func(n int, fill, room func(int) []float32) []float32 {
 		const dv = 5
@@ -96,7 +99,8 @@ func TestVectorFormsAgree(t *testing.T) {
 
 func specialValue(r *rand.Rand) float32 {
 	inf := math.Inf(1)
-	list := []float64{0, math.Copysign(0, -1), inf, -inf, math.NaN(), 88.8, -88.8, -104.5, 0x1p-149, 1e-40, math.MaxFloat32, 25}
+	list := []float64{0, math.Copysign(0, -1), inf, -inf, math.NaN(), 88.8, -88.8, -104.5, 0x1p-149, 1e-40,
+		math.MaxFloat32, 25}
 	return float32(list[r.IntN(len(list))])
 }
 
@@ -123,9 +127,15 @@ func TestPlainFormsFollowFormulas(t *testing.T) {
 			{"Silu", func() { Silu(y, x) }, func(i int) float64 { return silu(x[i]) }},
 			{"SiluMul", func() { SiluMul(y, x, w) }, func(i int) float64 { return silu(x[i]) * float64(w[i]) }},
 			{"Sigmoid", func() { Sigmoid(y, x) }, func(i int) float64 { return silu(x[i]) / float64(x[i]) }},
-			{"SigmoidMul", func() { SigmoidMul(y, x, w) }, func(i int) float64 { return silu(w[i]) / float64(w[i]) * float64(x[i]) }},
-			{"RMSNorm", func() { RMSNorm(y, x, w, 1e-6) }, func(i int) float64 { return float64(x[i]) * rms * float64(w[i]) }},
-			{"RMSNormGated", func() { RMSNormGated(y, x, w, z, 1e-6) }, func(i int) float64 { return float64(x[i]) * rms * float64(w[i]) * silu(z[i]) }},
+			{"SigmoidMul", func() { SigmoidMul(y, x, w) }, func(i int) float64 {
+				return silu(w[i]) / float64(w[i]) * float64(x[i])
+			}},
+			{"RMSNorm", func() { RMSNorm(y, x, w, 1e-6) }, func(i int) float64 {
+				return float64(x[i]) * rms * float64(w[i])
+			}},
+			{"RMSNormGated", func() { RMSNormGated(y, x, w, z, 1e-6) }, func(i int) float64 {
+				return float64(x[i]) * rms * float64(w[i]) * silu(z[i])
+			}},
 			{"L2Norm", func() { L2Norm(y, x, 1e-6, 0.5) }, func(i int) float64 { return float64(x[i]) * l2 }},
 			{"ConvSilu", func() { ConvSilu(y, ConvPlanes(conv), x, w, z, x) }, func(i int) float64 {
 				t := conv[4*i]*x[i] + conv[4*i+1]*w[i] + conv[4*i+2]*z[i] + conv[4*i+3]*x[i]
@@ -151,8 +161,10 @@ func TestArgmaxOfTiesAndNaN(t *testing.T) {
 		x    []float32
 		want int
 	}{
-		{"empty", nil, -1}, {"only NaN", []float32{nan, nan}, -1}, {"NaN first", []float32{nan, 1, 2}, 2}, {"first of a tie", wide, 77},
-		{"only -Inf", []float32{-inf, -inf}, 0}, {"NaN beside -Inf", []float32{nan, -inf}, 1}, {"+Inf", []float32{1, inf, inf}, 1},
+		{"empty", nil, -1}, {"only NaN", []float32{nan, nan}, -1}, {"NaN first", []float32{nan, 1, 2}, 2},
+		{"first of a tie", wide, 77},
+		{"only -Inf", []float32{-inf, -inf}, 0}, {"NaN beside -Inf", []float32{nan, -inf}, 1},
+		{"+Inf", []float32{1, inf, inf}, 1},
 	} {
 		onEach(t, func(t *testing.T) {
 			if got := Argmax(row.x); got != row.want {

@@ -126,7 +126,8 @@ func (e emitter) unpack(c codes, j int, word func(i int) operand.Mem, dst, spare
 
 // loadScales loads scales and biases of one group of panels into registers scale(p, h) and bias(p, h) and moves src
 // past them.
-func (e emitter) loadScales(tag string, wide, src reg.GPVirtual, panels int, at func(p, disp int) operand.Mem, scale, bias func(p, h int) reg.VecPhysical) {
+func (e emitter) loadScales(tag string, wide, src reg.GPVirtual, panels int, at func(p, disp int) operand.Mem, scale,
+	bias func(p, h int) reg.VecPhysical) {
 	narrow, ready := "narrow"+tag, "ready"+tag
 	e.TESTQ(wide, wide)
 	e.JZ(operand.LabelRef(narrow))
@@ -166,7 +167,8 @@ func (e emitter) expandAffine(bits int) {
 	scale := func(_, h int) reg.VecPhysical { return e.v(scaleAt + h) }
 	bias := func(_, h int) reg.VecPhysical { return e.v(biasAt + h) }
 	e.Label("group")
-	e.loadScales("", wide, src, 1, func(_, disp int) operand.Mem { return operand.Mem{Base: src, Disp: disp} }, scale, bias)
+	e.loadScales("", wide, src, 1, func(_, disp int) operand.Mem { return operand.Mem{Base: src, Disp: disp} }, scale,
+		bias)
 	units := e.field(args, expandUnits)
 	e.Label("unit")
 	turn := 0

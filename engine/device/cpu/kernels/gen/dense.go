@@ -25,7 +25,8 @@ func (e emitter) widen(half string, m operand.Mem, dst reg.VecPhysical) {
 }
 
 func (e emitter) expandHalf(half string) {
-	args := e.function("expand"+half, "expandArgs", fmt.Sprintf("writes groups (the number of k) rows of 16 %s numbers as float32.", half))
+	args := e.function("expand"+half, "expandArgs",
+		fmt.Sprintf("writes groups (the number of k) rows of 16 %s numbers as float32.", half))
 	dst, src, n := e.field(args, expandDst), e.field(args, expandSrc), e.field(args, expandGroups)
 	e.Label("k")
 	for h := range e.halves() {

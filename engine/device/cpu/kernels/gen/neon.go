@@ -34,7 +34,8 @@ func four(r int) string { return fmt.Sprintf("[V%d.S4, V%d.S4, V%d.S4, V%d.S4]",
 // tile keeps accumulators from V0, weights from V16, inputs from V24. R1 c, R2 a, R3 b, R4 and R5 their strides, R6
 // step, R7 panel, R8 k, R9 rows, R10 resume; R11 b, R12 k, R13 c, R19 to R22 the rows of a under way.
 func (n neon) tile(panels, maxRows int) {
-	n.function(fmt.Sprintf("tile%dNEON", panels), fmt.Sprintf("is a float32 tile of %d panels and any number of rows, %d at a time. args points at a tileArgs.", panels, maxRows))
+	n.function(fmt.Sprintf("tile%dNEON", panels), fmt.Sprintf("is a float32 tile of %d panels and any number of "+
+		"rows, %d at a time. args points at a tileArgs.", panels, maxRows))
 	for i := range 10 {
 		n.line("MOVD %d(R0), R%d", 8*i, i+1)
 	}
@@ -106,7 +107,8 @@ func (n neon) tileBody(panels, rows int) {
 
 // expand4 keeps scales in V0 to V3, biases in V4 to V7, words in V8 to V11, the mask in V12, weights in V16 to V19.
 func (n neon) expand4() {
-	n.function("expand4NEON", "writes the weights of groups of 4-bit codes of one panel as [k][16] float32. args points at an expandArgs.")
+	n.function("expand4NEON", "writes the weights of groups of 4-bit codes of one panel as [k][16] float32. args "+
+		"points at an expandArgs.")
 	for i := range 5 {
 		n.line("MOVD %d(R0), R%d", 8*i, i+1)
 	}

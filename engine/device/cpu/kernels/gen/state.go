@@ -19,7 +19,8 @@ const (
 )
 
 func (e emitter) expSum() {
-	args := e.function("expSum", "expSumArgs", "replaces x[i] by e^(x[i] - top) and adds the results in the package's order.")
+	args := e.function("expSum", "expSumArgs", "replaces x[i] by e^(x[i] - top) and adds the results in the "+
+		"package's order.")
 	x, n := e.field(args, expSumX), e.field(args, expSumN)
 	places := 2 * e.halves()
 	for i := range places {
@@ -95,7 +96,8 @@ func (e emitter) delta() {
 		e.SUBQ(operand.Imm(32), left)
 		e.JL(operand.LabelRef("tail" + tag))
 		for i := range places {
-			step(i, func(p reg.GPVirtual, dst int) { e.VMOVUPS(at(p, i), e.v(dst)) }, func() { e.VMOVUPS(e.v(row), at(state, i)) })
+			step(i, func(p reg.GPVirtual, dst int) { e.VMOVUPS(at(p, i), e.v(dst)) },
+				func() { e.VMOVUPS(e.v(row), at(state, i)) })
 		}
 		e.ADDQ(operand.Imm(32), j)
 		e.JMP(operand.LabelRef("loop" + tag))
@@ -105,7 +107,8 @@ func (e emitter) delta() {
 		mask := e.lastLanes(left)
 		for i := range places {
 			m := mask(i)
-			step(i, func(p reg.GPVirtual, dst int) { e.loadMasked(at(p, i), m, e.v(dst)) }, func() { e.storeMasked(e.v(row), m, at(state, i)) })
+			step(i, func(p reg.GPVirtual, dst int) { e.loadMasked(at(p, i), m, e.v(dst)) },
+				func() { e.storeMasked(e.v(row), m, at(state, i)) })
 		}
 		e.Label("end" + tag)
 		e.reduce(0, 4)

@@ -73,7 +73,8 @@ type tileRegs struct {
 }
 
 func (e emitter) loadTile(args reg.GPVirtual) tileRegs {
-	t := tileRegs{c: e.field(args, tileC), a: e.field(args, tileA), b: e.field(args, tileB), cStride: e.field(args, tileCStride),
+	t := tileRegs{c: e.field(args, tileC), a: e.field(args, tileA), b: e.field(args, tileB),
+		cStride: e.field(args, tileCStride),
 		aStride: e.field(args, tileAStride), bPanel: e.field(args, tileBPanel), resume: e.field(args, tileResume)}
 	t.bPanel3 = e.GP64()
 	e.LEAQ(operand.Mem{Base: t.bPanel, Index: t.bPanel, Scale: 2}, t.bPanel3)

@@ -72,7 +72,9 @@ func (e emitter) elementwise(name, doc string, inputs []int, scalars int, body f
 	e.JZ(operand.LabelRef("end"))
 	e.tailMasks(n, 1)
 	for h := range e.halves() {
-		l := lanes{e: e, base: h * bodyRegs, load: func(p int, dst reg.VecPhysical) { e.loadMasked(at(in[p], h*32), e.mask(h), dst) }}
+		l := lanes{e: e, base: h * bodyRegs, load: func(p int, dst reg.VecPhysical) {
+			e.loadMasked(at(in[p], h*32), e.mask(h), dst)
+		}}
 		body(l)
 		e.storeMasked(l.r(0), e.mask(h), at(dst, h*32))
 	}

@@ -95,13 +95,16 @@ func main() {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
-		json.NewEncoder(w).Encode(map[string]any{"product": "slipway", "version": "double", "pid": os.Getpid(), "started": started.Format(time.RFC3339),
-			"launch_id": *launchID, "model": *modelID, "ready": ready(), "busy": false, "active": 0, "queued": 0, "background": false, "draining": false})
+		json.NewEncoder(w).Encode(map[string]any{"product": "slipway", "version": "double", "pid": os.Getpid(),
+			"started":   started.Format(time.RFC3339),
+			"launch_id": *launchID, "model": *modelID, "ready": ready(), "busy": false, "active": 0, "queued": 0,
+			"background": false, "draining": false})
 	})
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, piece := range []string{"I am ", "a test ", "double."} {
-			data, _ := json.Marshal(map[string]any{"choices": []any{map[string]any{"delta": map[string]any{"content": piece}}}})
+			data, _ := json.Marshal(
+				map[string]any{"choices": []any{map[string]any{"delta": map[string]any{"content": piece}}}})
 			fmt.Fprintf(w, "data: %s\n\n", data)
 		}
 		fmt.Fprint(w, "data: [DONE]\n\n")
@@ -139,6 +142,7 @@ func cacheVerb(verb, dir string) {
 		return
 	}
 	points, _ := os.ReadDir(filepath.Join(dir, "points"))
-	json.NewEncoder(os.Stdout).Encode(map[string]any{"points": len(points), "point_bytes": 7 * len(points), "pages": 0, "page_bytes": 0, "reply_bytes": 0,
+	json.NewEncoder(os.Stdout).Encode(map[string]any{"points": len(points), "point_bytes": 7 * len(points), "pages": 0,
+		"page_bytes": 0, "reply_bytes": 0,
 		"oldest": time.Now(), "newest": time.Now(), "in_use": false})
 }
