@@ -9,6 +9,7 @@ import (
 	"sync"
 )
 
+//go:generate go run slipway/manifests/packdraft
 //go:generate go run slipway/manifests/lockpocket
 
 //go:embed *.toml

@@ -29,6 +29,14 @@ type Context interface {
 	// Kept reports the tokens of that segment that the sequence holds after the pass: all of a prompt's, or the
 	// accepted ones after the others were rewound.
 	Kept(ctx context.Context, tokens []int32) error
+	// End gives back what the context holds. The sequence may go on without it.
+	End()
+}
+
+// Row is the logits that a draft gives one token.
+type Row struct {
+	IDs    []int32   // the only tokens that it proposes; nil: the whole vocabulary
+	Logits []float32 // of IDs, in their order, or [V]
 }
 
 // Ask requests draft tokens for one sequence.
@@ -37,9 +45,9 @@ type Ask struct {
 	Last    int32 // the reply's last token, which the sequence has not processed
 	Most    int   // tokens to propose, in [1, Most] of the proposer
 
-	// Choose draws a token from the draft's logits, [V], valid for the call: the one after Last and the tokens chosen
-	// so far. more is false where none should follow it; without a token the proposal has ended before it.
-	Choose func(logits []float32) (token *accept.Drafted, more bool)
+	// Choose draws a token from the draft's logits, valid for the call: the one after Last and the tokens chosen so
+	// far. more is false where none should follow it; without a token the proposal has ended before it.
+	Choose func(row Row) (token *accept.Drafted, more bool)
 
 	Drafted *[]accept.Drafted // receives the proposal, appended
 }

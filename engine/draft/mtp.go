@@ -99,6 +99,9 @@ func (c *mtpContext) Want(segment *pass.Segment) {
 	segment.Hidden = c.pass
 }
 
+// End implements Context: what it holds is its own.
+func (c *mtpContext) End() {}
+
 func (c *mtpContext) Kept(ctx context.Context, tokens []int32) error {
 	h := c.m.hidden
 	if len(tokens) == 0 {
@@ -168,7 +171,7 @@ func (m *MTP) Propose(ctx context.Context, asks []Ask) error {
 		for s, i := range m.asks {
 			c := asks[i].Context.(*mtpContext)
 			c.row = c.out[len(c.out)-m.hidden:]
-			token, more := asks[i].Choose(rows[s][0])
+			token, more := asks[i].Choose(Row{Logits: rows[s][0]})
 			if token != nil {
 				*asks[i].Drafted = append(*asks[i].Drafted, *token)
 			}

@@ -88,7 +88,7 @@ func (h *Host) importPoint(tokens int, state []byte, draft disk.Draft, near pass
 	if err != nil {
 		return nil, err // never a nil point in a state that is not nil
 	}
-	if err := p.SetMTP(draft.First, draft.MTP); err != nil {
+	if err := p.SetSlots(draft.First, draft.Slots); err != nil {
 		h.log.Warn("a restore point serves without its draft's part", "error", err.Error())
 	}
 	return p, nil

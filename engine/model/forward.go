@@ -32,6 +32,7 @@ func (n *Network) Forward(ctx context.Context, segments []pass.Segment) ([][][]f
 		s.pages.wrote(s.len, s.len+len(segments[i].Tokens))
 		s.len += len(segments[i].Tokens)
 		n.copyHidden(segments[i].Hidden, i)
+		n.copyTaps(segments[i].Taps, i)
 		n.keepLast(s, i)
 	}
 	return n.results(len(segments)), nil
@@ -188,6 +189,23 @@ func (n *Network) copyHidden(dst []float32, segment int) {
 	g := n.segments[segment]
 	h := n.config.Hidden
 	copy(dst[:g.N*h], n.work.y.Floats()[g.Row*h:])
+}
+
+// copyTaps copies the tap layers' outputs of a segment's last rows to dst, side by side, as many as it holds.
+func (n *Network) copyTaps(dst []float32, segment int) {
+	if dst == nil {
+		return
+	}
+	g := n.segments[segment]
+	h, width := n.config.Hidden, len(n.opt.TapLayers)*n.config.Hidden
+	rows := min(g.N, len(dst)/width)
+	for i, layer := range n.opt.TapLayers {
+		tap := n.work.taps[layer].Floats()
+		for r := range rows {
+			at := g.Row + g.N - rows + r
+			copy(dst[r*width+i*h:][:h], tap[at*h:(at+1)*h])
+		}
+	}
 }
 
 // results gives the logits by segment. The next pass reuses the slices.

@@ -183,6 +183,17 @@ func (l *loader) upload(m weights.Matrix, err error) device.Matrix {
 		l.fail(err)
 		return nil
 	}
+	w, err := l.dev.Matrix(OnDevice(m))
+	if err != nil {
+		l.fail(err)
+		return nil
+	}
+	l.bytes += w.Bytes()
+	return w
+}
+
+// OnDevice is a matrix of a file as a device takes it. It shares m's slices.
+func OnDevice(m weights.Matrix) device.MatrixData {
 	data := device.MatrixData{Name: m.Name, Out: m.Out, In: m.In, Data: m.Data}
 	if m.Bits > 0 {
 		data.Format, data.Bits, data.Group = device.FormatAffine, m.Bits, m.Group
@@ -190,13 +201,7 @@ func (l *loader) upload(m weights.Matrix, err error) device.Matrix {
 	} else {
 		data.Format = format(m.DType)
 	}
-	w, err := l.dev.Matrix(data)
-	if err != nil {
-		l.fail(err)
-		return nil
-	}
-	l.bytes += w.Bytes()
-	return w
+	return data
 }
 
 func format(t weights.DType) device.Format {

@@ -3,20 +3,26 @@ package model
 import (
 	"slipway/engine/device"
 	"slipway/engine/memory"
+	"slipway/engine/pass"
 )
 
-// SlotBytes is the size of one slot of the MTP head as Point.MTP gives it; 0 without a head.
+// SlotBytes is the size of one slot of the MTP head, or of one row of another draft, as Point.Slots gives it; 0 without
+// a draft.
 func (n *Network) SlotBytes() int64 {
 	if n.mtp == nil {
-		return 0
+		return int64(n.opt.SectionRow)
 	}
 	return int64(n.mtp.kv.PageBytes(1))
 }
 
-// MTP gives the head's slots that all continuations of the point share, first to Reach-2, page by page in the device's
-// own layout; nil where they are not all known. It may run beside passes, as ReadPage.
-func (p *Point) MTP() (first int, slots []byte) {
+// Slots gives what all continuations of the point share of a draft's state; nil where not all of it is known. Of an MTP
+// head: slots first to Reach-2, page by page in the device's own layout. Of another draft: its rows first to Reach-1.
+// It may run beside passes, as ReadPage.
+func (p *Point) Slots() (first int, slots []byte) {
 	size := int(p.net.SlotBytes())
+	if p.net.mtp == nil && size > 0 {
+		return p.section.First, p.section.Rows
+	}
 	if size == 0 || p.mtpLen <= p.mtpFrom || p.mtpLen != memory.MTPShared(p.Reach()) {
 		return 0, nil
 	}
@@ -27,11 +33,26 @@ func (p *Point) MTP() (first int, slots []byte) {
 	return p.mtpFrom, slots
 }
 
-// SetMTP gives a point that was just imported what MTP gave of the exported one. Without it the head begins anew behind
-// the point. Errors: ErrNoPages, after which the point is as before.
-func (p *Point) SetMTP(first int, slots []byte) error {
+// cutSection is a section without what lies behind a length of at tokens; none where nothing is left, or where it does
+// not reach that far.
+func (n *Network) cutSection(s pass.Section, at int) pass.Section {
+	rows := at - s.First
+	if s.Rows == nil || rows <= 0 || rows*n.opt.SectionRow > len(s.Rows) {
+		return pass.Section{}
+	}
+	s.Rows = s.Rows[:rows*n.opt.SectionRow]
+	return s
+}
+
+// SetSlots gives a point that was just imported what Slots gave of the exported one. Without it the draft begins anew
+// behind the point. Errors: ErrNoPages, after which the point is as before.
+func (p *Point) SetSlots(first int, slots []byte) error {
 	n, size := p.net, int(p.net.SlotBytes())
 	if size == 0 || len(slots) == 0 {
+		return nil
+	}
+	if n.mtp == nil {
+		p.section = pass.Section{First: first, Rows: slots}
 		return nil
 	}
 	last := first + len(slots)/size

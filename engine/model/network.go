@@ -17,8 +17,10 @@ type Options struct {
 	ExtraPages   int             // pages beyond what the sequences need, for restore points
 	KVFormat     device.KVFormat // of keys and values; the MTP head keeps its own in the device's format
 	TapeTokens   int             // latest decoded tokens that a sequence can rewind; 0 means none
-	TapLayers    []int           // layers whose output rows are kept, for Tap
+	TapLayers    []int           // layers whose output rows are kept, for Tap and the Taps of segments
 	Draft        Draft           // what is loaded beside the network to propose tokens
+	SectionRow   int             // bytes a position of what points keep of a draft beside the network; 0: nothing
+	SectionRows  int             // positions of that, at most
 }
 
 // Draft is a way to propose tokens that the network then verifies.
@@ -59,6 +61,10 @@ type Network struct {
 
 // Config is the network's configuration. It must not be changed.
 func (n *Network) Config() *Config { return n.config }
+
+// Embedding and Head are the matrices that a draft beside the network shares, [VocabSize, Hidden].
+func (n *Network) Embedding() device.Matrix { return n.embed }
+func (n *Network) Head() device.Matrix      { return n.head }
 
 // WindowTokens bounds the length of every sequence.
 func (n *Network) WindowTokens() int { return n.opt.WindowTokens }

@@ -20,6 +20,7 @@ type Point struct {
 	state           device.State
 	tape            device.Tape // nil: none
 	hidden          []float32   // final row of token Reach-1, or empty
+	section         pass.Section
 }
 
 // Len is the number of tokens after which the state was saved.
@@ -35,7 +36,7 @@ func (p *Point) Reach() int {
 
 // Bytes is what the point holds without shared pages.
 func (p *Point) Bytes() int64 {
-	bytes := p.state.Bytes() + 4*int64(len(p.hidden))
+	bytes := p.state.Bytes() + 4*int64(len(p.hidden)) + int64(len(p.section.Rows))
 	if p.tape != nil {
 		bytes += p.tape.Bytes()
 	}
@@ -50,7 +51,7 @@ func (p *Point) Hidden() []float32 { return p.hidden }
 
 // PointBytes is the size of a point without a tape and shared pages.
 func (n *Network) PointBytes() int64 {
-	return n.StateBytes() + n.RowBytes()
+	return n.StateBytes() + n.RowBytes() + int64(n.opt.SectionRow)*int64(n.opt.SectionRows)
 }
 
 // StateBytes is the size of a state as Point.ReadState gives it.
@@ -172,6 +173,9 @@ func (s *Sequence) point(state device.State, tape device.Tape) *Point {
 	if tape != nil {
 		p.len -= tape.Len()
 	}
+	if s.onSave != nil {
+		p.section = s.onSave()
+	}
 	p.mtpFrom, p.mtpLen = keptSlots(s.mtpFrom, s.mtpLen, s.len)
 	p.pages, p.mtpPages = s.pages.share(s.len), s.mtp.share(p.mtpLen-p.mtpFrom)
 	return p
@@ -207,6 +211,7 @@ func (s *Sequence) Restore(state pass.State, at int) {
 	if at == p.Reach() {
 		s.last = append(s.last, p.hidden...)
 	}
+	s.section = n.cutSection(p.section, at)
 	s.len, s.lost = at, false
 }
 

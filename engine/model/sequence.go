@@ -3,6 +3,7 @@ package model
 import (
 	"slipway/engine/device"
 	"slipway/engine/memory"
+	"slipway/engine/pass"
 )
 
 // Sequence is one token sequence in the network: its length, its attention pages and its recurrent state. It implements
@@ -15,8 +16,10 @@ type Sequence struct {
 	mtp   table // the MTP head's pages; its slots lag one behind
 	// Slots [mtpFrom, mtpLen) of the head are known: slot S is position S-mtpFrom of its pages.
 	mtpFrom, mtpLen int
-	last            []float32 // final hidden row of the last position, [Hidden]; empty where it is not known
-	lost            bool      // a pass failed in the middle
+	last            []float32           // final hidden row of the last position, [Hidden]; empty where it is not known
+	section         pass.Section        // of the state that it was restored from
+	onSave          func() pass.Section // gives that of states that are saved; nil: they have none
+	lost            bool                // a pass failed in the middle
 	open            bool
 }
 
@@ -40,6 +43,12 @@ func (s *Sequence) Last() []float32 { return s.last }
 
 // SetLast gives the sequence that row again after a Rewind, for the points that are saved of it. It is copied.
 func (s *Sequence) SetLast(row []float32) { s.last = append(s.last[:0], row...) }
+
+// Section is what the state that the sequence was restored from knew for a draft beside the network.
+func (s *Sequence) Section() pass.Section { return s.section }
+
+// OnSave has states that are saved of the sequence keep what section then gives; nil: nothing.
+func (s *Sequence) OnSave(section func() pass.Section) { s.onSave = section }
 
 // NewSequence opens an empty sequence. ErrNoPages when MaxSequences are open.
 func (n *Network) NewSequence() (*Sequence, error) {

@@ -34,6 +34,7 @@ func (p *Point) Settle(at int) (pass.State, error) {
 	}
 	q := &Point{net: n, len: at, state: state}
 	q.mtpFrom, q.mtpLen = keptSlots(p.mtpFrom, p.mtpLen, at)
+	q.section = n.cutSection(p.section, at)
 	if at == p.Reach() {
 		q.hidden = append([]float32(nil), p.hidden...)
 	}
@@ -48,7 +49,7 @@ func (p *Point) Settle(at int) (pass.State, error) {
 
 // Import makes a point after tokens from an exported one: state, and page by page what ReadPage gave. Its first shared
 // pages are those of base, which was computed from the same tokens; base may be nil, with shared 0. hidden is the final
-// row of the last token, or nil. The MTP head's slots come with SetMTP. Errors: ErrNoPages, a state of another size,
+// row of the last token, or nil. What a draft knows comes with SetSlots. Errors: ErrNoPages, a state of another size,
 // and page's own, after which nothing is held.
 func (n *Network) Import(tokens int, state []byte, hidden []float32, base pass.State, shared int,
 	page func(index, tokens int) ([]byte, error)) (*Point, error) {

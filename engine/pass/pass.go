@@ -18,8 +18,19 @@ type Segment struct {
 	// head.
 	Hidden []float32
 
+	// Taps, when not nil, receives the outputs of the layers that the network was loaded with taps of, side by side,
+	// [rows, taps·hidden size]: of the segment's last rows, as many as it holds.
+	Taps []float32
+
 	// Policy is the approximate prefill; zero is exact. Its DenseFrom is an absolute position.
 	Policy device.AttentionPolicy
+}
+
+// Section is what a draft beside the network knows of a sequence, so that states can carry it: rows of the positions
+// from First on. It is not changed once it was given.
+type Section struct {
+	First int
+	Rows  []byte // nil: nothing is known
 }
 
 // HeadSegment is some next slots of one sequence's MTP head. Slot S pairs the final hidden row of position S with token

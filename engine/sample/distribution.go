@@ -45,6 +45,7 @@ func (d Distribution) Pick(u float64) int32 {
 // Sampler makes distributions of one vocabulary. It holds scratch memory: one goroutine at a time.
 type Sampler struct {
 	vocabTokens int
+	sparse      []float32 // [V] -Inf, for the logits of a few ids; made when first needed
 	adjusted    []float32 // [V] logits after penalties, bias and mask
 	ids         []int32   // candidates
 	weights     []float64 // their logits, then their unnormalised and at last their normalised probabilities
@@ -74,6 +75,54 @@ func (s *Sampler) Distribution(logits []float32, p Params, history *History, mas
 	top, err := s.candidates(adjusted, mask)
 	if err != nil {
 		return Distribution{}, err
+	}
+	if p.Temperature == 0 {
+		p.TopK, p.Temperature = 1, 1
+	}
+	s.keepTopK(p.TopK)
+	return s.truncated(top, p), nil
+}
+
+// DistributionAmong gives the truncated distribution over some ids, each once, by their logits alone: what Distribution
+// gives of a row that is -Inf elsewhere, up to rounding of sums.
+func (s *Sampler) DistributionAmong(ids []int32, logits []float32, p Params, history *History, mask Mask) (Distribution,
+	error) {
+	if p.UsesHistory() || len(p.LogitBias) > 0 {
+		if len(s.sparse) == 0 {
+			s.sparse = make([]float32, s.vocabTokens)
+			for i := range s.sparse {
+				s.sparse[i] = float32(math.Inf(-1))
+			}
+		}
+		for i, id := range ids {
+			if int(id) < s.vocabTokens {
+				s.sparse[id] = logits[i]
+			}
+		}
+		d, err := s.Distribution(s.sparse, p, history, mask)
+		for _, id := range ids {
+			if int(id) < s.vocabTokens {
+				s.sparse[id] = float32(math.Inf(-1))
+			}
+		}
+		return d, err
+	}
+	s.ids, s.weights = s.idRoom[:0], s.weightRoom[:0]
+	top := math.Inf(-1)
+	for i, id := range ids {
+		v := float64(logits[i])
+		if v != v || v > math.MaxFloat32 {
+			return Distribution{}, ErrNotANumber
+		}
+		if v < -math.MaxFloat32 || int(id) >= s.vocabTokens || !mask.Allows(id) {
+			continue
+		}
+		s.ids, s.weights = append(s.ids, id), append(s.weights, v)
+		top = max(top, v)
+	}
+	s.idRoom, s.weightRoom = s.ids, s.weights
+	if len(s.ids) == 0 {
+		return Distribution{}, ErrNothingAllowed
 	}
 	if p.Temperature == 0 {
 		p.TopK, p.Temperature = 1, 1

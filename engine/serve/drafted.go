@@ -77,7 +77,8 @@ func (d *draftDecoder) watch(j *job, tokens int, took time.Duration) {
 		return
 	}
 	if off := j.guarded.judge(&d.guard, tokens, took); off != "" {
-		j.draft, j.usage.Drafts.Off = nil, off
+		j.endDraft()
+		j.usage.Drafts.Off = off
 		d.e.opt.Log.Info("drafting is off for a request", "request", j.ID, "why", off)
 	}
 }
@@ -94,8 +95,8 @@ func (d *draftDecoder) propose(ctx context.Context, jobs []*job) error {
 		}
 		reply := j.replyForMask()
 		d.asks = append(d.asks, draft.Ask{Context: j.draft, Last: j.out[len(j.out)-1], Most: most, Drafted: &j.drafted,
-			Choose: func(logits []float32) (*accept.Drafted, bool) {
-				token := d.e.draw(j, reply, logits)
+			Choose: func(row draft.Row) (*accept.Drafted, bool) {
+				token := d.e.draw(j, reply, row)
 				if token == nil {
 					return nil, false
 				}
@@ -134,17 +135,11 @@ func (j *job) follow(reply []int32, id int32) []int32 {
 
 // draw draws a token from a draft's logits as the target's is drawn; nil where nothing can be drawn, which only ends
 // the proposal.
-func (e *Engine) draw(j *job, reply []int32, logits []float32) *accept.Drafted {
+func (e *Engine) draw(j *job, reply []int32, row draft.Row) *accept.Drafted {
 	if j.topWanted() == 1 { // greedy, and nothing else decides: a pass over the row is a tenth of a small model's
-		id := int32(0)
-		for i, l := range logits[:e.opt.VocabTokens] {
-			if l > logits[id] {
-				id = int32(i)
-			}
-		}
-		return &accept.Drafted{ID: id, Q: sample.Distribution{IDs: []int32{id}, Probs: []float64{1}}}
+		return likeliest(row, e.opt.VocabTokens)
 	}
-	q, err := e.distribution(j, reply, logits, sample.Top{})
+	q, err := e.draftDistribution(j, reply, row)
 	if err != nil {
 		return nil
 	}
@@ -154,6 +149,40 @@ func (e *Engine) draw(j *job, reply []int32, logits []float32) *accept.Drafted {
 		token.ID = q.Pick(j.generator.Float64())
 	}
 	return token
+}
+
+// likeliest proposes the largest logit, of equal ones the smallest id, with certainty; nil where there is none.
+func likeliest(row draft.Row, vocab int) *accept.Drafted {
+	best, id := float32(0), int32(-1)
+	if row.IDs == nil {
+		best, id = row.Logits[0], 0
+		for i, l := range row.Logits[:vocab] {
+			if l > best {
+				best, id = l, int32(i)
+			}
+		}
+	}
+	for i, other := range row.IDs {
+		if l := row.Logits[i]; int(other) < vocab && (id < 0 || l > best || l == best && other < id) {
+			best, id = l, other
+		}
+	}
+	if id < 0 {
+		return nil
+	}
+	return &accept.Drafted{ID: id, Q: sample.Distribution{IDs: []int32{id}, Probs: []float64{1}}}
+}
+
+// draftDistribution is distribution for a draft's row.
+func (e *Engine) draftDistribution(j *job, reply []int32, row draft.Row) (sample.Distribution, error) {
+	if row.IDs == nil {
+		return e.distribution(j, reply, row.Logits, sample.Top{})
+	}
+	var mask sample.Mask
+	if j.Mask != nil {
+		mask = j.Mask(reply)
+	}
+	return e.sampler.DistributionAmong(row.IDs, row.Logits, j.Sampling, j.history, mask)
 }
 
 // verify gives the tokens that a job gets of its rows of logits, and how many tokens of its segment its sequence keeps:

@@ -57,6 +57,14 @@ func newJob(ctx context.Context, req Request, room int, now time.Time) *job {
 	return j
 }
 
+// endDraft ends drafting for the request.
+func (j *job) endDraft() {
+	if j.draft != nil {
+		j.draft.End()
+		j.draft = nil
+	}
+}
+
 // over reports whether the request's Watch ends the reply; a request without one never does.
 func (j *job) over(text string, final bool) bool { return j.Watch != nil && j.Watch(text, final) }
 

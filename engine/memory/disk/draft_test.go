@@ -47,15 +47,15 @@ type drafted struct {
 }
 
 func (d drafted) Hidden() []float32 { return rowAt(d.ids, len(d.ids)-1) }
-func (d drafted) MTP() (int, []byte) {
+func (d drafted) Slots() (int, []byte) {
 	return d.first, over(d.ids).slots[d.first*slotBytes:]
 }
 
 // miscounted says another first slot than it gives.
 type miscounted struct{ drafted }
 
-func (m miscounted) MTP() (int, []byte) {
-	_, slots := m.drafted.MTP()
+func (m miscounted) Slots() (int, []byte) {
+	_, slots := m.drafted.Slots()
 	return 1, slots
 }
 
@@ -85,11 +85,11 @@ func TestDraftContinuesFromAFileAsIfItHadSeenEverything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := saved.Draft; d.First != 0 || len(d.MTP) != memory.MTPShared(n)*slotBytes || len(d.Hidden) != 2 {
-			t.Fatalf("%d tokens: slots from %d, %d bytes, row %v", n, d.First, len(d.MTP), d.Hidden)
+		if d := saved.Draft; d.First != 0 || len(d.Slots) != memory.MTPShared(n)*slotBytes || len(d.Hidden) != 2 {
+			t.Fatalf("%d tokens: slots from %d, %d bytes, row %v", n, d.First, len(d.Slots), d.Hidden)
 		}
 		for _, next := range []int32{7, 8} {
-			h := &head{slots: bytes.Clone(saved.Draft.MTP)}
+			h := &head{slots: bytes.Clone(saved.Draft.Slots)}
 			h.pair(saved.Draft.Hidden, next)
 			if want := over(append(ids[:n:n], next)); !bytes.Equal(h.slots, want.slots) {
 				t.Errorf("%d tokens: completed with %d the slots are others than the head's own", n, next)
@@ -114,8 +114,8 @@ func TestLongPrefixKeepsTheLastSlotsAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := max(first, memory.MTPShared(len(ids))-10)
-		if d := saved.Draft; d.First != begin || !bytes.Equal(d.MTP, over(ids).slots[begin*slotBytes:]) {
-			t.Errorf("slots from %d, %d bytes; wanted from %d on", d.First, len(d.MTP), begin)
+		if d := saved.Draft; d.First != begin || !bytes.Equal(d.Slots, over(ids).slots[begin*slotBytes:]) {
+			t.Errorf("slots from %d, %d bytes; wanted from %d on", d.First, len(d.Slots), begin)
 		}
 	}
 }
@@ -151,8 +151,8 @@ func TestForeignOrMissingDraftLeavesThePointUsable(t *testing.T) {
 			if err != nil || len(saved.State) != testState {
 				t.Fatalf("the point does not serve: %v", err)
 			}
-			if len(saved.Draft.MTP) != 0 {
-				t.Errorf("slots of another draft come back: %d bytes", len(saved.Draft.MTP))
+			if len(saved.Draft.Slots) != 0 {
+				t.Errorf("slots of another draft come back: %d bytes", len(saved.Draft.Slots))
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func (s *Store) pointBytes(key memory.Key, kind memory.Kind, ids []int32) int64 
 	// is.
 	for i := range sections {
 		sections[i].CRC = ^uint32(0)
-		if sections[i].Name == mtpSection {
+		if sections[i].Name == s.opt.Draft.name() {
 			sections[i].First = len(ids)
 		}
 	}
@@ -64,8 +64,8 @@ func (s *Store) pointSections(key memory.Key, ids []int32) []section {
 	if s.opt.RowBytes > 0 {
 		out = append(out, section{Name: hiddenSection, Key: draftKey(key), Bytes: s.opt.RowBytes})
 	}
-	if first, n := s.opt.Draft.mtpSlots(len(ids)); n > 0 {
-		out = append(out, section{Name: mtpSection, Key: s.opt.Draft.Key, First: first,
+	if first, n := s.opt.Draft.slots(len(ids)); n > 0 {
+		out = append(out, section{Name: s.opt.Draft.name(), Key: s.opt.Draft.Key, First: first,
 			Bytes: int64(n) * s.opt.Draft.SlotBytes})
 	}
 	return out
@@ -126,7 +126,7 @@ func (s *Store) save(key memory.Key, kind memory.Kind, resumed bool, ids []int32
 		as.Key = draftKey(key)
 		add(part, as)
 	}
-	if as, part, ok := s.mtpOf(state, len(ids)); ok {
+	if as, part, ok := s.slotsOf(state, len(ids)); ok {
 		add(part, as)
 	}
 	head := encodeHead(pointMagic, s.pointHeader(key, kind, resumed, ids, sections), pointAlign)
