@@ -182,15 +182,15 @@ func TestContributingListsEveryFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(raw), "## The rooms\n\n```\n")
-	rooms, _, found := strings.Cut(rest, "```")
+	_, rest, _ := strings.Cut(string(raw), "## Folders\n\n```\n")
+	list, _, found := strings.Cut(rest, "```")
 	if !found {
-		t.Fatal("no list of rooms")
+		t.Fatal("no list of folders")
 	}
-	for _, word := range strings.Fields(rooms) {
-		if room, is := strings.CutSuffix(word, "/"); is {
-			if _, err := os.Stat(room); err != nil {
-				t.Errorf("CONTRIBUTING.md tells of %s/: %v", room, err)
+	for _, word := range strings.Fields(list) {
+		if folder, is := strings.CutSuffix(word, "/"); is {
+			if _, err := os.Stat(folder); err != nil {
+				t.Errorf("CONTRIBUTING.md tells of %s/: %v", folder, err)
 			}
 		}
 	}
@@ -205,7 +205,7 @@ func TestContributingListsEveryFolder(t *testing.T) {
 				continue
 			}
 			if !slices.Contains([]string{"docs", "cmd"}, name) &&
-				!regexp.MustCompile(`(?m)(^|[\s,])`+name+`([\s,/;]|$)`).MatchString(rooms) {
+				!regexp.MustCompile(`(?m)(^|[\s,])`+name+`([\s,/;]|$)`).MatchString(list) {
 				t.Errorf("CONTRIBUTING.md does not tell of %s", folder)
 			}
 		}

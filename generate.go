@@ -1,5 +1,5 @@
 // Package slipway is the root of the repository. It holds no code: the programs are in cmd/slipway and
-// cmd/slipway-server, and CONTRIBUTING.md shows the rooms of the house. The rules of who may import whom are
+// cmd/slipway-server, and CONTRIBUTING.md shows the folders. The rules of who may import whom are
 // tests in this folder.
 package slipway
 

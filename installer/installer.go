@@ -1,5 +1,5 @@
-// Package installer joins the rooms below it: it looks at the machine and the home, decides, and makes the plan. What
-// it returns is a value with the workers that can carry the plan out; it writes nothing.
+// Package installer joins the packages below it: it looks at the machine and the home, decides, and makes the plan.
+// What it returns is a value with the workers that can carry the plan out; it writes nothing.
 package installer
 
 import (

@@ -36,7 +36,7 @@ func (d document) changed(st *stage, i int) document {
 	return d
 }
 
-// fresh is the same text behind another random word: nothing of it can be cached.
+// fresh is the same text after another random word: nothing of it can be cached.
 func (d document) fresh(st *stage) document {
 	d.nonce = st.o.Nonce()
 	return d

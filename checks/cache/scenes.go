@@ -39,7 +39,7 @@ func again(st *stage) error {
 	return nil
 }
 
-// continuation: a second question about the same text, behind the first answer.
+// continuation: a second question about the same text, after the first answer.
 func continuation(st *stage) error {
 	d := st.newDocument()
 	before, err := st.asked(d, 0, "")

@@ -84,7 +84,7 @@ func Do(ctx context.Context, s *client.Server, o Options) (Result, error) {
 	result := Result{Server: s.Details, URL: s.Base, Runs: []Run{}, Summary: []Spread{}, Left: []string{}}
 	if o.Fresh {
 		result.Fresh = "the prompt begins with a line of a random word, another one for each request, so nothing " +
-			"behind it can come from a cache"
+			"after it can come from a cache"
 	}
 	if len(o.Text) >= longPromptBytes {
 		forecast, err := probe(ctx, s, o)

@@ -30,7 +30,7 @@ const (
 	Template = `system: "` + system +
 		`"; user: "Document:\n{document}\n\n{question}"; a code: "Note: the code of the {name} is {code}."; the question for one: "What is the access code for the {name}?"; for several: "` + AskAll + `"`
 	Scoring = "a code counts as found when the answer has it as a number of its own, and, where the answer has its " +
-		"name, when the first number of six digits behind the name is it"
+		"name, when the first number of six digits after the name is it"
 )
 
 // questionTokens is about what the question and the system message take.

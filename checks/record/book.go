@@ -1,5 +1,5 @@
 // Package record keeps what a check did: its setup, every answer as a line of JSON, and the state "not finished" in the
-// file's own name until the last task is done. A broken run goes on where it was, with the same setup only.
+// file's own name until the last task is done. A broken run continues where it was, with the same setup only.
 //
 // In the folder, NAME.partial.jsonl is the run that is under way: its first line is the setup, each other line an
 // answer. A finished run is NAME-TIME.jsonl, with NAME-TIME.json, the report, beside it.
@@ -117,8 +117,8 @@ func GoodName(name string) bool {
 
 func partial(name string) string { return name + ".partial.jsonl" }
 
-// Open begins a run, or goes on with one of the same name and setup. With restart an unfinished one is set aside under
-// a name that says so.
+// Open begins a run, or continues with one of the same name and setup. With restart an unfinished one is set aside
+// under a name that says so.
 func Open(root *os.Root, name string, setup Setup, restart bool, now time.Time) (*Book, error) {
 	if restart {
 		aside := fmt.Sprintf("%s-%s.abandoned.jsonl", name, stamp(now))
@@ -250,7 +250,7 @@ func (b *Book) write(value any) error {
 	return b.file.Sync()
 }
 
-// Close ends a run that goes on later.
+// Close ends a run that continues later.
 func (b *Book) Close() error { return b.file.Close() }
 
 // Finish gives the run its final name and writes the files beside it, by their endings (".json", ".png"), first. It

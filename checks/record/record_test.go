@@ -32,7 +32,7 @@ func open(t *testing.T, dir string, setup Setup, restart bool) (*Book, error) {
 	return Open(root, "run", setup, restart, time.Unix(0, 0))
 }
 
-// A run that broke in the middle of a line goes on after the last whole one.
+// A run that broke in the middle of a line continues after the last whole one.
 func TestTornLastLineIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	b, err := open(t, dir, Setup{Check: "c"}, false)

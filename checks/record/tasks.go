@@ -7,7 +7,8 @@ import (
 	"slipway/checks/client"
 )
 
-// Task is one thing to do. Request is the hash of its request where there is one: a run that goes on must ask the same.
+// Task is one thing to do. Request is the hash of its request where there is one: a run that continues must ask the
+// same.
 type Task struct {
 	ID      string
 	Request string

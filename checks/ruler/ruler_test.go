@@ -35,7 +35,7 @@ func TestEveryTaskHasOneRightAnswer(t *testing.T) {
 	})
 	t.Run("variables", func(t *testing.T) {
 		m := variableTracking(random(), 40, 1, 4096)
-		question := m.text[strings.LastIndex(m.text, "Memorize"):] // behind the solved example
+		question := m.text[strings.LastIndex(m.text, "Memorize"):] // after the solved example
 		value := regexp.MustCompile(`assigned the value (\d+)`).FindStringSubmatch(question)[1]
 		var got []string
 		known := map[string]string{}

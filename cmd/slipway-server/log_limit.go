@@ -27,9 +27,9 @@ func boundLog(ctx context.Context, name string, every time.Duration, limitBytes 
 	}
 }
 
-// cutLog moves a log of more than limit bytes to name.1 and goes on with an empty one, if name is the file that writer
-// appends to; otherwise it touches nothing. The file stays the same one, because writer has it open; a line that is
-// written in between may be lost. Where the copy fails (no space, above all) the log is cut all the same.
+// cutLog moves a log of more than limit bytes to name.1 and continues with an empty one, if name is the file that
+// writer appends to; otherwise it touches nothing. The file stays the same one, because writer has it open; a line that
+// is written in between may be lost. Where the copy fails (no space, above all) the log is cut all the same.
 func cutLog(writer *os.File, name string, limitBytes int64) error {
 	ours, err := writer.Stat()
 	if err != nil || !ours.Mode().IsRegular() || ours.Size() <= limitBytes {

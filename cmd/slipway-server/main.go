@@ -71,7 +71,7 @@ func exitCode(err error) int {
 }
 
 // newApp wires the verbs. Guards: usage errors go to errOut with exit 2, an argument that is no flag is refused (flags
-// behind it would not be read), an unknown command is exit 2.
+// after it would not be read), an unknown command is exit 2.
 func newApp(out, errOut io.Writer) *cli.App {
 	app := &cli.App{
 		Name:            "slipway-server",
@@ -110,7 +110,7 @@ func guard(command *cli.Command) {
 		for _, sub := range command.Subcommands {
 			guard(sub)
 		}
-		return // its argument is the command behind it
+		return // its argument is the command after it
 	}
 	command.Before = func(c *cli.Context) error {
 		args := c.Args().Slice()

@@ -43,7 +43,7 @@ func TestSettingThatCannotBeHonouredIsRefused(t *testing.T) {
 		{"no command", nil, "a command is missing"},
 		{"unknown command", []string{"surf"}, `no command "surf"`},
 		{"unknown flag", serve("--turbo"), "turbo"},
-		{"flag behind an argument", []string{"serve", "x", "--port", "0"}, "--port comes after an argument"},
+		{"flag after an argument", []string{"serve", "x", "--port", "0"}, "--port comes after an argument"},
 		{"argument", serve("x"), `no argument "x"`},
 		{"probe with an argument", []string{"probe", "x"}, `no argument "x"`},
 		{"no model", []string{"serve"}, "--model is missing"},

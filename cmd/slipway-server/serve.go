@@ -68,8 +68,8 @@ func serveModel(s settings, errOut io.Writer) error {
 		Machine: machineNow, LaunchFile: s.launchFile,
 	}
 	// while loading: /health and the monitor's page alone
-	door := host.NewDoor(api.New(options), listener, monitor, log)
-	defer door.Cut()
+	listeners := host.NewListeners(api.New(options), listener, monitor, log)
+	defer listeners.Cut()
 
 	h, err := openUnlessStopped(*m, signals)
 	if h == nil {
@@ -82,7 +82,7 @@ func serveModel(s settings, errOut io.Writer) error {
 	}
 	ran := make(chan error, 1)
 	go func() { ran <- h.Run(ctx) }()
-	door.Open(api.New(h.Answers(options)))
+	listeners.Serve(api.New(h.Answers(options)))
 	key := h.Key()
 	log.Info("loaded", "model", m.ModelID, "device", key.Device, "numerics", key.Numerics, "kv", key.KVFormat,
 		"window_tokens", h.Engine().WindowTokens(), "parallel", m.Parallel, "took",
@@ -103,7 +103,7 @@ func serveModel(s settings, errOut io.Writer) error {
 		stop(h.Engine(), cut, ran, signals, log)
 		err = nil
 	}
-	door.Close(closePatience)
+	listeners.Close(closePatience)
 	h.Close(cachePatience)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// newApp wires the verbs. The guards: usage errors are ours (exit 2, to standard error), a flag behind a positional
+// newApp wires the verbs. The guards: usage errors are ours (exit 2, to standard error), a flag after a positional
 // argument is refused and never ignored, an unknown command is exit 2.
 func newApp(s *session) *cli.App {
 	app := &cli.App{
@@ -24,7 +24,7 @@ func newApp(s *session) *cli.App {
 			waitVerb(s), askVerb(s), verifyVerb(s), upgradeVerb(s), uninstallVerb(s), connectVerb(s), modelsVerb(s),
 			agentVerb(s), schemaVerb(s), versionVerb(s), neighborsVerb(s), restoreVerb(s), restoreExecVerb(s),
 			watchRestoreVerb(s),
-			gcVerb(s), keptVerb(s), bundleVerb(s), measureVerb(s), checkVerb(s),
+			gcVerb(s), cacheVerb(s), bundleVerb(s), measureVerb(s), checkVerb(s),
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err.Error()) },

@@ -11,7 +11,7 @@ import (
 	"slipway/units"
 )
 
-func keptVerb(s *session) *cli.Command {
+func cacheVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "cache", Usage: "show or clear the conversations that are kept on disk",
 		Subcommands: []*cli.Command{

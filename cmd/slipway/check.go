@@ -21,7 +21,8 @@ import (
 func checkVerb(s *session) *cli.Command {
 	return &cli.Command{Name: "check", Usage: "check how a server answers: what it finds, what its cache does, how " +
 		"it calls tools", Subcommands: []*cli.Command{
-		needleVerb(s), cacheVerb(s), rulerVerb(s), toolsVerb(s), compareVerb(s), allVerb(s),
+		checkNeedleVerb(s), checkCacheVerb(s), checkRulerVerb(s), checkToolsVerb(s), checkCompareVerb(s),
+		checkAllVerb(s),
 	}}
 }
 

@@ -14,7 +14,7 @@ import (
 	"slipway/units"
 )
 
-func allVerb(s *session) *cli.Command {
+func checkAllVerb(s *session) *cli.Command {
 	flags := append(judgedFlags(), recordFlags(0, 256)...)
 	return &cli.Command{
 		Name: "all", Usage: "measure and run every check of one server, and print a report card",

@@ -7,7 +7,7 @@ import (
 	"slipway/checks/suite"
 )
 
-func cacheVerb(s *session) *cli.Command {
+func checkCacheVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "cache", Usage: "check that the prefix cache never changes an answer",
 		Flags: checkFlags(2, 192, &cli.IntFlag{Name: "tokens", Value: 1500, Usage: "length of the texts"}),
@@ -21,7 +21,7 @@ func cacheVerb(s *session) *cli.Command {
 	}
 }
 
-func toolsVerb(s *session) *cli.Command {
+func checkToolsVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "tools", Usage: "check how functions are called: over turns, several at once, with every JSON type",
 		Flags: checkFlags(5, 512),

@@ -13,7 +13,7 @@ import (
 	"slipway/termtext"
 )
 
-func compareVerb(s *session) *cli.Command {
+func checkCompareVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "compare", Usage: "put the same tasks to two servers, or compare two finished runs", ArgsUsage: "A B",
 		Flags: append(append(urlFlags()[1:], homeFlag(), lengthsFlag(""),

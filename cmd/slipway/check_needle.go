@@ -7,7 +7,7 @@ import (
 	"slipway/checks/suite"
 )
 
-func needleVerb(s *session) *cli.Command {
+func checkNeedleVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "needle", Usage: "hide codes in long texts and ask for them",
 		Flags: checkFlags(20, 256, lengthsFlag(""), atLeastFlag(),

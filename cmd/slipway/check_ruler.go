@@ -10,7 +10,7 @@ import (
 	"slipway/checks/suite"
 )
 
-func rulerVerb(s *session) *cli.Command {
+func checkRulerVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "ruler", Usage: "tasks of NVIDIA's RULER: keys, variables, common and frequent words",
 		Flags: checkFlags(25, 256, lengthsFlag(""), atLeastFlag(),

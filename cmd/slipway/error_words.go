@@ -19,8 +19,8 @@ import (
 
 // Errors whose words need their facts. The others are worded by their step: see next_steps.go.
 
-// explainFacts words such an error; nil for others.
-func explainFacts(err error) *failure {
+// explainWithFacts words such an error; nil for others.
+func explainWithFacts(err error) *failure {
 	if e, ok := errors.AsType[*operate.RolledBackError](err); ok {
 		return explainRolledBack(e)
 	}

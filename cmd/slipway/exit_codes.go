@@ -54,7 +54,7 @@ func explain(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
-	if f := explainFacts(err); f != nil {
+	if f := explainWithFacts(err); f != nil {
 		return f
 	}
 	of, carrier := fault.Of(err)

@@ -422,7 +422,7 @@ func TestSignalStopsCleanlyAndTheSameCommandContinues(t *testing.T) {
 				t.Fatalf("exit code %d, want %d\n%s", code, row.code, errOut)
 			}
 			if !strings.Contains(errOut.String(), "Next: ") || !strings.Contains(errOut.String(), "setup") {
-				t.Fatalf("the command that goes on is not printed:\n%s", errOut)
+				t.Fatalf("the command that continues is not printed:\n%s", errOut)
 			}
 			if n := r.servers(); n != 0 {
 				t.Fatalf("%d servers are left", n)

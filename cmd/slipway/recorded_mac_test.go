@@ -158,7 +158,7 @@ func TestHubThatCannotBeReachedChangesNothingAndOffersTheToyByName(t *testing.T)
 	}
 }
 
-// The digest of a request is the same without a network, through a mirror, and behind the action that fetches the list.
+// The digest of a request is the same without a network, through a mirror, and after the action that fetches the list.
 func TestRequestHasOneDigestWhateverIsKnownOfTheFileList(t *testing.T) {
 	hub, revisions := threeModels(t)
 	r, at := onMac(t, "m5-max-128", revisions)
@@ -184,13 +184,13 @@ func TestRequestHasOneDigestWhateverIsKnownOfTheFileList(t *testing.T) {
 	if through := digest(at(hub.URL)); through != first {
 		t.Errorf("through a mirror it is another plan:\n%s\n%s", first, through)
 	}
-	// A run that stops behind the list: the files cannot be had.
+	// A run that stops after the list: the files cannot be had.
 	hub.Script(testhub.Fault{Place: testhub.Resolve, Kind: testhub.Status, Status: 403, Times: -1})
 	if code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes")...); code == 0 {
 		t.Fatalf("nothing stopped it\n%s", errOut)
 	}
 	if behind := digest(at(hub.URL)); behind != first {
-		t.Errorf("behind the list it is another plan:\n%s\n%s", first, behind)
+		t.Errorf("after the list it is another plan:\n%s\n%s", first, behind)
 	}
 }
 

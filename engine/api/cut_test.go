@@ -65,7 +65,7 @@ func TestCancelledReplyDoesNotLookComplete(t *testing.T) {
 				case <-time.After(time.Millisecond):
 				}
 				if s.net.Passes() > passes+600 {
-					t.Fatal("the half-closed request goes on to its end")
+					t.Fatal("the half-closed request continues to its end")
 				}
 				time.Sleep(time.Millisecond)
 			}

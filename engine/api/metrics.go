@@ -104,8 +104,8 @@ func reasons(e *keep.Report) []any {
 	if len(e.Keys) > 0 {
 		attrs = append(attrs, "other_key", strings.Join(e.Keys, "; "))
 	}
-	if e.Parted != nil {
-		attrs = append(attrs, "parted_at_token", e.Parted.At)
+	if e.Difference != nil {
+		attrs = append(attrs, "parted_at_token", e.Difference.At)
 	}
 	return attrs
 }

@@ -57,8 +57,8 @@ func TestUnfinishedCallNeverLooksComplete(t *testing.T) {
 		streamFinish       string // where it differs
 	}{
 		{"ends in the opening", "I look.\n\n<tool_call>\n<function=get_", "", "I look.", "stop", 0, 0, ""},
-		{"ends behind the tag", "I look.\n\n<tool_call>", "", "I look.", "stop", 0, 0, ""},
-		{"ends behind the name", "I look.\n\n<tool_call>\n<function=get_time>\n", "", "I look.", "stop", 0, 0, ""},
+		{"ends after the tag", "I look.\n\n<tool_call>", "", "I look.", "stop", 0, 0, ""},
+		{"ends after the name", "I look.\n\n<tool_call>\n<function=get_time>\n", "", "I look.", "stop", 0, 0, ""},
 		{"ends in a value", "I look.\n\n" + half, "", "I look.", "stop", 0, 1, ""},
 		{"runs out in a value", half + strings.Repeat(" UTC", 50), `,"max_tokens":40`, "", "length", 0, 1, ""},
 		{"ends in the second call", weatherCall + "\n" + half, "", "", "tool_calls", 1, 2, "stop"},
@@ -131,7 +131,7 @@ func TestStopTextsMatchOnlyVisibleText(t *testing.T) {
 			"tool_calls"},
 		{"in thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`, `" so"`,
 			"I think", "", "", "stop"},
-		{"behind thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`,
+		{"after thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`,
 			`"\n"`, "I think so.", "Hello!", "", "stop"},
 	}
 	for _, test := range tests {

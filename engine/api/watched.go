@@ -67,8 +67,8 @@ func recomputedOf(r *keep.Report, texts bool) *wire.Recomputed {
 	}
 	w := &wire.Recomputed{KnownTokens: r.Common, AgainTokens: r.Again, Because: string(r.Cause), OtherKey: r.Keys,
 		Volatile: r.Volatile}
-	if r.Parted != nil {
-		w.PartedAtToken = &r.Parted.At
+	if r.Difference != nil {
+		w.PartedAtToken = &r.Difference.At
 	}
 	if r.Volatile {
 		w.Advice = r.Change.Advice()

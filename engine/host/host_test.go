@@ -78,10 +78,10 @@ func TestOpenedModelAnswersAndCloseGivesEverythingBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := NewDoor(api.New(
+	listeners := NewListeners(api.New(
 		h.Answers(api.Options{ModelID: "pocket", Version: "v", BodyBytes: 1 << 20, KeepAlive: time.Hour, Now: time.Now,
 			Log: s.Log})), listener, nil, s.Log)
-	defer door.Cut()
+	defer listeners.Cut()
 	response, err := http.Post("http://"+listener.Addr().String()+"/v1/chat/completions", "application/json",
 		strings.NewReader(`{"model":"pocket","messages":[{"role":"user","content":"Hello"}],"max_tokens":3}`))
 	if err != nil {
@@ -181,7 +181,7 @@ func TestDoorAnswersHealthAloneWhileTheModelLoads(t *testing.T) {
 	}
 	options := api.Options{ModelID: "pocket", Version: "v", BodyBytes: 1 << 20, KeepAlive: time.Hour, Now: time.Now,
 		Log: quiet()}
-	door := NewDoor(api.New(options), listener, nil, options.Log)
+	listeners := NewListeners(api.New(options), listener, nil, options.Log)
 	at := "http://" + listener.Addr().String()
 	status := func(path string) int {
 		t.Helper()
@@ -203,13 +203,13 @@ func TestDoorAnswersHealthAloneWhileTheModelLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close(0)
-	door.Open(api.New(h.Answers(options)))
+	listeners.Serve(api.New(h.Answers(options)))
 	if got := status("/v1/models"); got != http.StatusOK {
-		t.Errorf("models of an open door are %d", got)
+		t.Errorf("models of the open listeners are %d", got)
 	}
-	door.Close(time.Minute)
+	listeners.Close(time.Minute)
 	if response, err := http.Get(at + "/health"); err == nil {
 		response.Body.Close()
-		t.Error("a closed door answers")
+		t.Error("closed listeners answer")
 	}
 }

@@ -225,6 +225,6 @@ func TestPointIn8BitSurvivesExportAndImport(t *testing.T) {
 	defer s.Close()
 	s.Restore(point, point.Len())
 	if got := one(s, []int32{11}); !slices.Equal(got, want) {
-		t.Error("the logits behind the point are others")
+		t.Error("the logits after the point are others")
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // wideModel is Pocket with the first layer's normed input 2^17 times as large: its activations leave f16's range, and
-// the norms behind bring them back.
+// the norms that follow bring them back.
 func wideModel(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "wide")

@@ -36,7 +36,7 @@ type usage struct {
 
 func (u *usage) total() int64 { return u.own + int64(len(u.pages))*u.budget.PageBytes }
 
-// fits tells whether cost can be added.
+// fits reports whether cost can be added.
 func (u *usage) fits(cost Cost) bool {
 	own, pages := u.short(cost)
 	return !own && !pages

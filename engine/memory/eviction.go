@@ -53,7 +53,7 @@ const (
 	ClaimSpare                // periodic points, and those of another key
 )
 
-// spares tells whether a claim may not evict p.
+// spares reports whether a claim may not evict p.
 func (x *Index) spares(p *Point, claim Claim) bool {
 	return claim == ClaimSpare && p.Kind != KindPeriodic && p.key == x.key
 }
@@ -69,7 +69,7 @@ func (x *Index) latestLast(t Tier) (latest *Point) {
 	return latest
 }
 
-// pinnedBelow tells whether a tier holds a pinned point that is not the last of its conversation.
+// pinnedBelow reports whether a tier holds a pinned point that is not the last of its conversation.
 func (x *Index) pinnedBelow(t Tier) bool {
 	for p := range x.points {
 		if p.pins > 0 && p.In(t) && x.rank(p, t) != rankLast {
@@ -117,13 +117,13 @@ func (x *Index) rank(p *Point, t Tier) int {
 
 const rankLast = 2
 
-// newestTurn tells whether p is the newest turn of a resumed conversation, from which it continues even if the client
+// newestTurn reports whether p is the newest turn of a resumed conversation, from which it continues even if the client
 // sends the reply back changed. For a point in memory, a copy on disk serves as well.
 func (x *Index) newestTurn(p *Point, t Tier) bool {
 	return p.conversation.resumed && p.Kind == KindTurn && (t == OnDisk || !p.In(OnDisk)) && !p.conversation.passed(p)
 }
 
-// last tells whether p is the only point of a resumed conversation. For a point in memory, a copy on disk counts as
+// last reports whether p is the only point of a resumed conversation. For a point in memory, a copy on disk counts as
 // another; on disk, which has to outlive the process, only another file does.
 func (x *Index) last(p *Point, t Tier) bool {
 	c := p.conversation

@@ -18,27 +18,27 @@ const (
 
 // Explanation accounts for a prompt: Prompt = Cached + Computed, and Computed = New + Again.
 type Explanation struct {
-	Common int // longest prefix that was processed before
-	Cached int // taken from the point
-	Again  int // known before, computed again
-	New    int // never seen, or beyond what may be taken from a point
-	Cause  Cause
-	Keys   []string // for CauseOtherKey: what differs
-	Parted *Parting // where the prompt differs from what was known; nil where it only continues it
+	Common     int // longest prefix that was processed before
+	Cached     int // taken from the point
+	Again      int // known before, computed again
+	New        int // never seen, or beyond what may be taken from a point
+	Cause      Cause
+	Keys       []string    // for CauseOtherKey: what differs
+	Difference *Difference // where the prompt differs from what was known; nil where it only continues it
 }
 
-// Parting is the place where a prompt differs from the known text: both sides, with a little of what they share.
-type Parting struct {
+// Difference is the place where a prompt differs from the known text: both sides, with a little of what they share.
+type Difference struct {
 	At     int     // first id that differs
 	Before []int32 // ids that both share before it
 	Old    []int32 // what was there the last time
 	New    []int32 // what is there now
 }
 
-// Ids of context shown at a parting.
+// Ids of context shown at a difference.
 const (
-	partingBefore = 16
-	partingAfter  = 64 // a UUID is up to 36 of them, and what follows must show
+	shownBefore = 16
+	shownAfter  = 64 // a UUID is up to 36 of them, and what follows must show
 )
 
 // smallAgain is how much recomputation needs no reason: headers between a point and where a turn begins.
@@ -58,7 +58,7 @@ func (x *Index) Explain(key Key, prompt []int32, used, most int) Explanation {
 				lost = n.lost
 			}
 		})
-		e.Parted = partingOf(prompt, at, inside, e.Common)
+		e.Difference = differenceOf(prompt, at, inside, e.Common)
 	}
 	e.Again = max(0, min(e.Common, most)-used)
 	e.New = len(prompt) - used - e.Again
@@ -102,8 +102,8 @@ func (x *Index) Lose(key Key, prefix []int32, why Lost) {
 	}
 }
 
-// partingOf compares a prompt with the most recent text that was known beyond the shared part.
-func partingOf(prompt []int32, at *node, inside, depth int) *Parting {
+// differenceOf compares a prompt with the most recent text that was known beyond the shared part.
+func differenceOf(prompt []int32, at *node, inside, depth int) *Difference {
 	if depth == 0 || depth == len(prompt) {
 		return nil
 	}
@@ -112,7 +112,7 @@ func partingOf(prompt []int32, at *node, inside, depth int) *Parting {
 		old = at.label[inside:]
 	}
 	n := at
-	for len(old) < partingAfter {
+	for len(old) < shownAfter {
 		var latest *node
 		for _, child := range n.children {
 			if latest == nil || child.seen > latest.seen {
@@ -126,9 +126,9 @@ func partingOf(prompt []int32, at *node, inside, depth int) *Parting {
 		n = latest
 	}
 	if len(old) == 0 {
-		return nil // the prompt goes on where the known text ended
+		return nil // the prompt continues where the known text ended
 	}
-	clip := func(ids []int32) []int32 { return append([]int32(nil), ids[:min(len(ids), partingAfter)]...) }
-	return &Parting{At: depth, Before: append([]int32(nil), prompt[max(0, depth-partingBefore):depth]...),
+	clip := func(ids []int32) []int32 { return append([]int32(nil), ids[:min(len(ids), shownAfter)]...) }
+	return &Difference{At: depth, Before: append([]int32(nil), prompt[max(0, depth-shownBefore):depth]...),
 		Old: clip(old), New: clip(prompt[depth:])}
 }

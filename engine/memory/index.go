@@ -31,7 +31,7 @@ type Point struct {
 // Reach is the longest prefix that the point can be brought to.
 func (p *Point) Reach() int { return p.Len + len(p.Tail) }
 
-// In tells whether a tier holds the point.
+// In reports whether a tier holds the point.
 func (p *Point) In(t Tier) bool { return p.held[t] != nil }
 
 // Key is what the point was computed under.
@@ -139,7 +139,7 @@ func (x *Index) Open(from *Point) *Conversation {
 	return from.conversation
 }
 
-// Resumed tells whether a request has continued the conversation. Resumed conversations are kept before others.
+// Resumed reports whether a request has continued the conversation. Resumed conversations are kept before others.
 func (c *Conversation) Resumed() bool { return c.resumed }
 
 // Claim is what a point of the conversation may take the room of.
@@ -299,7 +299,7 @@ func (x *Index) deepest(key Key, ids []int32, fits func(*Point) bool) (best *Poi
 func (x *Index) Pin(p *Point)   { p.pins++ }
 func (x *Index) Unpin(p *Point) { p.pins-- }
 
-// Pinned tells whether a running request, or a write, uses the point.
+// Pinned reports whether a running request, or a write, uses the point.
 func (x *Index) Pinned(p *Point) bool { return p.pins > 0 }
 
 // Points visits all points, in no order.

@@ -227,7 +227,7 @@ func TestForeignDraftSectionLeavesThePointGood(t *testing.T) {
 	}
 }
 
-func TestPartingShowsBothSides(t *testing.T) {
+func TestDifferenceShowsBothSides(t *testing.T) {
 	x := NewIndex(exact, unbounded(), unbounded(), 1000)
 	old := ids(0, 100)
 	x.Open(nil)
@@ -235,14 +235,14 @@ func TestPartingShowsBothSides(t *testing.T) {
 	prompt := slices.Clone(old)
 	prompt[60] = 999
 	e := x.Explain(exact, prompt, 0, 99)
-	if e.Common != 60 || e.Again != 60 || e.New != 40 || e.Cause != CauseNoPoint || e.Parted == nil {
+	if e.Common != 60 || e.Again != 60 || e.New != 40 || e.Cause != CauseNoPoint || e.Difference == nil {
 		t.Fatalf("%+v", e)
 	}
-	if p := e.Parted; p.At != 60 || p.Old[0] != 60 || p.New[0] != 999 || p.Before[len(p.Before)-1] != 59 {
+	if p := e.Difference; p.At != 60 || p.Old[0] != 60 || p.New[0] != 999 || p.Before[len(p.Before)-1] != 59 {
 		t.Fatalf("%+v", p)
 	}
-	if e := x.Explain(exact, append(slices.Clone(old), 5, 6, 7), 0, 102); e.Parted != nil {
-		t.Fatal("a prompt that merely goes on did not part")
+	if e := x.Explain(exact, append(slices.Clone(old), 5, 6, 7), 0, 102); e.Difference != nil {
+		t.Fatal("a prompt that merely continues has a difference")
 	}
 }
 

@@ -68,8 +68,8 @@ func (p *Pages) Drop(pages []int32) {
 	}
 }
 
-// MayWrite tells whether positions from offset on may be written in place: the page is the writer's alone, or offset is
-// its high-water mark.
+// MayWrite reports whether positions from offset on may be written in place: the page is the writer's alone, or offset
+// is its high-water mark.
 func (p *Pages) MayWrite(page int32, offset int) bool {
 	return p.refs[page] == 1 || int(p.fill[page]) <= offset
 }

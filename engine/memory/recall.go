@@ -11,7 +11,7 @@ type Turns struct {
 	End    int32                      // ends it: "<|im_end|>"
 	Bytes  func(id int32) []byte      // the text of an id
 	Encode func(plain string) []int32 // no special token in it
-	// Same tells whether a returned turn says what a streamed one said: equal text but for white space around it,
+	// Same reports whether a returned turn says what a streamed one said: equal text but for white space around it,
 	// thinking left out where the template would have kept it, tool arguments that are equal as JSON.
 	Same func(returned, streamed string) bool
 }

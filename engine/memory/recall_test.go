@@ -44,7 +44,7 @@ func TestReturnedTextFindsTheIdsThatWereStreamed(t *testing.T) {
 		{"cancelled, part came back", []int32{'a', 'b', 'c', 'x', 'y'}, []int32{1003}, []int32{'a', 'b', 'c'}},
 		{"went on by hand inside a returned id", []int32{'a', 'b'}, []int32{1003, 'z'}, []int32{'a', 'b', 'c', 'z'}},
 		{"rewritten", []int32{'q'}, []int32{1003}, []int32{1003}},
-		{"special id behind the cut stays", []int32{'a'}, []int32{1002, 1005}, []int32{'a', 'b', 1005}},
+		{"special id after the cut stays", []int32{'a'}, []int32{1002, 1005}, []int32{'a', 'b', 1005}},
 		{"never cut inside a character", []int32{'x', 1007, 'q'}, []int32{'x', 1006, 'q'}, []int32{'x', 1006, 'q'}},
 		{"character begun by one returned id and ended by the next", []int32{'x'}, []int32{'x', 1007, 1008},
 			[]int32{'x', 1007, 1008}},
@@ -59,7 +59,7 @@ func TestReturnedTextFindsTheIdsThatWereStreamed(t *testing.T) {
 		}
 		other := slices.Concat([]int32{'t'}, prompt)
 		if got, _ := turns.Recall(other, replies); !slices.Equal(got, other) {
-			t.Errorf("%s: a reply was used behind another prefix", c.name)
+			t.Errorf("%s: a reply was used after another prefix", c.name)
 		}
 	}
 }

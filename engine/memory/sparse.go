@@ -11,12 +11,12 @@ func Period(windowTokens, chunkTokens int, ownBytes, pointBytes int64) int {
 	return max(1, chunks) * chunkTokens
 }
 
-// denseSpan is how many periods behind the end every periodic point stays. Behind that, every doubling of the distance
+// denseSpan is how many periods before the end every periodic point stays. Before that, every doubling of the distance
 // halves their number.
 const denseSpan = 16
 
-// keepsPeriodic tells whether the point after tokens stays in a prefix of length: it is the multiple of a power of two
-// of periods, and the power grows with the distance.
+// keepsPeriodic reports whether the point after tokens stays in a prefix of length: it is the multiple of a power of
+// two of periods, and the power grows with the distance.
 func keepsPeriodic(tokens, length, period int) bool {
 	step := 1
 	for at := tokens / period; at > 0 && at%2 == 0; at /= 2 {

@@ -25,7 +25,7 @@ const (
 // wordEnds are the characters at which a value ends: white space and what JSON, XML and prose put around one.
 const wordEnds = " \t\r\n\"'`<>{}[](),;|"
 
-// ChangeAt cuts the change out of the texts around a parting: before is shared, old and new begin with the first ids
+// ChangeAt cuts the change out of the texts around a difference: before is shared, old and new begin with the first ids
 // that differ. Their text can still begin alike (" 7" is two tokens, " a" is one), and can differ in a word's end
 // alone.
 func ChangeAt(before, old, new string) Change {
@@ -170,6 +170,6 @@ func (c Change) Advice() string {
 	if what == "" {
 		what = "text"
 	}
-	return fmt.Sprintf("%s changes with every request, so everything behind it is computed again each time: leave "+
+	return fmt.Sprintf("%s changes with every request, so everything after it is computed again each time: leave "+
 		"it out, put it at the end of the prompt, or make it stable with a normalize rule", what)
 }

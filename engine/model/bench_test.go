@@ -37,7 +37,7 @@ func BenchmarkPrefill2000(b *testing.B) {
 	b.ReportMetric(float64(b.N*len(prompt))/b.Elapsed().Seconds(), "tokens/s")
 }
 
-// BenchmarkDecode computes one token at a time behind a prompt of 200.
+// BenchmarkDecode computes one token at a time after a prompt of 200.
 func BenchmarkDecode(b *testing.B) {
 	n := load(b, pocketQ4, Options{WindowTokens: 32768, MaxSequences: 1})
 	s := newSequence(b, n)

@@ -9,7 +9,7 @@ import (
 type best struct {
 	k       int // of the pass under way; 0: nothing is chosen
 	buffers map[int][2]device.Buffer
-	first   []int // row of the logits with which each segment begins, and their number behind the last
+	first   []int // row of the logits with which each segment begins, and their number after the last
 }
 
 // wanted sets k to the largest Top of the segments.

@@ -33,7 +33,7 @@ func (p *Point) Slots() (first int, slots []byte) {
 	return p.mtpFrom, slots
 }
 
-// cutSection is a section without what lies behind a length of at tokens; none where nothing is left, or where it does
+// cutSection is a section without what lies after a length of at tokens; none where nothing is left, or where it does
 // not reach that far.
 func (n *Network) cutSection(s pass.Section, at int) pass.Section {
 	rows := at - s.First
@@ -45,7 +45,7 @@ func (n *Network) cutSection(s pass.Section, at int) pass.Section {
 }
 
 // SetSlots gives a point that was just imported what Slots gave of the exported one. Without it the draft begins anew
-// behind the point. Errors: ErrNoPages, after which the point is as before.
+// after the point. Errors: ErrNoPages, after which the point is as before.
 func (p *Point) SetSlots(first int, slots []byte) error {
 	n, size := p.net, int(p.net.SlotBytes())
 	if size == 0 || len(slots) == 0 {

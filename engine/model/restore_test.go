@@ -30,7 +30,7 @@ func TestRestoredSequenceAnswersBitForBit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameBits(t, "behind the point", forward(t, s, prompt[at:at+150], 64, pass.LogitsAll, nil), want[:150])
+			sameBits(t, "after the point", forward(t, s, prompt[at:at+150], 64, pass.LogitsAll, nil), want[:150])
 
 			branch := newSequence(t, n)
 			branch.Restore(point, point.Len())

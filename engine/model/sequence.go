@@ -91,7 +91,7 @@ func (t *table) drop() {
 // beyond from. On error the sequence's content has not changed.
 func (t *table) reserve(from, end int) error {
 	if at := from / device.PageTokens; at < len(t.ids) {
-		// Pages behind the first one to be written belong to a continuation that is being overwritten.
+		// Pages after the first one to be written belong to a continuation that is being overwritten.
 		if extra := t.ids[at+1:]; len(extra) > 0 {
 			t.book.Drop(extra)
 			t.ids = t.ids[:at+1]

@@ -59,7 +59,7 @@ func TestPointWithATapeServesEveryLength(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer point.Release()
-	forward(t, s, prompt[275:400], 1, pass.LogitsNone, nil) // the sequence goes on in the shared page
+	forward(t, s, prompt[275:400], 1, pass.LogitsNone, nil) // the sequence continues in the shared page
 	s.Close()
 	if point.Len() != 240 || point.Reach() != 275 {
 		t.Fatalf("the point serves [%d,%d]", point.Len(), point.Reach())
@@ -165,7 +165,7 @@ func testImport(t *testing.T, format device.KVFormat) {
 	}
 }
 
-// The MTP head's last slot pairs with the token that follows; a branch that goes on with another token must not find
+// The MTP head's last slot pairs with the token that follows; a branch that continues with another token must not find
 // it.
 func TestPointSharesMTPSlotsButTheLast(t *testing.T) {
 	n := load(t, pocketQ4, Options{WindowTokens: 512, MaxSequences: 2, ExtraPages: 4, Draft: DraftMTP})

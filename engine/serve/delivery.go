@@ -1,6 +1,6 @@
 package serve
 
-// accept adds a step's tokens to a reply, up to the one that ends it. What the sequence processed behind that one is
+// accept adds a step's tokens to a reply, up to the one that ends it. What the sequence processed after that one is
 // rewound, so that the restore point of the reply's end holds the reply alone.
 func (e *Engine) accept(j *job, s step) {
 	from, added := len(j.out)-1, 0

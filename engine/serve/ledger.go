@@ -26,7 +26,7 @@ const (
 	PhaseFailed    Phase = "failed"
 )
 
-// Ended tells whether the request has ended.
+// Ended reports whether the request has ended.
 func (p Phase) Ended() bool { return p == PhaseDone || p == PhaseCancelled || p == PhaseFailed }
 
 // Record is what is known of a request at one moment.

@@ -29,7 +29,7 @@ type MemoryError struct {
 
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("this machine's memory runs out: %.1f of %.1f GB are free. A prompt of %d tokens is not "+
-		"begun, what runs goes on; close other programs, or try again in %.0f s",
+		"begun, what runs continues; close other programs, or try again in %.0f s",
 		float64(e.FreeBytes)/1e9, float64(e.TotalBytes)/1e9, e.PromptTokens, e.RetryAfter.Seconds())
 }
 

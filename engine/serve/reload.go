@@ -46,7 +46,7 @@ func (e *Engine) Reload(ctx context.Context, drain bool) error {
 	return <-r.done
 }
 
-// holdsBack tells whether waiting requests have to wait for a reload.
+// holdsBack reports whether waiting requests have to wait for a reload.
 func (e *Engine) holdsBack() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -27,7 +27,7 @@ func TestStopFinderDoesNotDependOnHowTextIsSplit(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			for cuts := range 1 << max(0, len(test.text)-1) { // bit i: a cut behind byte i
+			for cuts := range 1 << max(0, len(test.text)-1) { // bit i: a cut after byte i
 				f := StopFinder{Stops: test.stops}
 				var out strings.Builder
 				hit, from := false, 0

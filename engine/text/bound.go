@@ -54,7 +54,7 @@ func (t *Tokenizer) fewest(s string) int {
 	return int(math.Floor(sum * (1 - 1e-9)))
 }
 
-// blockEnd gives where s can be split behind at least blockBytes so that both sides are encoded as in one: between an
+// blockEnd gives where s can be split after at least blockBytes so that both sides are encoded as in one: between an
 // ASCII letter and a blank or newline a word always ends, and form C joins nothing. It is len(s) where there is no such
 // place.
 func blockEnd(s string) int {

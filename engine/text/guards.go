@@ -7,7 +7,7 @@ import (
 )
 
 // A person may write "<|im_end|>" and mean the ten characters. Before a template sees a person's string, a marker (a
-// private-use character that occurs in no string of the conversation and not in the template) is put behind the first
+// private-use character that occurs in no string of the conversation and not in the template) is put after the first
 // character of every such literal. After rendering the markers are taken out again and their places become the guards
 // of the [Prompt]: no added token is recognised over one. A string without such a literal, the common case, is not
 // touched.

@@ -140,7 +140,7 @@ func isNameByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// namesIn gives the names in the tags of a template, outside of strings and not behind a dot: its variables,
+// namesIn gives the names in the tags of a template, outside of strings and not after a dot: its variables,
 // with the words of the language, filters and keywords among them.
 func namesIn(source string) map[string]bool {
 	names := map[string]bool{}

@@ -25,7 +25,7 @@ var bytesOf = map[DType]int64{
 	"U64": 8, "I64": 8, "F64": 8, "C64": 8,
 }
 
-// IsFloat tells whether the type is one that this package converts to float32.
+// IsFloat reports whether the type is one that this package converts to float32.
 func (t DType) IsFloat() bool { return t == F32 || t == F16 || t == BF16 }
 
 // Floats converts n little-endian elements of type t to float32 (exact for all three types) and appends them to dst.

@@ -29,7 +29,7 @@ func TestHeadersThatLieAreRefusedByName(t *testing.T) {
 		{"not JSON", headerFile("hello", 0), "", "not valid"},
 		{"a JSON list", headerFile("[]", 0), "", "not valid"},
 		{"JSON cut off", headerFile(`{"a":{"dtype":"F32"`, 0), "a", "not valid"},
-		{"something behind the object", headerFile(`{} {}`, 0), "", "not valid"},
+		{"something after the object", headerFile(`{} {}`, 0), "", "not valid"},
 		{"a name twice", headerFile(
 			`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`,
 			2), "a", "the name twice"},
@@ -84,7 +84,7 @@ func TestHeaderTakesWhatTheFormatAllows(t *testing.T) {
 		want string
 	}{
 		{"no tensors", headerFile("{}", 0), ""},
-		{"padding behind the object", headerFile("{}   \x00", 0), ""},
+		{"padding after the object", headerFile("{}   \x00", 0), ""},
 		{"metadata of any shape", headerFile(`{"__metadata__":{"a":"b"}}`, 0), ""},
 		{"an odd offset for two-byte elements",
 			headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[1,5]}}`, 5), "a[0,1) b[1,5) "},

@@ -16,7 +16,7 @@ import (
 func TestMappingsThatLeaveATensorOutOrTakeTheVisionTowerIn(t *testing.T) {
 	f := minimal()
 	f["model.layers.0.odd"] = fixture.F32(make([]float32, 3), 3)
-	f["model.visual.blocks"] = fixture.F32(make([]float32, 5<<20), 5<<20) // sorts behind the layers
+	f["model.visual.blocks"] = fixture.F32(make([]float32, 5<<20), 5<<20) // sorts after the layers
 	f["model.zlast"] = fixture.F32([]float32{1, 2, 3}, 3)
 	files := single(f)
 	files["mtp.safetensors"] = fixture.File{"mtp.fc.weight": fixture.F32(make([]float32, 8), 4, 2)}

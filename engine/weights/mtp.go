@@ -173,7 +173,7 @@ func (m *MTP) storedZeroCentred(encoding string) (bool, error) {
 	return headMean && otherMean, nil
 }
 
-// inTrunkFile tells whether the head's file also holds trunk tensors: a file of its own is a sidecar even if an index
+// inTrunkFile reports whether the head's file also holds trunk tensors: a file of its own is a sidecar even if an index
 // lists it.
 func (m *MTP) inTrunkFile() bool {
 	head := m.c.tensors[m.prefix+"fc.weight"].File

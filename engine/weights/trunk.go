@@ -2,8 +2,8 @@ package weights
 
 import "fmt"
 
-// Raw tells whether the trunk is in Hugging Face form (norms zero-centred in the file). Norm has already corrected for
-// it.
+// Raw reports whether the trunk is in Hugging Face form (norms zero-centred in the file). Norm has already corrected
+// for it.
 func (c *Checkpoint) Raw() bool { return c.raw }
 
 // Prefix is the text before embed_tokens.weight in this checkpoint.

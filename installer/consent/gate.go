@@ -17,7 +17,7 @@ const (
 	Rich                     // the terminal answers, survey may draw
 )
 
-// cursorLimit is how long a terminal may take to say where its cursor is. A pseudo-terminal without an emulator behind
+// cursorLimit is how long a terminal may take to say where its cursor is. A pseudo-terminal without an emulator after
 // it never answers, and survey waits for that answer for ever.
 const cursorLimit = 200 * time.Millisecond
 

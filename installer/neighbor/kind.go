@@ -105,7 +105,7 @@ func (c command) named(names ...string) bool {
 		return slices.Contains(names, path.Base(c.exe))
 	}
 	program := path.Base(c.argv[0])
-	// A process title keeps the name in front and may go on behind it.
+	// A process title keeps the name in front and may go on after it.
 	title, _, _ := strings.Cut(program, " ")
 	if slices.Contains(names, program) || slices.Contains(names, strings.TrimSuffix(title, ":")) {
 		return true

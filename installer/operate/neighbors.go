@@ -117,7 +117,7 @@ func (o *Operator) WatchRestore(ctx context.Context, id string, in io.Reader, ou
 }
 
 // restoreLeftBehind starts what an earlier slipway has stopped and did not live to start again, unless this run names
-// servers to be stopped anyway. What cannot be restored is reported, and setup goes on.
+// servers to be stopped anyway. What cannot be restored is reported, and setup continues.
 func (o *Operator) restoreLeftBehind(ctx context.Context, allowStop plan.Kinds) {
 	if allowStop != "" {
 		return

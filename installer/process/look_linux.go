@@ -46,7 +46,7 @@ type stat struct {
 	startTicks int64
 }
 
-// parseStat reads the fields behind the command name, which may itself hold spaces and parentheses: the last ")" ends
+// parseStat reads the fields after the command name, which may itself hold spaces and parentheses: the last ")" ends
 // it.
 func parseStat(text string) (stat, error) {
 	end := strings.LastIndexByte(text, ')')
@@ -55,7 +55,7 @@ func parseStat(text string) (stat, error) {
 	}
 	fields := strings.Fields(text[end+1:]) // fields[0] is field 3 of proc(5)
 	if len(fields) < 20 {
-		return stat{}, fmt.Errorf("%d fields behind the name, at least 20 are needed", len(fields))
+		return stat{}, fmt.Errorf("%d fields after the name, at least 20 are needed", len(fields))
 	}
 	var numbers [4]int64
 	for i, field := range []int{1, 11, 12, 19} { // ppid, utime, stime, starttime

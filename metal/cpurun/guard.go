@@ -9,7 +9,7 @@ import (
 )
 
 // Guarded is memory between two pages that cannot be touched. It begins at a multiple of 16 bytes and ends as close to
-// the page behind it as that allows; the few bytes between are watched by Check.
+// the page after it as that allows; the few bytes between are watched by Check.
 type Guarded struct {
 	mapping, tail []byte
 	data          []byte
@@ -42,11 +42,11 @@ func Guard(n int) (*Guarded, error) {
 // Pointer is where the data begins.
 func (g *Guarded) Pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(g.data)) }
 
-// Check tells whether the bytes between the data and the guard page were written.
+// Check reports whether the bytes between the data and the guard page were written.
 func (g *Guarded) Check() error {
 	for i, b := range g.tail {
 		if b != 0xFF {
-			return fmt.Errorf("byte %d behind a buffer of %d was written", i, len(g.data))
+			return fmt.Errorf("byte %d after a buffer of %d was written", i, len(g.data))
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 type Accelerator struct {
 	// Options say where Metal is, or why it is not here.
 	Options func() (metal.Options, error)
-	// Default tells whether it is tried where no device was asked for.
+	// Default reports whether it is tried where no device was asked for.
 	Default bool
 }
 

@@ -74,7 +74,7 @@ func (c Commands) Dispatch(grid, group [3]int) {
 		size3{uint64(group[0]), uint64(group[1]), uint64(group[2])})
 }
 
-// Barrier makes the dispatches behind it see what those before it wrote.
+// Barrier makes the dispatches after it see what those before it wrote.
 func (c Commands) Barrier() { c.r.message(c.encoder, selBarrier, barrierBuffers) }
 
 // Commit ends the recording and submits the work to the GPU.

@@ -54,7 +54,7 @@ func (f File) Check(root string) error {
 	return nil
 }
 
-// firstDifference gives the first line of now that then does not have at its place; "its end" when only then goes on;
+// firstDifference gives the first line of now that then does not have at its place; "its end" when only then continues;
 // nothing when both are the same.
 func firstDifference(then, now []byte) string {
 	if bytes.Equal(then, now) {

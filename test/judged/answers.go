@@ -10,7 +10,7 @@ var (
 	question = regexp.MustCompile(`What is the access code for the ([a-z]+ [a-z]+)\?`)
 )
 
-// old is a document that mode stale goes on answering from.
+// old is a document that mode stale keeps answering from.
 type old struct{ head, text string }
 
 // answer finds what is asked for in the conversation.

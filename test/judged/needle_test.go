@@ -11,7 +11,7 @@ import (
 	"slipway/checks/record"
 )
 
-// soak tells whether the long form is asked for.
+// soak reports whether the long form is asked for.
 func soak() bool { return os.Getenv("SLIPWAY_SOAK") != "" }
 
 // Pocket finds what it was trained to find: at least 0.95 of four codes a text. The long form has 50 texts at each of

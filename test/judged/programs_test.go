@@ -55,7 +55,7 @@ func pocket(t *testing.T, args ...string) string {
 	return started(t, "slipway-server", append([]string{"serve", "--model", model, "--port", "0"}, args...)...)
 }
 
-// started runs a server until the test ends and returns the address behind "ready at ".
+// started runs a server until the test ends and returns the address after "ready at ".
 func started(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(programs, name), args...)

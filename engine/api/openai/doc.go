@@ -23,7 +23,7 @@
 //
 // # How a reply ends
 //
-// finish_reason is "length" where the tokens ran out, else "stop" or, behind complete calls, "tool_calls";
+// finish_reason is "length" where the tokens ran out, else "stop" or, after complete calls, "tool_calls";
 // slipway.notice says what that leaves open. Only a complete reply has a finish_reason: one that was cancelled gets
 // 499 with code "cancelled", or that error as the last event of a stream that ends without [DONE], or as the body
 // of a plain reply whose white space was sent already. Clients treat an unfinished call by what its finish_reason

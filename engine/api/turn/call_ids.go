@@ -42,7 +42,7 @@ func (s *Service) repliesOf(id string) []*memory.Reply {
 
 // restoreThinking puts the thinking back that a client left out of a turn whose calls bear our ids and our
 // arguments: clients that keep no thinking would make the model forget, at each step of a tool loop, why it made
-// the call, and everything behind it would be computed again. Whether it becomes part of the prompt is the
+// the call, and everything after it would be computed again. Whether it becomes part of the prompt is the
 // template's decision, as if it had been sent.
 func (s *Service) restoreThinking(c *text.Conversation) {
 	if s.opt.Keeper == nil {

@@ -14,7 +14,7 @@
 // - Which tokens may follow (a forced call's name, a schema) is the mask that [Service.Start] gives the queue:
 // opening.go.
 //   - Continuing a client's last assistant message is the request's own prefix: prompt.go renders it, reading.go starts
-//     behind it.
+//     after it.
 //   - Several replies to one request are several calls of the queue for one tokenised prompt: [Service.Start].
 //
 // # Stop texts

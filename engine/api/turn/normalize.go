@@ -7,7 +7,7 @@ import (
 	"slipway/wire"
 )
 
-// Rule makes text stable that changes with every request (a date, a message id), so that the text behind it is
+// Rule makes text stable that changes with every request (a date, a message id), so that the text after it is
 // found in the cache. It acts on system messages only and is a setting of the server; every response to a prompt
 // that it changed says so.
 type Rule struct {

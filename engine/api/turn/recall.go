@@ -10,7 +10,7 @@ import (
 
 // Clients send a conversation back as text. Tokenised again, it may differ from what was streamed: the model may
 // have chosen other tokens for the same text, white space was trimmed, the arguments of a call were rewritten. So a
-// turn that says what was streamed behind the same prefix gets its streamed ids, and is found in the cache.
+// turn that says what was streamed after the same prefix gets its streamed ids, and is found in the cache.
 
 // recall puts streamed ids into a rendered conversation, and marks the places that later requests will share.
 func (s *Service) recall(ids []int32, tools []json.RawMessage) ([]int32, keep.Marks) {

@@ -83,7 +83,7 @@ func (r *Reply) read(e serve.Event) {
 }
 
 // step translates one event of the parser. A call's opening waits for the first of its arguments: a client that
-// takes no arguments for empty ones must not be left with a call that ended behind its name.
+// takes no arguments for empty ones must not be left with a call that ended after its name.
 func (r *Reply) step(e family.Event) {
 	switch e.Kind {
 	case family.ReasoningDelta:

@@ -26,7 +26,7 @@ func TestLargeBodiesAreReadOneAtATime(t *testing.T) {
 	release()
 	release() // by the handler's end once more
 	if failure := <-waited; failure != nil {
-		t.Errorf("behind it: %v", failure)
+		t.Errorf("after it: %v", failure)
 	}
 	if len(s.large) != 0 {
 		t.Error("the place is not given back")

@@ -102,7 +102,7 @@ func inside(raw []byte) []byte {
 	return bytes.Trim(raw[1:len(raw)-1], jsonSpace)
 }
 
-// cutValue cuts the value (or key) that s begins with from what follows behind the comma or colon. s must be the
+// cutValue cuts the value (or key) that s begins with from what follows after the comma or colon. s must be the
 // inside of valid JSON.
 func cutValue(s []byte) (value, rest []byte) {
 	end, depth, quoted := 0, 0, false
@@ -135,7 +135,7 @@ func malformed(raw []byte) *turn.Error {
 	case err != nil:
 		return turn.Invalid("", "the body is not JSON: %v, near byte %d", err, d.InputOffset())
 	}
-	return turn.Invalid("", "the body goes on after its JSON value, at byte %d", d.InputOffset())
+	return turn.Invalid("", "the body continues after its JSON value, at byte %d", d.InputOffset())
 }
 
 // KindOf names a JSON value's type.

@@ -136,7 +136,7 @@ func (p *pass) attendTile(o *device.Attention, seg *device.Segment, head, lo, hi
 	}
 }
 
-// masked tells whether the policy limits row i of the segment, and so possibly later ones.
+// masked reports whether the policy limits row i of the segment, and so possibly later ones.
 func masked(seg *device.Segment, i int) bool {
 	return seg.Policy.Window > 0 && seg.Start+i < seg.Policy.DenseFrom
 }

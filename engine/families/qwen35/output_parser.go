@@ -17,7 +17,7 @@ import (
 // Taken leniently: a <think> where a section begins (repeated, or by a model that opens its thinking itself); a
 // call inside thinking, which ends it; a call without its closing tags. <tool_call> not followed by <function=NAME>
 // stays text. A call in which the reply ends before its name is dropped, its tags included; one that has its name
-// gets no family.ToolCallEnd; [OutputParser.Unfinished] reports both. Newlines around thinking, behind </think> and
+// gets no family.ToolCallEnd; [OutputParser.Unfinished] reports both. Newlines around thinking, after </think> and
 // around calls belong to the form and are left out.
 //
 // A forced opening ("<tool_call>\n<function=") is pushed like any text of the reply.

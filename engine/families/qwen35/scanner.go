@@ -80,7 +80,7 @@ func wordEnd(s string, i int) int {
 		return i + size
 	}
 
-	// A run of punctuation after at most one blank, with the line ends behind it.
+	// A run of punctuation after at most one blank, with the line ends after it.
 	from = i
 	if s[i] == ' ' {
 		from = i + 1

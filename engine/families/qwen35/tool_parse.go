@@ -23,7 +23,7 @@ type callState struct {
 // maxNameBytes bounds a function's or parameter's name: longer, or with a newline, it is none.
 const maxNameBytes = 256
 
-// inOpening is the state behind <tool_call>: it reads <function=NAME>.
+// inOpening is the state after <tool_call>: it reads <function=NAME>.
 func (p *OutputParser) inOpening(final bool) bool {
 	rest := strings.TrimLeft(p.pending, whiteSpace)
 	after, found := strings.CutPrefix(rest, functionTag)
@@ -99,7 +99,7 @@ func (p *OutputParser) inCall(final bool) bool {
 	p.pending = after
 	p.enter(family.ContentDelta, true)
 	if tag == functionEnd {
-		p.state = (*OutputParser).behindCall
+		p.state = (*OutputParser).afterCall
 	}
 	return true
 }
@@ -168,8 +168,8 @@ func (p *OutputParser) arguments(json string) {
 	p.event(family.Event{Kind: family.ToolCallArguments, Index: p.call.index, Text: json})
 }
 
-// behindCall is the state behind </function>, where </tool_call> is due. Another function may follow in its place.
-func (p *OutputParser) behindCall(final bool) bool {
+// afterCall is the state after </function>, where </tool_call> is due. Another function may follow in its place.
+func (p *OutputParser) afterCall(final bool) bool {
 	rest := strings.TrimLeft(p.pending, whiteSpace)
 	if after, found := strings.CutPrefix(rest, callEnd); found {
 		p.pending = after

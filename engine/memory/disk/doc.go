@@ -1,4 +1,4 @@
-// Package disk is the tier of restore points behind memory: files that survive a restart and a kill at any moment.
+// Package disk is the second tier of restore points: files that survive a restart and a kill at any moment.
 //
 // Invariants. A file has its final name only when it is whole. Every byte that is used was checked against its
 // checksum. The files never take more than the cap: room is made in the book before a byte is written, and deletions

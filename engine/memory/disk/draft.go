@@ -39,7 +39,7 @@ func (d DraftOptions) shared(tokens int) int {
 	return memory.MTPShared(tokens)
 }
 
-// Draft is a draft's state behind a prefix of P tokens.
+// Draft is a draft's state after a prefix of P tokens.
 //
 // Slot S of an MTP head pairs the final hidden row of S with token S+1. So what all continuations share ends with slot
 // P-2 ([memory.MTPShared]); slot P-1 is completed from Hidden with the token that really follows, before the draft

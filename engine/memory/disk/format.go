@@ -56,7 +56,7 @@ type pointHeader struct {
 	Sections   []section   `json:"sections"`
 }
 
-// pageHeader describes a page's file: PageTokens positions behind a prefix. Its sections are "ids", those of the page
+// pageHeader describes a page's file: PageTokens positions after a prefix. Its sections are "ids", those of the page
 // alone, and "kv".
 type pageHeader struct {
 	Version  int       `json:"version"`

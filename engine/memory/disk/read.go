@@ -42,7 +42,7 @@ type Saved struct {
 	Draft Draft // what the file has of it under this run's keys
 }
 
-// Load reads the point behind ids, compared one by one. Errors: *DamageError, after which the file is no good, or the
+// Load reads the point after ids, compared one by one. Errors: *DamageError, after which the file is no good, or the
 // system's.
 func (s *Store) Load(key memory.Key, ids []int32) (*Saved, error) {
 	pages, whole := chain(key, ids, s.opt.PageTokens)

@@ -228,7 +228,7 @@ func (s *Store) list(sub string) (map[name]int64, error) {
 	return out, nil
 }
 
-// wholePage tells whether a page's file is what was once written, of whatever size.
+// wholePage reports whether a page's file is what was once written, of whatever size.
 func (s *Store) wholePage(n name) bool {
 	file, err := os.Open(s.path("pages", n))
 	if err != nil {

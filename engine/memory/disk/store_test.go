@@ -200,7 +200,7 @@ func TestRemovedPointsDeleteOnlyTheirOwnPages(t *testing.T) {
 	p := x.Add(key, long, nil, memory.KindTurn, x.Open(nil), memory.OnDisk, longCost)
 	gone := x.Release(p, memory.OnDisk, memory.LostEvicted)
 	s.Remove(key, long, gone.Free)
-	save(t, s, someIDs(99, 3)) // behind the removal
+	save(t, s, someIDs(99, 3)) // after the removal
 	if err := load(s, short); err != nil {
 		t.Errorf("the prefix that stays: %v", err)
 	}

@@ -17,7 +17,7 @@ const mostReports = 64
 // report looks at why a prompt missed, and names text that changes with every request.
 func (k *Keeper) report(prompt []int32, e memory.Explanation) Report {
 	r := Report{Explanation: e, Prompt: len(prompt)}
-	if p := r.Parted; p != nil {
+	if p := r.Difference; p != nil {
 		change := memory.ChangeAt(k.opt.Decode(p.Before), k.opt.Decode(p.Old), k.opt.Decode(p.New))
 		r.Change, r.Volatile = &change, k.volatile.Observe(change)
 		if r.Volatile && r.Again > 0 {

@@ -36,7 +36,7 @@ func TestRejectedTokensNeverBecomePartOfAPoint(t *testing.T) {
 			next := append(slices.Concat(prompt, reply)[:common:common], ids(3, 5)...)
 			o := w.request(next, Marks{}, nil, EndWhole, -1) // checks the state that was restored
 			if common == processed && o.cached != processed {
-				t.Errorf("%d of %d tokens are restored behind the whole reply", o.cached, processed)
+				t.Errorf("%d of %d tokens are restored after the whole reply", o.cached, processed)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ type Marks struct {
 	Reply  int   // where the ids of the reply's turn begin, after its header; 0: not a chat
 }
 
-// resumes tells whether a prompt whose first common tokens were processed before resumes a conversation, even if no
+// resumes reports whether a prompt whose first common tokens were processed before resumes a conversation, even if no
 // point of it is left: a whole turn is known, or for a text without turns everything that a point may save.
 func (m Marks) resumes(common, most int) bool {
 	if m.Reply == 0 {

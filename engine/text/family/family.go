@@ -31,7 +31,7 @@ type Family struct {
 	// CallOpening is the text that forces a tool call, up to the function's name: it ends where a word of the
 	// tokenizer ends, so that what follows is tokenised as in the model's training.
 	CallOpening func(thinking bool) string
-	// CallName is how a call goes on after CallOpening; it ends with a newline and holds no other.
+	// CallName is how a call continues after CallOpening; it ends with a newline and holds no other.
 	CallName func(name string) string
 
 	// NewParser begins the reading of a reply.

@@ -147,7 +147,7 @@ func find(label string) (job, bool) {
 	return job{}, false
 }
 
-// Launchctl plays list, print, bootout and bootstrap, with launchd's KeepAlive behind them.
+// Launchctl plays list, print, bootout and bootstrap, with launchd's KeepAlive after them.
 func Launchctl() {
 	args := os.Args[1:]
 	switch {

@@ -12,20 +12,20 @@ import (
 	"slipway/engine/monitor"
 )
 
-// Door is the HTTP servers of the API and of the monitor. Their handlers are replaced once the model is loaded.
-type Door struct {
+// Listeners are the HTTP servers of the API and of the monitor. Their handlers are replaced once the model is loaded.
+type Listeners struct {
 	servers       []*http.Server
 	api, watching atomic.Pointer[http.Handler]
 }
 
-// NewDoor starts to answer. Without a second listener there is no monitor.
-func NewDoor(loading *api.Server, listener, watched net.Listener, log *slog.Logger) *Door {
-	d := &Door{}
-	d.Open(loading)
+// NewListeners starts to answer. Without a second listener there is no monitor.
+func NewListeners(loading *api.Server, listener, watched net.Listener, log *slog.Logger) *Listeners {
+	l := &Listeners{}
+	l.Serve(loading)
 	for _, at := range []struct {
 		listener net.Listener
 		handler  *atomic.Pointer[http.Handler]
-	}{{listener, &d.api}, {watched, &d.watching}} {
+	}{{listener, &l.api}, {watched, &l.watching}} {
 		if at.listener == nil {
 			continue
 		}
@@ -38,24 +38,24 @@ func NewDoor(loading *api.Server, listener, watched net.Listener, log *slog.Logg
 			MaxHeaderBytes:    64 << 10,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		}
-		d.servers = append(d.servers, server)
+		l.servers = append(l.servers, server)
 		go server.Serve(at.listener)
 	}
-	return d
+	return l
 }
 
-// Open answers from s from now on.
-func (d *Door) Open(s *api.Server) {
+// Serve answers from s from now on.
+func (l *Listeners) Serve(s *api.Server) {
 	answers, watches := s.Handler(), s.Monitor(monitor.Page())
-	d.api.Store(&answers)
-	d.watching.Store(&watches)
+	l.api.Store(&answers)
+	l.watching.Store(&watches)
 }
 
 // Close waits for responses within patience, then closes the rest.
-func (d *Door) Close(patience time.Duration) {
+func (l *Listeners) Close(patience time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for _, server := range d.servers {
+	for _, server := range l.servers {
 		if server.Shutdown(ctx) != nil {
 			server.Close()
 		}
@@ -63,8 +63,8 @@ func (d *Door) Close(patience time.Duration) {
 }
 
 // Cut closes every connection at once.
-func (d *Door) Cut() {
-	for _, server := range d.servers {
+func (l *Listeners) Cut() {
+	for _, server := range l.servers {
 		server.Close()
 	}
 }
