@@ -7,14 +7,15 @@ import "time"
 // server listens on loopback alone.
 //
 //	GET  /slipway/requests              Watching, once
-// GET /slipway/events server-sent events: one "snapshot", then "change" whenever something changed, at most
-// four a second; the data of both is Watching, in a change with the changed requests
-// alone. A comment every keep-alive interval. A client merges requests by id and drops
-//	                                    the oldest ended ones beyond 64.
+//	GET  /slipway/events                server-sent events: one "snapshot", then "change" whenever something
+//	                                    changed, at most four a second; the data of both is Watching, in a change
+//	                                    with the changed requests alone. A comment every keep-alive interval. A
+//	                                    client merges requests by id and drops the oldest ended ones beyond 64.
 //	GET  /slipway/system                System
 //	POST /slipway/requests/{id}/cancel  Cancelled, or 404 where no such request is under way
-// POST /slipway/reload body {"drain": false}; Reloaded once the weights are there again, 409 while requests
-//	                                    run unless drain is true (then they end first, and new ones wait)
+//	POST /slipway/reload                body {"drain": false}; Reloaded once the weights are there again, 409 while
+//	                                    requests run unless drain is true (then they end first, and new ones wait)
+// POST /slipway/draft body {"tokens": N}; DraftSet: tokens drafted at a time from the next request on
 //
 // Who may ask is the same as on every path.
 
@@ -39,10 +40,15 @@ type WatchedServer struct {
 	WindowTokens  int    `json:"window_tokens"`
 	PrefillPolicy string `json:"prefill_policy"` // "exact" unless an approximation was chosen
 	KVFormat      string `json:"kv_format,omitempty"`
-	Ready         bool   `json:"ready"`
-	Active        int    `json:"active"`
-	Queued        int    `json:"queued"`
-	Draining      bool   `json:"draining"`
+	Draft         string `json:"draft,omitempty"` // none, mtp or dflash2
+	// Tokens proposed at a time, unless a request says; 0: none. Most is what the draft can.
+	DraftTokens     int `json:"draft_tokens"`
+	MostDraftTokens int `json:"most_draft_tokens"`
+
+	Ready    bool `json:"ready"`
+	Active   int  `json:"active"`
+	Queued   int  `json:"queued"`
+	Draining bool `json:"draining"`
 }
 
 // WatchedCache is what is kept between requests.
@@ -156,6 +162,12 @@ type Snippet struct {
 type Cancelled struct {
 	ID        string `json:"id"`
 	Cancelled bool   `json:"cancelled"`
+}
+
+// DraftSet answers a change of how many tokens are drafted at a time.
+type DraftSet struct {
+	Draft  string `json:"draft"`
+	Tokens int    `json:"tokens"`
 }
 
 // Reloaded answers a reload.

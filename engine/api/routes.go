@@ -80,6 +80,7 @@ func (s *Server) ownRoutes() []web.Route {
 		{Method: http.MethodGet, Path: "/slipway/events", Handle: s.events},
 		{Method: http.MethodPost, Path: cancelPath, Handle: s.cancel},
 		{Method: http.MethodPost, Path: "/slipway/reload", Handle: s.reload},
+		{Method: http.MethodPost, Path: "/slipway/draft", Handle: s.draft},
 	}
 }
 

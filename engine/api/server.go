@@ -26,6 +26,8 @@ type Engine interface {
 	turn.Engine
 	Status() serve.Status // takes no lock
 	Reload(ctx context.Context, drain bool) error
+	DraftTokens() int
+	SetDraftTokens(n int) bool
 }
 
 // Options of a server. Without an Engine the server is loading: it answers /health, and everything else with 503.
@@ -44,7 +46,7 @@ type Options struct {
 	Started  time.Time // of the process
 
 	// For those who watch; empty where not known.
-	Device, Numerics, KVFormat, PrefillPolicy string
+	Device, Numerics, KVFormat, PrefillPolicy, Draft string
 	// Approximations are what of the settings may change answers, named in every usage; nil: nothing.
 	Approximations []string
 	ShowSnippets   bool // text around a miss is shown to them: the server listens on loopback alone

@@ -30,7 +30,8 @@ func (s *Server) watching(since uint64) (*wire.Watching, uint64) {
 		Server: wire.WatchedServer{
 			Model: s.opt.ModelID, Revision: s.opt.Revision, Profile: s.opt.Profile, Device: s.opt.Device,
 			Numerics: s.opt.Numerics, WindowTokens: s.opt.Engine.WindowTokens(),
-			PrefillPolicy: s.opt.PrefillPolicy, KVFormat: s.opt.KVFormat,
+			PrefillPolicy: s.opt.PrefillPolicy, KVFormat: s.opt.KVFormat, Draft: s.opt.Draft,
+			DraftTokens: s.opt.Engine.DraftTokens(), MostDraftTokens: s.opt.Engine.MostDraftTokens(),
 			Ready: status.Running && !status.Draining, Active: status.Active, Queued: status.Queued,
 			Draining: status.Draining,
 		},
@@ -122,7 +123,11 @@ const cancelPath = "/slipway/requests/" + web.PathID + "/cancel"
 
 // cancel answers POST /slipway/requests/{id}/cancel.
 func (s *Server) cancel(w *web.Record, r *http.Request) *turn.Error {
-	if _, failure := controlBody(w, r, false); failure != nil {
+	o, failure := controlBody(w, r)
+	if failure == nil {
+		failure = o.Done()
+	}
+	if failure != nil {
 		return failure
 	}
 	id, _ := web.Route{Path: cancelPath}.Match(r.URL.Path)
@@ -136,8 +141,12 @@ func (s *Server) cancel(w *web.Record, r *http.Request) *turn.Error {
 
 // reload answers POST /slipway/reload, which takes as long as loading the weights does.
 func (s *Server) reload(w *web.Record, r *http.Request) *turn.Error {
-	drain, failure := controlBody(w, r, true)
+	o, failure := controlBody(w, r)
 	if failure != nil {
+		return failure
+	}
+	drain, _ := o.Boolean("drain")
+	if failure := o.Done(); failure != nil {
 		return failure
 	}
 	began := s.opt.Now()
@@ -158,24 +167,37 @@ func (s *Server) reload(w *web.Record, r *http.Request) *turn.Error {
 	return nil
 }
 
+// draft answers POST /slipway/draft.
+func (s *Server) draft(w *web.Record, r *http.Request) *turn.Error {
+	o, failure := controlBody(w, r)
+	if failure != nil {
+		return failure
+	}
+	most := s.opt.Engine.MostDraftTokens()
+	n, given := o.Integer("tokens", 0, int64(most))
+	if !given {
+		o.Fail("tokens", "is required: how many tokens are drafted at a time, 0 to %d", most)
+	}
+	if failure := o.Done(); failure != nil {
+		return failure
+	}
+	s.opt.Engine.SetDraftTokens(int(n))
+	s.opt.Log.Info("drafting is set", "draft", s.opt.Draft, "tokens", n)
+	web.SendJSON(w, http.StatusOK, wire.DraftSet{Draft: s.opt.Draft, Tokens: int(n)})
+	return nil
+}
+
 // mostControl bounds the body of a control request.
 const mostControl = 4 << 10
 
-// controlBody reads an empty body or an object: {"drain": …} where it drains, else {}.
-func controlBody(w http.ResponseWriter, r *http.Request, drains bool) (drain bool, failure *turn.Error) {
+// controlBody reads a body that is an object; an empty one counts as {}.
+func controlBody(w http.ResponseWriter, r *http.Request) (*web.Object, *turn.Error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostControl))
 	if err != nil {
-		return false, turn.Invalid("", "the body did not arrive whole, or has more than %d bytes", mostControl)
+		return nil, turn.Invalid("", "the body did not arrive whole, or has more than %d bytes", mostControl)
 	}
 	if len(strings.TrimSpace(string(raw))) == 0 {
-		return false, nil
+		raw = []byte("{}")
 	}
-	o, failure := web.ReadBody(raw)
-	if failure != nil {
-		return false, failure
-	}
-	if drains {
-		drain, _ = o.Boolean("drain")
-	}
-	return drain, o.Done()
+	return web.ReadBody(raw)
 }

@@ -17,6 +17,7 @@ const (
 	requestsPath = "/slipway/requests"
 	eventsPath   = "/slipway/events"
 	reloadPath   = "/slipway/reload"
+	draftPath    = "/slipway/draft"
 )
 
 // watched is what the tests read of a snapshot.
@@ -305,7 +306,7 @@ func TestControlIsGuarded(t *testing.T) {
 	const key = "sk-0123456789abcdef"
 	s := start(t, setup{key: api.NewKey(key)})
 	right := header("Authorization", "Bearer "+key)
-	posts := []string{requestsPath + "/req_0/cancel", reloadPath}
+	posts := []string{requestsPath + "/req_0/cancel", reloadPath, draftPath}
 	for _, path := range []string{requestsPath, eventsPath} {
 		if a := s.get(t, path); a.status != 401 {
 			t.Errorf("GET %s without a key: %d", path, a.status)

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"cmp"
+
 	"slipway/engine/api"
 	"slipway/engine/device"
 	"slipway/engine/memory"
@@ -14,6 +16,7 @@ func (h *Host) Answers(options api.Options) api.Options {
 	options.Defaults, options.Normalize, options.Profile = h.defaults, h.s.Normalize, h.s.Profile
 	options.Device, options.Numerics, options.KVFormat, options.PrefillPolicy = h.key.Device, h.key.Numerics,
 		h.key.KVFormat, h.key.Policy.Name
+	options.Draft = cmp.Or(h.s.Draft, "none")
 	options.ShowSnippets = h.s.Address.IsLoopback()
 	options.Memory = h.memory()
 	if h.network.gpu.now != nil {

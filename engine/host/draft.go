@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"fmt"
 
 	"slipway/engine/draft"
@@ -37,7 +36,7 @@ func (h *Host) proposer() draft.Proposer {
 	if drafts[h.s.Draft] != model.DraftMTP {
 		return nil
 	}
-	return draft.NewMTP(h.network, h.network.Config().Hidden, cmp.Or(h.s.DraftTokens, DefaultDraftTokens))
+	return draft.NewMTP(h.network, h.network.Config().Hidden, MostDraftTokens)
 }
 
 // checkDraft refuses a draft that nothing here proposes with.

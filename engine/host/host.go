@@ -8,6 +8,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,7 +142,8 @@ func (h *Host) makeQueue() (err error) {
 	h.engine, err = serve.New(h.network, serve.Options{
 		Parallel: s.Parallel, Queue: s.Queue, VocabTokens: h.text.Tokenizer.VocabSize(),
 		EndTokens: h.network.Config().EOS,
-		Draft:     h.proposer(), Keeper: h.keeper, IdleAfter: s.IdleUnload, Memory: s.Memory, KeepAwake: s.KeepAwake,
+		Draft:     h.proposer(), DraftTokens: cmp.Or(s.DraftTokens, DefaultDraftTokens), Keeper: h.keeper,
+		IdleAfter: s.IdleUnload, Memory: s.Memory, KeepAwake: s.KeepAwake,
 		Now: time.Now, Log: h.log, OnEnd: h.metrics.OnEnd,
 	})
 	return err

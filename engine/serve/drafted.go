@@ -69,11 +69,19 @@ func (d *draftDecoder) decode(ctx context.Context, jobs []*job) ([]step, error) 
 	return d.steps, nil
 }
 
+// rests reports whether the guard wants to see a step without a proposal.
+func (d *draftDecoder) rests(j *job) bool {
+	return j.DraftTokens == 0 && (j.guarded.due || !d.guard.knows())
+}
+
 // watch shows the guard a step of one request alone.
 func (d *draftDecoder) watch(j *job, tokens int, took time.Duration) {
 	if len(j.drafted) == 0 {
 		j.guarded.due = false
 		d.guard.learn(took)
+		return
+	}
+	if j.DraftTokens != 0 { // the request asks for drafts, whatever they cost
 		return
 	}
 	if off := j.guarded.judge(&d.guard, tokens, took); off != "" {
@@ -89,8 +97,8 @@ func (d *draftDecoder) propose(ctx context.Context, jobs []*job) error {
 	d.asks = d.asks[:0]
 	for _, j := range jobs {
 		j.drafted = j.drafted[:0]
-		most := min(d.e.opt.Draft.Most(), j.limit-len(j.out)-1)
-		if j.draft == nil || most < 1 || len(jobs) == 1 && (j.guarded.due || !d.guard.knows()) {
+		most := min(j.draftTokens, j.limit-len(j.out)-1)
+		if j.draft == nil || most < 1 || len(jobs) == 1 && d.rests(j) {
 			continue
 		}
 		reply := j.replyForMask()

@@ -55,3 +55,35 @@ func (d *Drafts) count(drafted, accepted int, propose, verify time.Duration) {
 	}
 	d.Propose, d.Verify = d.Propose+propose, d.Verify+verify
 }
+
+// DraftTokens is how many tokens are proposed at a time where a request does not say; 0: none.
+func (e *Engine) DraftTokens() int { return int(e.draftTokens.Load()) }
+
+// MostDraftTokens is how many can be proposed at a time; 0: nothing drafts.
+func (e *Engine) MostDraftTokens() int {
+	if e.opt.Draft == nil {
+		return 0
+	}
+	return e.opt.Draft.Most()
+}
+
+// SetDraftTokens sets how many tokens are proposed at a time for requests admitted from now on, in
+// [0, MostDraftTokens]; false: n is beyond that. Any goroutine may call it.
+func (e *Engine) SetDraftTokens(n int) bool {
+	if n < 0 || n > e.MostDraftTokens() {
+		return false
+	}
+	e.draftTokens.Store(int64(n))
+	return true
+}
+
+// draftTokensOf is how many tokens are proposed at a time for a request.
+func (e *Engine) draftTokensOf(r *Request) int {
+	switch {
+	case r.DraftTokens == NoDraft:
+		return 0
+	case r.DraftTokens == 0:
+		return e.DraftTokens()
+	}
+	return min(r.DraftTokens, e.MostDraftTokens())
+}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -20,7 +21,8 @@ type Options struct {
 	VocabTokens int     // ids of the tokenizer; the network's rows above are never chosen
 	EndTokens   []int32 // ids that end a reply
 
-	Draft draft.Proposer // proposes tokens of replies; nil: each is computed by itself
+	Draft       draft.Proposer // proposes tokens of replies; nil: each is computed by itself
+	DraftTokens int            // proposed at a time, in [1, Draft.Most()]; 0: as many as it can
 
 	Keeper *keep.Keeper // nil: nothing is kept between requests
 
@@ -49,10 +51,12 @@ type Engine struct {
 	reload   *reloading    // pending; nil: none
 	wake     chan struct{} // one slot: filled when waiting, draining or reload changed
 
-	status   status
-	drop     atomic.Bool // DropPoints was called
-	ledger   *Ledger
-	averageS atomic.Uint64 // float64 bits: running mean of a request's seconds from admission to end, for Retry-After
+	status      status
+	drop        atomic.Bool  // DropPoints was called
+	draftTokens atomic.Int64 // see Options.DraftTokens and SetDraftTokens
+	ledger      *Ledger
+	// float64 bits: running mean of a request's seconds from admission to end, for Retry-After
+	averageS atomic.Uint64
 
 	active []*job // written by Run's goroutine under the lock, so that it reads without and others with it
 
@@ -102,6 +106,7 @@ func New(net Network, opt Options) (*Engine, error) {
 	e.decoder = &singleDecoder{e: e}
 	if opt.Draft != nil {
 		e.decoder = &draftDecoder{e: e}
+		e.draftTokens.Store(int64(cmp.Or(opt.DraftTokens, opt.Draft.Most())))
 	}
 	e.ledger = &Ledger{now: opt.Now}
 	e.status.running.Store(true)

@@ -27,10 +27,11 @@ type job struct {
 	visit  *keep.Visit  // nil: nothing is kept of it
 	report *keep.Report // of the prompt; nil: nothing is kept
 
-	draft   draft.Context // nil: its tokens are not drafted
-	guarded guarded
-	drafted []accept.Drafted // proposed in the running decode step
-	rows    []int32          // tokens of its segment in it: the last of the reply, then those
+	draft       draft.Context // nil: its tokens are not drafted
+	draftTokens int           // proposed at a time
+	guarded     guarded
+	drafted     []accept.Drafted // proposed in the running decode step
+	rows        []int32          // tokens of its segment in it: the last of the reply, then those
 
 	out       []int32         // tokens of the reply
 	history   *sample.History // nil: no penalty needs it

@@ -23,6 +23,9 @@ func (e *Engine) begin(j *job) (err error) {
 	if err != nil || e.opt.Draft == nil {
 		return err
 	}
+	if j.draftTokens = e.draftTokensOf(&j.Request); j.draftTokens == 0 {
+		return nil
+	}
 	defer recovered(&err)
 	j.draft = e.opt.Draft.Begin(j.seq, j.Prompt)
 	return nil

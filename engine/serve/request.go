@@ -26,6 +26,10 @@ type Request struct {
 
 	TopLogprobs int // likeliest tokens to report a token; 0 reports the chosen one alone, negative reports none
 
+	// DraftTokens is how many tokens a draft proposes at a time, at most as many as it can; then the guard does not
+	// judge it. 0: as the engine is set; NoDraft: none.
+	DraftTokens int
+
 	Stop []string // texts that end the reply and are not part of it; found across token borders
 	Text Decoder  // the reply's own text stream
 
@@ -37,6 +41,9 @@ type Request struct {
 	Tokenize time.Duration // already spent on making Prompt
 	Entry    *Entry        // from [Ledger.Open], with its context; nil: Submit opens one
 }
+
+// NoDraft is Request.DraftTokens of a reply whose tokens are computed one by one.
+const NoDraft = -1
 
 // Decoder turns a reply's ids into text, whole characters only.
 type Decoder interface {

@@ -86,6 +86,7 @@ func (w *Wire) readGeneration(o *web.Object, q *turn.Request) (how streaming) {
 			o.Keep(sub.Done())
 		}
 	}
+	w.readOwn(o, q)
 	o.Ignore("user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prediction")
 	o.Only("store", "replies are not kept for later", "false")
 	o.Only("service_tier", "there is one tier here", `"auto"`, `"default"`)
@@ -95,6 +96,32 @@ func (w *Wire) readGeneration(o *web.Object, q *turn.Request) (how streaming) {
 		}
 	}
 	return how
+}
+
+// readOwn takes the member slipway, what a request may ask for that OpenAI has no name for: {"draft_tokens": N}.
+func (w *Wire) readOwn(o *web.Object, q *turn.Request) {
+	raw := o.Take("slipway")
+	if raw == nil {
+		return
+	}
+	own, err := web.ReadObject("slipway", raw)
+	if err != nil {
+		o.Keep(err)
+		return
+	}
+	n, given := own.Integer("draft_tokens", 0, math.MaxInt32)
+	switch most := w.turns.MostDraftTokens(); {
+	case !given:
+	case n == 0:
+		q.DraftTokens = turn.NoDraft
+	case most == 0:
+		own.Fail("draft_tokens", "is %d, and this server has no draft; start it with --draft", n)
+	case int(n) > most:
+		own.Fail("draft_tokens", "is %d; the draft proposes at most %d tokens at a time", n, most)
+	default:
+		q.DraftTokens = int(n)
+	}
+	o.Keep(own.Done())
 }
 
 // readMaxTokens takes both names of the bound; max_tokens is the older one of max_completion_tokens.

@@ -10,9 +10,8 @@
 // # Where what belongs
 //
 //   - What a reply may say only once it is certain (the opening of a call) is held in [Reply.step].
-//
-// - Which tokens may follow (a forced call's name, a schema) is the mask that [Service.Start] gives the queue:
-// opening.go.
+//   - Which tokens may follow (a forced call's name, a schema) is the mask that [Service.Start] gives the queue:
+//     opening.go.
 //   - Continuing a client's last assistant message is the request's own prefix: prompt.go renders it, reading.go starts
 //     after it.
 //   - Several replies to one request are several calls of the queue for one tokenised prompt: [Service.Start].

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"slipway/engine/sample"
+	"slipway/engine/serve"
 	"slipway/engine/text"
 )
 
@@ -23,10 +24,15 @@ type Request struct {
 	MaxTokens   int      // of the reply; 0: to the window's end
 	Stop        []string // texts that end the reply and are not part of it; none empty
 	TopLogprobs int      // likeliest tokens to report with each; negative: report none
+	// that a draft proposes at a time, at most MostDraftTokens; 0: as the server has it; NoDraft: none
+	DraftTokens int
 
 	// ThinkingOff is how this wire's clients turn thinking off, for the notice of a reply that only thought.
 	ThinkingOff string
 }
+
+// NoDraft is Request.DraftTokens of a reply whose tokens are computed one by one.
+const NoDraft = serve.NoDraft
 
 // RawPrompt is a prompt without a template: a text, in which added tokens are recognised, or token ids.
 type RawPrompt struct {

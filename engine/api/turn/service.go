@@ -20,6 +20,7 @@ type Engine interface {
 	Submit(context.Context, serve.Request) (*serve.Reply, error)
 	WindowTokens() int
 	Ledger() *serve.Ledger
+	MostDraftTokens() int
 }
 
 // Model names what is served.
@@ -54,6 +55,9 @@ func (s *Service) Model() Model { return s.opt.Model }
 
 // Defaults are the model's own sampling values.
 func (s *Service) Defaults() sample.Params { return s.opt.Defaults }
+
+// MostDraftTokens is how many tokens a draft can propose at a time; 0: nothing drafts.
+func (s *Service) MostDraftTokens() int { return s.opt.Engine.MostDraftTokens() }
 
 // VocabTokens is the number of token ids that a client may name.
 func (s *Service) VocabTokens() int { return s.opt.Text.Tokenizer.VocabSize() }

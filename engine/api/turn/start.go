@@ -22,7 +22,8 @@ func (s *Service) Start(ctx context.Context, id string, q *Request, release func
 	r := s.newReply(q, p)
 	queued, err := s.opt.Engine.Submit(ctx, serve.Request{
 		ID: id, Entry: entry, Prompt: p.ids, Marks: p.marks, Opening: p.opening, MaxTokens: q.MaxTokens,
-		Sampling: q.Sampling, Seed: q.Seed, Mask: p.mask, TopLogprobs: q.TopLogprobs, Stop: p.stop, Watch: r.watch(),
+		Sampling: q.Sampling, Seed: q.Seed, Mask: p.mask, TopLogprobs: q.TopLogprobs,
+		DraftTokens: q.DraftTokens, Stop: p.stop, Watch: r.watch(),
 		Text: s.opt.Text.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
 	})
 	if err != nil {
