@@ -48,19 +48,37 @@ func (t *Terminal) Ask(ctx context.Context, manner Manner, question string) (boo
 // line asks and returns what was typed. Errors: ErrInterrupted, the context's cause, io.EOF, the system's.
 func (t *Terminal) line(ctx context.Context, manner Manner, question string) (string, error) {
 	if manner == Rich && len(t.early) == 0 {
-		var answer string
-		err := survey.AskOne(&survey.Input{Message: question}, &answer,
-			survey.WithStdio(&typed{ctx: ctx, file: t.In}, t.Out, t.Out))
-		switch {
-		case errors.Is(err, terminal.InterruptErr):
-			return "", ErrInterrupted
-		case err != nil && ctx.Err() != nil:
-			return "", context.Cause(ctx)
+		answer, err := t.drawn(ctx, question)
+		if err != errNoReport {
+			return answer, err
 		}
-		return answer, err
+		fmt.Fprintln(t.Out)
 	}
 	fmt.Fprintf(t.Out, "%s ", question)
+	if t.owed {
+		t.awaitReport(ctx)
+	}
 	return t.readLine(ctx)
+}
+
+// drawn lets survey ask. errNoReport: the terminal no longer answers, and what was typed is kept.
+func (t *Terminal) drawn(ctx context.Context, question string) (answer string, err error) {
+	in := &typed{ctx: ctx, file: t.In}
+	defer func() {
+		if in.err == errNoReport {
+			t.early, t.owed = in.all, true
+		}
+		if in.err == nil {
+			return
+		}
+		recover() // survey takes the next key for drawing at a place of the cursor that it does not know
+		answer, err = "", in.err
+	}()
+	err = survey.AskOne(&survey.Input{Message: question}, &answer, survey.WithStdio(in, asking{t.Out, in}, t.Out))
+	if errors.Is(err, terminal.InterruptErr) {
+		err = ErrInterrupted
+	}
+	return answer, err
 }
 
 // isYes reports whether an answer is a yes.
@@ -72,25 +90,25 @@ func isYes(answer string) bool {
 	return false
 }
 
-// readLine reads up to the end of a line, of what was typed early first. A Ctrl-C that came while the terminal was
-// tested is among that.
+// readLine reads up to the end of a line, of what was typed early first, and takes reports of the cursor out of it. A
+// Ctrl-C or Ctrl-D that came while the terminal made no signal and no end of them is among what was typed early.
 func (t *Terminal) readLine(ctx context.Context) (string, error) {
 	for {
-		end := bytes.IndexAny(t.early, "\r\n")
+		end := bytes.IndexAny(t.early, "\r\n"+string(rune(ctrlD)))
 		if at := bytes.IndexByte(t.early, ctrlC); at >= 0 && (end < 0 || at < end) {
 			t.early = nil
 			fmt.Fprintln(t.Out)
 			return "", ErrInterrupted
 		}
 		if end >= 0 {
-			line := string(t.early[:end])
+			line := withoutReports(t.early[:end])
 			t.early = t.early[end+1:]
 			return line, nil
 		}
 		var buffer [1024]byte
-		n, err := readWhile(ctx, int(t.In.Fd()), buffer[:])
+		n, err := readWhile(ctx, int(t.In.Fd()), buffer[:], 0)
 		if errors.Is(err, io.EOF) {
-			line := string(t.early)
+			line := withoutReports(t.early)
 			t.early = nil
 			return line, nil
 		}

@@ -1,10 +1,12 @@
 package consent
 
 import (
+	"context"
 	"os"
+	"strings"
 	"time"
+	"unicode"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -21,11 +23,15 @@ const (
 // it never answers, and survey waits for that answer for ever.
 const cursorLimit = 200 * time.Millisecond
 
+// lateLimit is how long an answer that did not come in time is waited for at the question.
+const lateLimit = 2 * time.Second
+
 // Terminal is where questions go and answers come from.
 type Terminal struct {
 	In, Out *os.File // Out is standard error: standard output is for results
 	Getenv  func(string) string
 	early   []byte // typed before the first question, read while the terminal was tested
+	owed    bool   // the terminal was asked for its cursor and has not answered yet
 }
 
 // Manner decides how to ask. noInput is set by --yes, --json and --no-input.
@@ -56,57 +62,54 @@ func (t *Terminal) cursorAnswers() bool {
 		return false
 	}
 	defer term.Restore(fd, before)
-	if _, err := t.Out.WriteString("\x1b[6n"); err != nil {
+	if _, err := t.Out.WriteString(cursorQuery); err != nil {
 		return false
 	}
+	t.owed = true
 	deadline := time.Now().Add(cursorLimit)
-	var got []byte
-	for {
-		left := time.Until(deadline)
-		if left <= 0 {
-			t.early = append(t.early, got...)
+	for t.owed && time.Until(deadline) > 0 {
+		if !t.readEarly(context.Background(), time.Until(deadline)) {
 			return false
-		}
-		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || ready == 0 {
-			t.early = append(t.early, got...)
-			return false
-		}
-		var buffer [64]byte
-		n, err := unix.Read(fd, buffer[:])
-		if err != nil || n <= 0 {
-			t.early = append(t.early, got...)
-			return false
-		}
-		got = append(got, buffer[:n]...)
-		if before, after, ok := cutCursorReport(got); ok {
-			t.early = append(append(t.early, before...), after...)
-			return true
 		}
 	}
+	return !t.owed
 }
 
-// cutCursorReport finds ESC [ row ; column R in what arrived and returns what stood before and after it.
-func cutCursorReport(b []byte) (before, after []byte, ok bool) {
-	for i := range b {
-		if b[i] != 0x1b || i+1 >= len(b) || b[i+1] != '[' {
-			continue
-		}
-		j, semicolons, digits := i+2, 0, 0
-		for j < len(b) && (b[j] >= '0' && b[j] <= '9' || b[j] == ';') {
-			if b[j] == ';' {
-				semicolons++
-			} else {
-				digits++
-			}
-			j++
-		}
-		if j < len(b) && b[j] == 'R' && semicolons == 1 && digits >= 2 {
-			return b[:i], b[j+1:], true
+// readEarly reads what arrives before the limit and takes the report that is owed out of it.
+func (t *Terminal) readEarly(ctx context.Context, limit time.Duration) bool {
+	var buffer [64]byte
+	n, err := readWhile(ctx, int(t.In.Fd()), buffer[:], limit)
+	if err != nil {
+		return false
+	}
+	t.early = append(t.early, buffer[:n]...)
+	if before, after, ok := cutCursorReport(t.early); ok {
+		t.early, t.owed = append(before, after...), false
+	}
+	return true
+}
+
+// awaitReport gives a terminal that answers late, as behind a slow line, the time for its report, so that it is not
+// shown as if it had been typed. The first key ends the wait; what was typed is shown.
+func (t *Terminal) awaitReport(ctx context.Context) {
+	fd := int(t.In.Fd())
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return
+	}
+	defer term.Restore(fd, before)
+	deadline := time.Now().Add(lateLimit)
+	keys := func() []byte { return t.early[:len(t.early)-len(beginsReport(t.early))] }
+	for t.owed && len(keys()) == 0 && time.Until(deadline) > 0 {
+		if !t.readEarly(ctx, time.Until(deadline)) {
+			break
 		}
 	}
-	return nil, nil, false
+	shown := strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return -1
+		}
+		return c
+	}, string(keys()))
+	t.Out.WriteString(shown)
 }
