@@ -69,6 +69,7 @@ func guard(s *session, commands []*cli.Command, path string) {
 		command.Before = func(c *cli.Context) error {
 			s.verb, s.json = name, c.Bool("json")
 			s.given = givenFlags(c)
+			s.lookHome(c)
 			for _, a := range c.Args().Slice() {
 				if strings.HasPrefix(a, "-") && a != "-" && !s.endOfFlags {
 					return usage(fmt.Sprintf("%s comes after an argument, where flags are not read: put flags first",

@@ -106,7 +106,7 @@ func (s *session) checked(c *cli.Context, check func(suite.Input) error,
 
 // runner checks the server that a verb is about.
 func (s *session) runner(c *cli.Context) (*suite.Runner, error) {
-	in, err := judged(c)
+	in, err := s.judged(c)
 	if err != nil {
 		return nil, err
 	}

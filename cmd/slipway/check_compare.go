@@ -44,13 +44,13 @@ func (s *session) compare(c *cli.Context, a, b string, files bool) (suite.Compar
 	if err != nil {
 		return suite.CompareAnswer{}, err
 	}
-	inA, err := judged(c)
+	inA, err := s.judged(c)
 	if err != nil {
 		return suite.CompareAnswer{}, err
 	}
 	inB := inA
 	inA.URL, inB.URL, inB.Model = a, b, c.String("model-b")
-	if inB.Key, err = keyNamed(c.String("key-env-b"), c.String("key-file-b")); err != nil {
+	if inB.Key, err = s.keyNamed(c.String("key-env-b"), c.String("key-file-b")); err != nil {
 		return suite.CompareAnswer{}, err
 	}
 	serverA, _, err := s.operator(c).Judged(s.ctx, inA)

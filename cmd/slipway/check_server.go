@@ -29,18 +29,18 @@ func urlFlags() []cli.Flag {
 }
 
 // judged is the server that the flags of a verb name.
-func judged(c *cli.Context) (operate.ServerInput, error) {
-	key, err := keyOf(c)
+func (s *session) judged(c *cli.Context) (operate.ServerInput, error) {
+	key, err := s.keyOf(c)
 	return operate.ServerInput{URL: c.String("url"), Model: c.String("model"), Key: key,
 		Patience: c.Duration("patience")}, err
 }
 
 // keyOf reads a key only from where the flags say: a key for one server is not for another.
-func keyOf(c *cli.Context) (string, error) {
-	return keyNamed(c.String("key-env"), c.String("key-file"))
+func (s *session) keyOf(c *cli.Context) (string, error) {
+	return s.keyNamed(c.String("key-env"), c.String("key-file"))
 }
 
-func keyNamed(name, file string) (string, error) {
+func (s *session) keyNamed(name, file string) (string, error) {
 	if name != "" && file != "" {
 		return "", usage("a key is given both by a variable and by a file")
 	}
@@ -52,7 +52,7 @@ func keyNamed(name, file string) (string, error) {
 				then: "Set it, or give the key by --key-file."}
 		}
 	case file != "":
-		raw, err := os.ReadFile(file)
+		raw, err := s.read(func() ([]byte, error) { return os.ReadFile(file) })
 		if err != nil {
 			return "", usage("--key-file: " + reasonOf(err))
 		}

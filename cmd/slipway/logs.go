@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -20,7 +21,10 @@ func logsVerb(s *session) *cli.Command {
 				if s.json {
 					return usage("--follow and --json do not go together: a document has an end")
 				}
-				return s.operator(c).FollowLog(s.ctx, s.follow(in.Lines))
+				if err := s.operator(c).FollowLog(s.ctx, s.follow(in.Lines)); err != nil {
+					return err
+				}
+				return context.Cause(s.ctx)
 			}
 			answer, err := s.operator(c).Logs(in)
 			return s.answer(answer, err, func(w io.Writer) {

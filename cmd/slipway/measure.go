@@ -36,7 +36,7 @@ func measureVerb(s *session) *cli.Command {
 					return usage(fmt.Sprintf("--%s is %d, and must be 1 to 100000", name, n))
 				}
 			}
-			name, text, err := measuredFile(c.String("file"))
+			name, text, err := s.measuredFile(c.String("file"))
 			if err != nil {
 				return err
 			}
@@ -58,21 +58,26 @@ func measureVerb(s *session) *cli.Command {
 }
 
 // measuredFile reads the prompt. Its name is the file's own, without the folders above it.
-func measuredFile(path string) (name, text string, err error) {
+func (s *session) measuredFile(path string) (name, text string, err error) {
 	if path == "" {
 		return "built-in text", suite.OurText(), nil
 	}
-	var from io.Reader = os.Stdin
 	name = "standard input"
 	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return "", "", usage("--file " + path + ": " + reasonOf(err))
-		}
-		defer file.Close()
-		from, name = file, filepath.Base(path)
+		name = filepath.Base(path)
 	}
-	raw, err := io.ReadAll(io.LimitReader(from, maxMeasuredBytes+1))
+	raw, err := s.read(func() ([]byte, error) {
+		from := os.Stdin
+		if path != "-" {
+			file, err := os.Open(path)
+			if err != nil {
+				return nil, err
+			}
+			defer file.Close()
+			from = file
+		}
+		return io.ReadAll(io.LimitReader(from, maxMeasuredBytes+1))
+	})
 	switch {
 	case err != nil:
 		return "", "", usage("--file " + path + ": " + reasonOf(err))

@@ -13,6 +13,7 @@ import (
 func (s *session) operator(c *cli.Context) *operate.Operator {
 	s.progress = s.newProgress()
 	s.op = &operate.Operator{Environment: s.environment, Version: version, Home: c.String("home"), Verb: s.verb,
+		Continue: s.continueArgs,
 		Caller: operate.Caller{
 			Say:      func(text string) { s.say("%s", text) },
 			Report:   s.progress.report,

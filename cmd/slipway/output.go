@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/checks/suite"
 	"slipway/fault"
 	"slipway/installer"
 	"slipway/installer/answers"
@@ -42,25 +43,31 @@ type session struct {
 	endOfFlags  bool       // the command line has a "--": what follows are arguments, whatever they look like
 	terminal    *consent.Terminal
 	environment installer.Environment
+
+	home       *operate.Operator // looks at the home that the command is about; nil: it is about none
+	openBefore *operate.OpenPlan // that was open when the command began
+	openTold   bool              // the command that continues the open plan is printed
 }
 
 func (s *session) meta(code int) answers.Meta {
-	return answers.Meta{Command: s.verb, Version: version, ExitCode: code, Toy: s.op != nil && s.op.Toy()}
+	return answers.Meta{Command: s.verb, Version: version, ExitCode: code, Toy: s.op != nil && s.op.Toy(),
+		OpenPlan: s.openPlan(code)}
 }
 
 // answer prints an answer with the exit code of its class, unless there is an error.
 func (s *session) answer(data any, err error, human func(w io.Writer)) error {
-	if err == nil && s.ctx.Err() != nil { // what was looked at until the signal is no whole answer
-		err = context.Cause(s.ctx)
-	}
 	if err != nil {
 		return err
 	}
 	return s.result(codeOf(data), data, human)
 }
 
-// result prints a command's answer: the document, or what human prints.
+// result prints a command's answer: the document, or what human prints. What was found until a signal came is no whole
+// answer.
 func (s *session) result(code int, data any, human func(w io.Writer)) error {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
 	s.progress.end()
 	if s.json {
 		s.document(answers.Envelope{OK: true, Data: data, Meta: s.meta(code)})
@@ -86,6 +93,7 @@ func exitWith(code int) error {
 // whatever the command itself came to.
 func (s *session) finish(err error) int {
 	code := s.end(err)
+	s.tellOpenPlan(code)
 	switch lost := s.out.err; {
 	case lost == nil:
 		return code
@@ -109,14 +117,14 @@ func (s *session) end(err error) int {
 	if errors.As(err, &status) {
 		return int(status)
 	}
-	f := explain(err)
+	f := explain(s.stopped(err))
 	if f.step == fault.Continue {
-		f.next = s.same
-		if f.next == nil {
-			f.next = strings.Fields(s.verb)
-		}
+		f.next = s.sameCommand()
 	}
-	f.next = s.again(f.next)
+	s.continueInstead(f)
+	if !s.openTold {
+		f.next = s.again(f.next)
+	}
 	if s.json && !s.answered {
 		s.document(answers.Envelope{Meta: s.meta(f.code), Error: &answers.Error{
 			Code: codeName(f.code), Message: f.Error(), Details: f.details, Next: s.argv(f.next...),
@@ -127,6 +135,28 @@ func (s *session) end(err error) int {
 	}
 	s.tell(f)
 	return f.code
+}
+
+// stopped is the signal where an error is only what the signal caused, else the error.
+func (s *session) stopped(err error) error {
+	if s.ctx.Err() == nil {
+		return err
+	}
+	if f, _ := fault.Of(err); f.Class.Stopped() || errors.As(err, new(*operate.RolledBackError)) {
+		return err
+	}
+	if unfinished, ok := errors.AsType[*suite.UnfinishedError](err); ok {
+		return &suite.UnfinishedError{Err: context.Cause(s.ctx), File: unfinished.File}
+	}
+	return context.Cause(s.ctx)
+}
+
+// sameCommand is this command again, without its flags.
+func (s *session) sameCommand() []string {
+	if s.same != nil {
+		return slices.Clone(s.same)
+	}
+	return strings.Fields(s.verb)
 }
 
 // tell prints a failure on standard error, as an event or in words.

@@ -156,7 +156,7 @@ func TestUpAttachedEndsWithItsServer(t *testing.T) {
 	}
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		out, end := start()
-		if code := end(sig); code != 0 || r.servers() != 0 {
+		if code := end(sig); code != 128+int(sig) || r.servers() != 0 {
 			t.Fatalf("%v: exit code %d, %d servers\n%s", sig, code, r.servers(), out.text())
 		}
 	}

@@ -23,8 +23,12 @@ func statusVerb(s *session) *cli.Command {
 				for _, damaged := range a.Damaged {
 					a.Damage = append(a.Damage, sentence(damaged.Err.Error())+" "+s.damageFix(c, damaged.What))
 				}
+				if open := s.open(); open != nil {
+					a.Continue = s.argv(open.Words...)
+				}
 				return a, err
 			}
+			s.openTold = true // among what it prints
 			answer, err := look()
 			if err == nil && answer.NoHome {
 				return s.result(exitNotReady, answer, words("Nothing is set up in "+answer.Home+".",
@@ -69,8 +73,8 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 	for _, damage := range a.Damage {
 		fmt.Fprintln(w, damage)
 	}
-	if a.OpenPlan != "" {
-		fmt.Fprintf(w, "A plan is open (%s): the same command continues it.\n", shortDigest(a.OpenPlan))
+	if len(a.Continue) > 0 {
+		fmt.Fprintln(w, continueWords(a.Continue))
 	}
 	if a.Worker != nil {
 		fmt.Fprintf(w, "Working on this home now: %s (pid %d).\n", termtext.Line(a.Worker.Command), a.Worker.PID)
@@ -96,5 +100,3 @@ func serverSentence(s operate.ServerStatus) string {
 	}
 	return "The server is stopped."
 }
-
-func shortDigest(digest string) string { return digest[:min(len(digest), 19)] }

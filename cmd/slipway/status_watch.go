@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -43,7 +44,7 @@ func (s *session) watchStatus(look func() (operate.StatusAnswer, error)) error {
 		case <-time.After(watchEvery):
 		}
 	}
-	return nil
+	return context.Cause(s.ctx)
 }
 
 // drawStatus writes over what was drawn before. Lines are cut at the terminal's width, so that none takes two.

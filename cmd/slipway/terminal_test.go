@@ -191,5 +191,5 @@ func TestTerminalWatchClearsOldLinesAndNeverWraps(t *testing.T) {
 		t.Errorf("what is no longer true still stands there:\n%s", now)
 	}
 	x.keys("C-c")
-	x.ends("0")
+	x.ends("130")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -77,7 +78,10 @@ func upgradeVerb(s *session) *cli.Command {
 // attach shows the server's log until Ctrl-C, SIGTERM or SIGHUP, which stop the server, or until the server ends.
 func (s *session) attach() error {
 	s.say("Attached: Ctrl-C stops the server.")
-	return s.op.Attach(s.ctx, s.follow(10))
+	if err := s.op.Attach(s.ctx, s.follow(10)); err != nil {
+		return err
+	}
+	return context.Cause(s.ctx)
 }
 
 func downVerb(s *session) *cli.Command {

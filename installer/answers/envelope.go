@@ -31,4 +31,12 @@ type Meta struct {
 	Version  string `json:"version"`
 	ExitCode int    `json:"exit_code"`
 	Toy      bool   `json:"toy"` // the model is the one inside this program, which is no chat model
+
+	OpenPlan *OpenPlan `json:"open_plan"` // of the verb's home; null without one
+}
+
+// OpenPlan is a plan that was begun and not finished, and on which no slipway works now.
+type OpenPlan struct {
+	Digest   string   `json:"digest"`
+	Continue []string `json:"continue"` // argv that continues it
 }

@@ -31,7 +31,7 @@ func stamp() string { return "2026-01-01T00:00:00Z" }
 // journalOf writes a journal of a begun plan with one finished action and one intent, and returns its bytes.
 func journalOf(t *testing.T, home *Home, digest string) []byte {
 	t.Helper()
-	j, other, err := openJournal(home, digest, stamp)
+	j, other, err := openJournal(home, Begun{Digest: digest}, stamp)
 	if err != nil || other != nil {
 		t.Fatal(other, err)
 	}
@@ -97,7 +97,7 @@ func TestJournalDamageIsSeenWhereverItIs(t *testing.T) {
 		if !errors.As(err, &damaged) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, _, err := openJournal(home, "sha256:a", stamp); err == nil {
+		if _, _, err := openJournal(home, Begun{Digest: "sha256:a"}, stamp); err == nil {
 			t.Errorf("%s: was opened", name)
 		}
 		if after, _ := home.Root.ReadFile(journalPath); !bytes.Equal(after, data) {
@@ -111,8 +111,8 @@ func TestAbandonedPlanIsInAReceipt(t *testing.T) {
 	home := makeHome(t)
 	digest := "sha256:" + strings.Repeat("a", 64)
 	journalOf(t, home, digest)
-	other := plan.Plan{Digest: "sha256:" + strings.Repeat("b", 64)}
-	j, records, err := openJournal(home, other.Digest, stamp)
+	other := Begun{Digest: "sha256:" + strings.Repeat("b", 64)}
+	j, records, err := openJournal(home, other, stamp)
 	if err != nil || len(records) != 4 {
 		t.Fatalf("%v %v", records, err)
 	}

@@ -30,6 +30,18 @@ type record struct {
 	Items  []Item      `json:"items,omitempty"` // of a result: what stands
 	Time   string      `json:"time"`
 	Sum    string      `json:"sum"`
+
+	// Of the beginning; journals of earlier versions lack them.
+	Request *plan.Request `json:"request,omitempty"`
+	Command []string      `json:"command,omitempty"`
+}
+
+// Begun is a plan that was begun and not finished.
+type Begun struct {
+	Digest  string
+	Request *plan.Request // nil: an earlier version began it
+	// Command continues it: our arguments without the home. nil: an earlier version began it.
+	Command []string
 }
 
 type recordEvent string
@@ -66,13 +78,19 @@ type Journal struct {
 	kill    killPoint
 }
 
-// OpenDigest reads which plan is open, "" when none is. A damaged journal is a *JournalError.
-func OpenDigest(home *Home) (string, error) {
+// Open reads which plan is open; one without a digest when none is. A damaged journal is a *JournalError.
+func Open(home *Home) (Begun, error) {
 	records, _, err := readJournal(home)
 	if err != nil || len(records) == 0 {
-		return "", err
+		return Begun{}, err
 	}
-	return records[0].Digest, nil
+	return Begun{records[0].Digest, records[0].Request, records[0].Command}, nil
+}
+
+// OpenDigest is the digest of the open plan, "" when none is. A damaged journal is a *JournalError.
+func OpenDigest(home *Home) (string, error) {
+	begun, err := Open(home)
+	return begun.Digest, err
 }
 
 // OpenPaths lists what the open plan may be making, below the home; none when no plan is open. Errors: *JournalError.
@@ -88,9 +106,9 @@ func OpenPaths(home *Home) ([]string, error) {
 	return paths, nil
 }
 
-// openJournal continues the journal of this digest or starts one. A journal of another digest is returned as settled:
+// openJournal continues the journal of this plan or starts one. A journal of another digest is returned as settled:
 // its items must go into a receipt before it is dropped.
-func openJournal(home *Home, digest string, now func() string) (j *Journal, other []record, err error) {
+func openJournal(home *Home, plan Begun, now func() string) (j *Journal, other []record, err error) {
 	records, whole, err := readJournal(home)
 	if err != nil {
 		return nil, nil, err
@@ -104,7 +122,7 @@ func openJournal(home *Home, digest string, now func() string) (j *Journal, othe
 		return nil, nil, err
 	}
 	j = &Journal{home: home, file: f, records: records, now: now, kill: killPointFromEnv()}
-	if len(records) > 0 && records[0].Digest != digest {
+	if len(records) > 0 && records[0].Digest != plan.Digest {
 		return j, records, nil
 	}
 	if len(records) == 0 {
@@ -112,18 +130,22 @@ func openJournal(home *Home, digest string, now func() string) (j *Journal, othe
 			f.Close()
 			return nil, nil, err
 		}
-		return j, nil, j.append(record{Event: planBegun, Digest: digest})
+		return j, nil, j.begin(plan)
 	}
 	return j, nil, nil
 }
 
+func (j *Journal) begin(plan Begun) error {
+	return j.append(record{Event: planBegun, Digest: plan.Digest, Request: plan.Request, Command: plan.Command})
+}
+
 // restart drops the records of another plan, whose items are in a receipt by now, and begins this one.
-func (j *Journal) restart(digest string) error {
+func (j *Journal) restart(plan Begun) error {
 	if err := j.file.Truncate(0); err != nil {
 		return err
 	}
 	j.records = nil
-	return j.append(record{Event: planBegun, Digest: digest})
+	return j.begin(plan)
 }
 
 func (j *Journal) intent(a plan.Action) error {

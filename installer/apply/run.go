@@ -88,6 +88,7 @@ type Options struct {
 	Version  string // of slipway, for the receipt
 	Report   func(Event)
 	Now      func() time.Time
+	Continue []string // our arguments, without the home, that continue the plan: for the journal
 }
 
 // Result of a run.
@@ -133,13 +134,14 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 		}
 		opt.Report(Event{Kind: "note", Text: text})
 	}
-	journal, other, err := openJournal(home, p.Digest, opt.stamp)
+	begun := Begun{p.Digest, &p.Decisions.Request, opt.Continue}
+	journal, other, err := openJournal(home, begun, opt.stamp)
 	if err != nil {
 		return Result{}, err
 	}
 	defer journal.close()
 	if other != nil {
-		if err := settle(home, journal, other, p, opt); err != nil {
+		if err := settle(home, journal, other, begun, opt); err != nil {
 			return Result{}, err
 		}
 	}
@@ -282,11 +284,11 @@ func checkAll(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, op
 }
 
 // settle writes the receipt of a plan that was abandoned for this one, from its journal, and begins this one's journal.
-func settle(home *Home, journal *Journal, records []record, p plan.Plan, opt Options) error {
+func settle(home *Home, journal *Journal, records []record, begun Begun, opt Options) error {
 	if err := noteAbandoned(home, records, opt); err != nil {
 		return err
 	}
-	return journal.restart(p.Digest)
+	return journal.restart(begun)
 }
 
 // Abandon closes the open plan of a digest without finishing it: a receipt lists what it made, so that uninstall finds
@@ -296,7 +298,7 @@ func Abandon(home *Home, digest string, opt Options) error {
 	if err != nil || open != digest {
 		return err
 	}
-	journal, _, err := openJournal(home, digest, opt.stamp)
+	journal, _, err := openJournal(home, Begun{Digest: digest}, opt.stamp)
 	if err != nil {
 		return err
 	}

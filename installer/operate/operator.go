@@ -23,6 +23,9 @@ type Operator struct {
 	Home        string // as it was given; empty means the usual one
 	Verb        string // for the record of who holds the home's lock
 	Caller      Caller
+	// Continue gives our arguments, without the home, that continue a run of this verb, for the journal; nil: set-up
+	// without flags.
+	Continue func() []string
 
 	Model   string      // that the last run settled on; empty before
 	planned *plan.Model // of the last plan; nil before

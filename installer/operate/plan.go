@@ -160,7 +160,8 @@ func (o *Operator) fillFromSetUp(in *installer.Input) {
 	}
 }
 
-// recorded is the request that is set up: of the settings, and where those are damaged of the newest receipt.
+// recorded is the request that is set up: of the settings, and where those are damaged of the newest receipt. Where
+// nothing is set up yet it is that of the open plan.
 func (o *Operator) recorded() (r plan.Request, found bool) {
 	o.inHome(func(home *apply.Home) error {
 		set, err := apply.ReadSettings(home)
@@ -169,7 +170,11 @@ func (o *Operator) recorded() (r plan.Request, found bool) {
 			return nil
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+			begun, err := apply.Open(home)
+			if err == nil && begun.Request != nil {
+				r, found = *begun.Request, true
+			}
+			return err
 		}
 		receipts, err := home.Receipts()
 		if err != nil {

@@ -78,6 +78,9 @@ const rollBackLimit = 10 * time.Minute
 // because the same command continues it; only a server that is gone comes back then. Where nothing was set up before,
 // or this run changed nothing, there is nothing to undo.
 func (o *Operator) rollBack(ctx context.Context, p installer.Prepared, old serving, err error) error {
+	if f, ok := fault.In(context.Cause(ctx)); ok && f.Class.Stopped() {
+		err = context.Cause(ctx) // what failed, failed because of it
+	}
 	cause := paused(err)
 	if old.settings == nil {
 		return cause

@@ -209,8 +209,12 @@ func (o *Operator) run(ctx context.Context, p installer.Prepared) (apply.Result,
 }
 
 func (o *Operator) options() apply.Options {
-	return apply.Options{UserHome: o.Environment.UserHome, Command: "slipway " + o.Verb, Version: o.Version,
+	opt := apply.Options{UserHome: o.Environment.UserHome, Command: "slipway " + o.Verb, Version: o.Version,
 		Report: o.Caller.Report, Now: time.Now}
+	if o.Continue != nil {
+		opt.Continue = o.Continue()
+	}
+	return opt
 }
 
 func (o *Operator) nothingToDo(ctx context.Context, p installer.Prepared) (SetupAnswer, error) {

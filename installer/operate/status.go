@@ -27,9 +27,10 @@ type StatusAnswer struct {
 	Job      *JobAnswer         `json:"job"`       // the newest detached apply
 	Stopped  []neighbor.Outcome `json:"stopped_neighbors"`
 
-	Toy     bool      `json:"-"` // the model is the embedded one
-	NoHome  bool      `json:"-"` // nothing was ever set up there
-	Damaged []Damaged `json:"-"` // what Damage is made of
+	Toy      bool      `json:"-"` // the model is the embedded one
+	NoHome   bool      `json:"-"` // nothing was ever set up there
+	Damaged  []Damaged `json:"-"` // what Damage is made of
+	Continue []string  `json:"-"` // argv that continues the open plan
 }
 
 // Damaged is a file of ours that cannot be used.
