@@ -437,3 +437,22 @@ func TestSignalStopsCleanlyAndTheSameCommandContinues(t *testing.T) {
 		})
 	}
 }
+
+// A set-up that was interrupted anywhere is taken away whole, also what had its final name and was in no receipt yet.
+func TestUninstallAfterAnInterruptedSetUpLeavesNothing(t *testing.T) {
+	r := newRig(t)
+	for n := 1; ; n++ {
+		env := []string{fmt.Sprintf("%s=%d:before", apply.KillVariable, n)}
+		code, _, _ := r.run(env, r.setupArgs("--yes")...)
+		uninstall, out, errOut := r.run(nil, "uninstall", "--yes")
+		if left, _ := filepath.Glob(r.home + "*"); uninstall != 0 || len(left) > 0 {
+			t.Fatalf("after write %d: %d\n%s%s", n, uninstall, out, errOut)
+		}
+		if code == 0 && n < 10 {
+			t.Fatalf("only %d kill points", n)
+		}
+		if code == 0 {
+			return
+		}
+	}
+}

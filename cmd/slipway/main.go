@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -47,14 +48,17 @@ func main() {
 
 // run carries out one command line and returns the exit code.
 func run(ctx context.Context, args []string) int {
-	s := &session{
-		ctx: ctx, out: &results{to: os.Stdout}, errOut: os.Stderr, invocation: invocation(args[0]),
-		json:        wantsJSON(args[1:]),
+	s := newSession(ctx, args, os.Stdout, os.Stderr)
+	return s.finish(newApp(s).RunContext(ctx, args))
+}
+
+func newSession(ctx context.Context, args []string, out, errOut io.Writer) *session {
+	return &session{
+		ctx: ctx, out: &results{to: out}, errOut: errOut, invocation: invocation(args[0]), json: wantsJSON(args[1:]),
 		endOfFlags:  slices.Contains(args, "--"),
 		terminal:    &consent.Terminal{In: os.Stdin, Out: os.Stderr, Getenv: os.Getenv},
 		environment: environment(),
 	}
-	return s.finish(newApp(s).RunContext(ctx, args))
 }
 
 // environment collects what the environment says, and then puts the system's folders first on PATH: an app's or an

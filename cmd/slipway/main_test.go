@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		bareMachine = os.Getenv("TEST_BARE_MACHINE") != ""
 		another = anotherMachine
 		main()
-	}})
+	}, "llama-server": silentServer})
 }
 
 func TestScripts(t *testing.T) {

@@ -36,6 +36,7 @@ func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, err
 		return Removal{}, err
 	}
 	r := Removal{Files: []string{}, Folders: []string{}, Left: []Left{}}
+	var made []string // folders that actions make
 	folders := slices.Clone(plan.Folders)
 	folders = append(folders, receiptsDir, jobsDir, "state/neighbors", plan.CachePath, plan.CachePath+"/points",
 		plan.CachePath+"/pages")
@@ -52,12 +53,13 @@ func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, err
 		switch item.Kind {
 		case FolderItem:
 			if info, err := home.Root.Lstat(item.Path); err == nil && info.IsDir() {
-				folders = append(folders, item.Path)
+				folders, made = append(folders, item.Path), append(made, item.Path)
 			}
 		case FileItem:
 			r.considerFile(home, item)
 		}
 	}
+	folders = append(folders, r.addProven(home, made)...)
 	if !keepModels {
 		folders = append(folders, r.addLocks(home)...)
 	}

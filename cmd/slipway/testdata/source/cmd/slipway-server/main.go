@@ -1,5 +1,6 @@
 // A test double of slipway-server that speaks its contract: serve with /health and a canned streamed reply, probe.
-// A file named fault in the home chooses a fault: "crash", or "slow" (not ready while the file is there); a file named
+// A file named fault in the home chooses a fault: "crash", "slow" (not ready while the file is there), or "mute" (it notes in the file asked that it was
+// asked, and does not answer); a file named
 // probe.json there is what probe says. Its cache holds one point.
 package main
 
@@ -8,6 +9,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -101,6 +103,12 @@ func main() {
 			"background": false, "draining": false})
 	})
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+		if fault, _ := os.ReadFile(faultFile); string(fault) == "mute\n" {
+			os.WriteFile(filepath.Join(filepath.Dir(faultFile), "asked"), nil, 0o600)
+			io.Copy(io.Discard, r.Body) // so that the end of the client is seen
+			<-r.Context().Done()
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, piece := range []string{"I am ", "a test ", "double."} {
 			data, _ := json.Marshal(
