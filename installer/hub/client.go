@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -66,7 +65,7 @@ func New(config Config) (*Client, error) {
 	protocols.SetHTTP1(true) // HTTP/2 would put every segment on one TCP connection, where one loss stops them all
 	transport := &http.Transport{
 		Proxy:                  c.config.Proxy,
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            dial(c.config.StallTimeout),
 		TLSHandshakeTimeout:    10 * time.Second,
 		ResponseHeaderTimeout:  c.config.StallTimeout,
 		MaxIdleConnsPerHost:    c.config.Connections,

@@ -176,6 +176,9 @@ func (g *gitTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer, err := g.client.http.Transport.RoundTrip(request)
 		if err != nil {
 			g.refused = g.client.obstacle(err, request.URL)
+			if r.Context().Err() == nil {
+				err = g.client.noAnswer(err, request.URL)
+			}
 			return nil, err
 		}
 		g.watch.alive()
@@ -195,7 +198,7 @@ func (g *gitTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		if isRedirect(answer.StatusCode) && g.leaves(answer) {
 			answer.Body.Close()
-			g.refused = &WayError{request.URL.Host, WebPage}
+			g.refused = &WayError{Host: request.URL.Host, Kind: WebPage}
 			return nil, g.refused
 		}
 		g.status, g.posted = answer.StatusCode, r.Method == http.MethodPost

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -57,9 +56,8 @@ func (c *Client) follow(ctx context.Context, method, address string, header http
 			if way := c.obstacle(err, at); way != nil && ctx.Err() == nil {
 				return nil, chain, way
 			}
-			if err = bare(err); ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-				// net/http's own passes for the caller's deadline
-				err = fmt.Errorf("%w (no answer within %s)", ErrStalled, c.config.StallTimeout)
+			if err = bare(err); ctx.Err() == nil {
+				err = c.noAnswer(err, at)
 			}
 			return nil, chain, &NetworkError{URL: redactURL(at.String()), Err: err}
 		}

@@ -2,8 +2,16 @@ package hub
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"io"
+	"log"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
 
 	"slipway/manifests"
 )
@@ -41,8 +51,13 @@ func TestObstaclesOnTheWayAreNamedAtOnce(t *testing.T) {
 		http.Redirect(w, r, page.URL+"/login", http.StatusFound)
 	}))
 	defer away.Close()
+	elsewhere := httptest.NewUnstartedServer(page.Config.Handler)
+	elsewhere.TLS, elsewhere.Config.ErrorLog = expired(t), log.New(io.Discard, "", 0)
+	elsewhere.StartTLS()
+	defer elsewhere.Close()
+	noSuchName(t)
 	secure := httptest.NewUnstartedServer(page.Config.Handler)
-	secure.Config.ErrorLog = nil
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.TLS = &tls.Config{}
 	secure.StartTLS()
 	defer secure.Close()
@@ -66,6 +81,10 @@ func TestObstaclesOnTheWayAreNamedAtOnce(t *testing.T) {
 		"unknown authority":   {secure.URL, nil, UnknownCA, strings.TrimPrefix(secure.URL, "https://")},
 		"proxy wants a login": {"http://hub.invalid", http.ProxyURL(at), ProxyLogin, at.Host},
 		"CONNECT refused":     {"https://hub.invalid", http.ProxyURL(at), ProxyLogin, at.Host},
+		"unknown host":        {"https://hub.example", nil, UnknownHost, "hub.example"},
+		"unknown proxy": {"https://hub.example", http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.example:3128"}),
+			UnknownProxy, "proxy.example"},
+		"certificate of yesterday": {elsewhere.URL, nil, BadCertificate, strings.TrimPrefix(elsewhere.URL, "https://")},
 	} {
 		c, waits := counted(t, row.endpoint, row.proxy)
 		_, packErr := c.Pack(t.Context(), "a/b", manifests.Revision(revision))
@@ -120,4 +139,86 @@ func TestAllProxyIsUsedAndLoopbackIsNot(t *testing.T) {
 	if !errors.As(config.Unreadable, &unreadable) {
 		t.Errorf("an ALL_PROXY that is no address is taken: %v", config.Unreadable)
 	}
+}
+
+// A proxy that takes the connection and never answers to CONNECT is named, on both sides.
+func TestProxyThatStallsAtConnectIsNamed(t *testing.T) {
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	go func() {
+		var open []net.Conn // kept: a connection that is closed is no stall
+		for {
+			conn, err := proxy.Accept()
+			if err != nil {
+				return
+			}
+			open = append(open, conn)
+		}
+	}()
+	for _, scheme := range []string{"http", "socks5"} {
+		c, err := New(Config{Endpoint: "https://hub.invalid", StallTimeout: 50 * time.Millisecond,
+			Proxy: http.ProxyURL(&url.URL{Scheme: scheme, Host: proxy.Addr().String()}),
+			Sleep: func(context.Context, time.Duration) error { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, packErr := c.Pack(t.Context(), "a/b", manifests.Revision(strings.Repeat("1", 40)))
+		_, listErr := c.List(t.Context(), "a/b", manifests.Revision(strings.Repeat("1", 40)))
+		for side, err := range map[string]error{"git": packErr, "api": listErr} {
+			if err == nil || !strings.Contains(err.Error(), "the proxy "+proxy.Addr().String()+" gave no answer") {
+				t.Errorf("%s, %s: %v", scheme, side, err)
+			}
+		}
+	}
+}
+
+// noSuchName makes every name one that nobody knows, for this test.
+func noSuchName(t *testing.T) {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		buffer := make([]byte, 1500)
+		for {
+			n, from, err := server.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buffer[:n]) != nil {
+				continue
+			}
+			m.Response, m.RCode, m.Additionals = true, dnsmessage.RCodeNameError, nil
+			if answer, err := m.Pack(); err == nil {
+				server.WriteTo(answer, from)
+			}
+		}
+	}()
+	before := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
+	t.Cleanup(func() { net.DefaultResolver = before; server.Close() })
+}
+
+// expired is the configuration of a server whose certificate is out of its time.
+func expired(t *testing.T) *tls.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	what := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1, 0),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	certificate, err := x509.CreateCertificate(rand.Reader, what, what, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}}
 }
