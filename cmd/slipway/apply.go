@@ -94,6 +94,7 @@ func waitVerb(s *session) *cli.Command {
 			return s.answer(answer, err, func(w io.Writer) {
 				fmt.Fprintf(w, "Job %s: %s (exit code %d). %s\n", answer.Job, answer.State, codeOf(answer),
 					answer.Message)
+				printFirstAnswer(w, answer.Answer)
 			})
 		},
 	}

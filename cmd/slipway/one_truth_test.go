@@ -170,8 +170,9 @@ func (r *rig) watches(env []string) {
 	}
 	cmd.Process.Signal(os.Interrupt)
 	rest, _ := io.ReadAll(pipe)
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("Ctrl-C: %v", err)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupt {
+		t.Errorf("Ctrl-C: %d", code)
 	}
 	if all := text.String() + string(rest); strings.ContainsAny(all, "\x1b\r") || strings.Contains(all, "Hello") {
 		t.Errorf("without a terminal it prints:\n%q", all)

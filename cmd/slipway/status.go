@@ -63,6 +63,7 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 	if a.Toy {
 		fmt.Fprintln(w, toyWords)
 	}
+	printFirstAnswer(w, a.Answer)
 	fmt.Fprintln(w, serverSentence(a.Server))
 	if a.Server.Monitor != "" && a.Server.State == launch.Running {
 		fmt.Fprintln(w, "Its monitor: "+a.Server.Monitor)
@@ -99,4 +100,11 @@ func serverSentence(s operate.ServerStatus) string {
 		return "The server ended by itself; slipway logs shows its last words."
 	}
 	return "The server is stopped."
+}
+
+// printFirstAnswer repeats what the model said when it was set up.
+func printFirstAnswer(w io.Writer, a *operate.FirstAnswer) {
+	if a != nil {
+		fmt.Fprintf(w, "Asked %q when it was set up, it said: %s\n", a.Question, quoted(a.Answer))
+	}
 }

@@ -9,6 +9,9 @@ import (
 	"slipway/installer/plan"
 )
 
+// FirstAnswerPath is what the model said when set-up had started it, below the home.
+const FirstAnswerPath = "state/first-answer.json"
+
 // Working files are what slipway keeps for itself beside what receipts list, and what a killed run leaves of a file
 // that it was replacing. Each is known by its whole name. A file of any other name in the same folder was put there by
 // somebody else: it is never removed, and it is named.
@@ -32,7 +35,7 @@ const (
 var ownFolders = []ownFolder{
 	own(`\.`, `\.`+regexp.QuoteMeta(plan.MarkerPath)+`\.new`),
 	own(`state`, `lock`, `lock-holder\.json`, `\.lock-holder\.json\.new`, `journal\.ndjson`, `journal\.damaged-[0-9]+`,
-		`settings\.json`, `\.settings\.json\.new`, `settings\.json\.damaged-[0-9]+`, normalizeName, `\.`+normalizeName+`\.new`),
+		`\.?first-answer\.json(\.new)?`, `settings\.json`, `\.settings\.json\.new`, `settings\.json\.damaged-[0-9]+`, normalizeName, `\.`+normalizeName+`\.new`),
 	own(receiptsDir, `\.?[0-9a-f]{16}\.json\.new`, `[0-9a-f]{16}\.json`),
 	own(jobsDir, `[0-9a-f]{12}(\.end)?\.json`, `\.[0-9a-f]{12}(\.end)?\.json\.new`),
 	own(`run`, `server\.json`, `\.server\.json\.new`, `server\.json\.damaged-[0-9]+`, `server\.lock`,

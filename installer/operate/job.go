@@ -23,6 +23,8 @@ type JobAnswer struct {
 	Message  string   `json:"message"`
 	Log      string   `json:"log"` // below the home
 	Wait     []string `json:"wait"`
+	// Answer is what the model said when the job had started it; null before.
+	Answer *FirstAnswer `json:"answer"`
 
 	Already bool `json:"-"` // Detach found it running
 }
@@ -38,10 +40,14 @@ func (a JobAnswer) Class() fault.Class {
 	return fault.Internal
 }
 
-func (o *Operator) jobAnswer(j apply.Job) JobAnswer {
-	return JobAnswer{Job: j.ID, Digest: j.Digest, State: j.State(), ExitCode: j.ExitCode, Message: j.Message,
+func (o *Operator) jobAnswer(home *apply.Home, j apply.Job) JobAnswer {
+	a := JobAnswer{Job: j.ID, Digest: j.Digest, State: j.State(), ExitCode: j.ExitCode, Message: j.Message,
 		Log:  j.Log,
 		Wait: o.Caller.Command("wait", "--job", j.ID)}
+	if first := firstAnswer(home); first != nil && first.Digest == j.Digest && a.State == apply.JobDone {
+		a.Answer = first
+	}
+	return a
 }
 
 // Detach starts this program again, in a session of its own, to apply a plan file, and returns. args are its arguments;
@@ -62,7 +68,7 @@ func (o *Operator) Detach(ctx context.Context, in ApplyInput, args []string) (Jo
 		Started: time.Now().UTC().Truncate(time.Second)}
 	job.Log = "logs/apply-" + job.ID + ".log"
 	if running, err := home.ReadJob(job.ID); err == nil && running.State() == apply.JobRunning {
-		a := o.jobAnswer(running)
+		a := o.jobAnswer(home, running)
 		a.Already = true
 		return a, nil
 	}
@@ -72,7 +78,7 @@ func (o *Operator) Detach(ctx context.Context, in ApplyInput, args []string) (Jo
 	if err := home.BeginJob(job); err != nil {
 		return JobAnswer{}, err
 	}
-	return o.jobAnswer(job), nil
+	return o.jobAnswer(home, job), nil
 }
 
 func (o *Operator) startJob(home *apply.Home, job apply.Job, args []string) (process.Identity, error) {
@@ -131,7 +137,7 @@ func (o *Operator) Wait(ctx context.Context, in WaitInput) (a JobAnswer, err err
 		if err != nil {
 			return err
 		}
-		a = o.jobAnswer(job)
+		a = o.jobAnswer(home, job)
 		if job.ExitCode == nil {
 			a.Message = "The job ended without saying how; the same apply continues where it stopped."
 		}

@@ -239,6 +239,9 @@ func (o *Operator) finish(ctx context.Context, p installer.Prepared, done apply.
 	var err error
 	first := AskInput{Question: firstQuestion, MaxTokens: firstAnswerTokens}
 	answer.Answer, err = askOnce(ctx, d.Request.Port, d.Model.ID, first)
+	if err == nil {
+		o.keepAnswer(FirstAnswer{p.Plan.Digest, d.Model.ID, answer.Question, answer.Answer})
+	}
 	return answer, err
 }
 

@@ -19,6 +19,7 @@ type StatusAnswer struct {
 	SetUp    bool               `json:"set_up"`
 	Model    string             `json:"model"`
 	Profile  string             `json:"profile"`
+	Answer   *FirstAnswer       `json:"answer"` // of the model, to set-up's question; null before
 	Server   ServerStatus       `json:"server"`
 	Live     *launch.Live       `json:"live"`      // what the server says of itself; null unless it runs and answers
 	Damage   []string           `json:"damage"`    // what of our own files cannot be read, in sentences
@@ -100,6 +101,9 @@ func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAn
 	case err == nil:
 		a.SetUp, a.Model, a.Profile = true, set.Decisions.Model.ID, set.Decisions.Profile.Name
 		a.Toy = set.Decisions.Model.Embedded
+		if first := firstAnswer(home); first != nil && first.Model == a.Model {
+			a.Answer = first
+		}
 	case errors.As(err, new(*apply.SettingsError)):
 		a.Damaged = append(a.Damaged, Damaged{DamagedSettings, err})
 	case !errors.Is(err, fs.ErrNotExist):
@@ -119,7 +123,7 @@ func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAn
 		a.Worker = &Worker{holder.Process.PID, holder.Command, holder.Since.UTC().Format(time.RFC3339)}
 	}
 	if job, err := home.FindJob(""); err == nil {
-		j := o.jobAnswer(job)
+		j := o.jobAnswer(home, job)
 		a.Job = &j
 	}
 	if system, err := o.neighborhood(); err == nil {
