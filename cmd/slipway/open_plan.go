@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -8,7 +9,6 @@ import (
 
 	"slipway/fault"
 	"slipway/installer/answers"
-	"slipway/installer/apply"
 	"slipway/installer/operate"
 )
 
@@ -72,11 +72,11 @@ func (s *session) tellOpenPlan(code int) {
 		return
 	}
 	text := continueWords(open.Continue)
-	if s.events && s.progress != nil {
-		s.progress.report(apply.Event{Kind: "note", Text: text})
-		return
+	if !s.events {
+		s.say("%s", text)
+	} else if line, err := json.Marshal(map[string]string{"event": "note", "text": text}); err == nil {
+		fmt.Fprintln(s.errOut, string(line))
 	}
-	s.say("%s", text)
 }
 
 func continueWords(command []string) string {

@@ -69,8 +69,9 @@ func TestEveryVerbPrintsTheCommandThatContinuesAnInterruptedSetUp(t *testing.T) 
 		}
 	}
 	line := strings.Join(want, " ")
-	for _, flag := range []string{"setup", fmt.Sprintf("--port %d", r.port), fmt.Sprintf("--monitor-port %d", r.monitor),
-		"--limit-rate 90MB", "--disk-cache off", "--model pocket", "--home " + r.home} {
+	for _, flag := range []string{"setup", fmt.Sprintf("--port %d", r.port),
+		fmt.Sprintf("--monitor-port %d", r.monitor), "--limit-rate 90MB", "--disk-cache off",
+		"--model pocket", "--home " + r.home} {
 		if !strings.Contains(line, flag) {
 			t.Errorf("%s is not in %q", flag, want)
 		}

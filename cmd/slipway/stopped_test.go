@@ -68,8 +68,8 @@ func TestEveryVerbThatASignalStopsSaysSo(t *testing.T) {
 				var out, errOut bytes.Buffer
 				s := newSession(ctx, append([]string{"slipway"}, verbLine(name, flags...)...), &out, &errOut)
 				code := s.finish(newApp(s).RunContext(ctx, append([]string{"slipway"}, verbLine(name, flags...)...)))
-				stoppedRight(t, fmt.Sprint(name, flags), row.says, 128+int(row.signal), code, out.String(), errOut.String(),
-					flags != nil)
+				stoppedRight(t, fmt.Sprint(name, flags), row.says, 128+int(row.signal), code, out.String(),
+					errOut.String(), flags != nil)
 			}
 		}
 	}
@@ -259,8 +259,8 @@ func (r *rig) stopsWhen(inTheMiddle func() bool, again func(), env []string, arg
 			})
 			cmd.Process.Signal(row.signal)
 			<-ended
-			stoppedRight(r.t, fmt.Sprint(line, " ", row.signal), row.says, 128+int(row.signal), cmd.ProcessState.ExitCode(),
-				out.text(), errOut.text(), asDocument)
+			stoppedRight(r.t, fmt.Sprint(line, " ", row.signal), row.says, 128+int(row.signal),
+				cmd.ProcessState.ExitCode(), out.text(), errOut.text(), asDocument)
 		}
 	}
 	again()
@@ -278,5 +278,6 @@ func (r *rig) stopWhenItSpeaks(sig syscall.Signal, says string, args ...string) 
 	r.until("it speaks", func() bool { return out.text() != "" })
 	cmd.Process.Signal(sig)
 	cmd.Wait()
-	stoppedRight(r.t, fmt.Sprint(args), says, 128+int(sig), cmd.ProcessState.ExitCode(), out.text(), errOut.text(), false)
+	stoppedRight(r.t, fmt.Sprint(args), says, 128+int(sig), cmd.ProcessState.ExitCode(), out.text(), errOut.text(),
+		false)
 }

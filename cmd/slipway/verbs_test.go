@@ -12,12 +12,13 @@ import (
 // verbs fails where one has no row.
 var verbArguments = map[string][]string{
 	"setup": {"--dry-run"}, "plan": {}, "apply": {"--plan", "no-such-file", "--digest", "sha256:0"}, "doctor": {},
-	"up": {}, "down": {}, "status": {}, "logs": {}, "wait": {}, "ask": {"Hello"}, "verify": {}, "upgrade": {"--no-input"},
-	"uninstall": {"--dry-run"}, "connect": {"aider"}, "models list": {}, "models lock": {"--model", "pocket"},
-	"agent prompt": {}, "schema": {"setup"}, "version": {}, "neighbors": {}, "restore": {"--dry-run"},
-	"gc": {"--dry-run"}, "cache show": {}, "cache clear": {"--no-input"}, "bundle export": {"--out", "no-such-bundle"},
-	"bundle import": {"--in", "no-such-bundle"}, "measure": {}, "check needle": {}, "check ruler": {}, "check cache": {},
-	"check tools": {}, "check compare": {"a", "b"}, "check all": {},
+	"up": {}, "down": {}, "status": {}, "logs": {}, "wait": {}, "ask": {"Hello"}, "verify": {},
+	"upgrade": {"--no-input"}, "uninstall": {"--dry-run"}, "connect": {"aider"}, "models list": {},
+	"models lock": {"--model", "pocket"}, "agent prompt": {}, "schema": {"setup"}, "version": {}, "neighbors": {},
+	"restore": {"--dry-run"}, "gc": {"--dry-run"}, "cache show": {}, "cache clear": {"--no-input"},
+	"bundle export": {"--out", "no-such-bundle"}, "bundle import": {"--in", "no-such-bundle"}, "measure": {},
+	"check needle": {}, "check ruler": {}, "check cache": {}, "check tools": {}, "check compare": {"a", "b"},
+	"check all": {},
 }
 
 // homeless are the verbs that are about no home.

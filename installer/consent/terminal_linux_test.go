@@ -192,7 +192,10 @@ func TestTerminalThatStopsAnsweringIsAskedPlainly(t *testing.T) {
 		early, keys string
 		yes         bool
 		want        error
-	}{"yes": {"", "yes\n", true, nil}, "typed ahead": {"ye", "s\n", true, nil}, "Ctrl-C": {"\x03", "", false, ErrInterrupted}} {
+	}{
+		"yes": {"", "yes\n", true, nil}, "typed ahead": {"ye", "s\n", true, nil},
+		"Ctrl-C": {"\x03", "", false, ErrInterrupted},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEmulator(t, func(n int) string {

@@ -50,7 +50,8 @@ func (e *WayError) Error() string {
 	case UnknownProxy:
 		return "the proxy " + e.Host + " is not known: look at the network, and at HTTPS_PROXY and ALL_PROXY"
 	case BadCertificate:
-		return "the certificate of " + e.Host + " does not hold (" + e.Why + "): look at this machine's clock, and whether the network wants you to sign in"
+		return "the certificate of " + e.Host + " does not hold (" + e.Why +
+			"): look at this machine's clock, and whether the network wants you to sign in"
 	}
 	return fmt.Sprintf("%s: %s", e.Host, string(e.Kind))
 }
@@ -93,8 +94,8 @@ func (c *Client) noAnswer(err error, at *url.URL) error {
 		return err
 	}
 	if proxy := c.proxy(at); proxy != nil {
-		return fmt.Errorf("%w (the proxy %s gave no answer within %s: look at HTTPS_PROXY and ALL_PROXY)", ErrStalled, proxy.Host,
-			c.config.StallTimeout)
+		return fmt.Errorf("%w (the proxy %s gave no answer within %s: look at HTTPS_PROXY and ALL_PROXY)", ErrStalled,
+			proxy.Host, c.config.StallTimeout)
 	}
 	return fmt.Errorf("%w (no answer within %s)", ErrStalled, c.config.StallTimeout)
 }

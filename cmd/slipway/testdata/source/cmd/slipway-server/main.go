@@ -1,6 +1,6 @@
 // A test double of slipway-server that speaks its contract: serve with /health and a canned streamed reply, probe.
-// A file named fault in the home chooses a fault: "crash", "slow" (not ready while the file is there), or "mute" (it notes in the file asked that it was
-// asked, and does not answer); a file named
+// A file named fault in the home chooses a fault: "crash", "slow" (not ready while the file is there), or "mute" (it
+// notes in the file asked that it was asked, and does not answer); a file named
 // probe.json there is what probe says. Its cache holds one point.
 package main
 
