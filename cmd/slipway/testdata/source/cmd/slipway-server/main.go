@@ -102,6 +102,9 @@ func main() {
 			"launch_id": *launchID, "model": *modelID, "ready": ready(), "busy": false, "active": 0, "queued": 0,
 			"background": false, "draining": false})
 	})
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
+		json.NewEncoder(w).Encode(map[string]any{"data": []any{map[string]any{"id": *modelID}}})
+	})
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
 		if fault, _ := os.ReadFile(faultFile); string(fault) == "mute\n" {
 			os.WriteFile(filepath.Join(filepath.Dir(faultFile), "asked"), nil, 0o600)
