@@ -52,9 +52,11 @@ type Request struct {
 	Tools     []Tool
 	Choice    string // tool_choice; empty: left out
 	MaxTokens int
-	Thinking  bool                              // false asks the template for none, where the server has such a switch
-	Plain     bool                              // the reply in one piece instead of a stream
-	OnPiece   func(text string, reasoning bool) // may be nil
+	// false asks the template for none, where the server has such a switch
+	Thinking    bool
+	DraftTokens *int                              // of a server of ours; nil: as the server has it
+	Plain       bool                              // the reply in one piece instead of a stream
+	OnPiece     func(text string, reasoning bool) // may be nil
 }
 
 // SHA256 names a request's text, tools and limit: what the answer depends on.
@@ -92,6 +94,9 @@ func (s *Server) body(r Request) []byte {
 	}
 	if !r.Plain && !s.lacks[streamUsage] {
 		members[streamUsage] = map[string]any{"include_usage": true}
+	}
+	if r.DraftTokens != nil {
+		members["slipway"] = map[string]int{"draft_tokens": *r.DraftTokens}
 	}
 	if len(r.Tools) > 0 {
 		members["tools"] = r.Tools

@@ -41,6 +41,10 @@ type Identity struct {
 
 	PrefillPolicy string `json:"prefill_policy"` // ours only: "exact", or the name of an approximation
 	KVFormat      string `json:"kv_format"`
+
+	Draft           string `json:"draft,omitempty"` // ours only: none, mtp or dflash2
+	DraftTokens     int    `json:"-"`               // proposed at a time, where a request does not say
+	MostDraftTokens int    `json:"-"`               // that can be; 0: nothing drafts
 }
 
 // New takes an address as people write it: with or without /v1, with or without the path of an endpoint.
@@ -130,8 +134,25 @@ func (s *Server) Identify(ctx context.Context) error {
 	if s.Details.Product == wire.Product && s.getJSON(ctx, s.root()+"/slipway/requests", &watching) == nil {
 		s.Details.PrefillPolicy, s.Details.KVFormat = Printable(watching.Server.PrefillPolicy),
 			Printable(watching.Server.KVFormat)
+		s.Details.Draft = Printable(watching.Server.Draft)
+		s.Details.DraftTokens, s.Details.MostDraftTokens = watching.Server.DraftTokens, watching.Server.MostDraftTokens
 	}
 	return nil
+}
+
+// SetDraftTokens sets how many tokens a server of ours drafts at a time for requests that do not say; 0: none.
+func (s *Server) SetDraftTokens(ctx context.Context, n int) error {
+	response, err := s.send(ctx, http.MethodPost, s.root()+"/slipway/draft",
+		strings.NewReader(fmt.Sprintf(`{"tokens": %d}`, n)))
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<10))
+	if err != nil {
+		return s.broken(ctx, err)
+	}
+	return s.parse(response, body, &wire.DraftSet{})
 }
 
 func (s *Server) getJSON(ctx context.Context, address string, value any) error {

@@ -15,6 +15,8 @@ type Usage struct {
 	Cached     *int           `json:"cached_tokens"`
 	Computed   *int           `json:"computed_tokens"`
 	Reasoning  *int           `json:"reasoning_tokens"`
+	Accepted   int            `json:"accepted_prediction_tokens"` // of a draft; 0 where none is told
+	Rejected   int            `json:"rejected_prediction_tokens"`
 	Queue      *time.Duration `json:"-"`
 	Prefill    *time.Duration `json:"-"`
 	Decode     *time.Duration `json:"-"`
@@ -40,6 +42,8 @@ func readUsage(raw json.RawMessage, more *timings) *Usage {
 		} `json:"prompt_tokens_details"`
 		CompletionDetails *struct {
 			Reasoning *int `json:"reasoning_tokens"`
+			Accepted  int  `json:"accepted_prediction_tokens"`
+			Rejected  int  `json:"rejected_prediction_tokens"`
 		} `json:"completion_tokens_details"`
 		Slipway *wire.Spent `json:"slipway"` // ours only
 	}
@@ -52,7 +56,8 @@ func readUsage(raw json.RawMessage, more *timings) *Usage {
 		u.Cached = read.Details.Cached
 	}
 	if read.CompletionDetails != nil {
-		u.Reasoning = read.CompletionDetails.Reasoning
+		d := read.CompletionDetails
+		u.Reasoning, u.Accepted, u.Rejected = d.Reasoning, d.Accepted, d.Rejected
 	}
 	if o := read.Slipway; o != nil {
 		u.Computed, u.Notice = &o.ComputedTokens, o.Notice

@@ -29,8 +29,18 @@ func measureVerb(s *session) *cli.Command {
 			&cli.IntFlag{Name: "repeat", Value: 1, Usage: "how many times"},
 			&cli.BoolFlag{Name: "show-answer", Usage: "print the answer too"},
 			&cli.BoolFlag{Name: "thinking", Usage: "let the model think first"},
+			&cli.BoolFlag{Name: "draft-sweep", Usage: "compare numbers of tokens drafted at a time; --repeat is the " +
+				"number of rounds"},
+			&cli.BoolFlag{Name: "keep", Usage: "with --draft-sweep: put the best number in force, also " +
+				"after a restart"},
 		),
 		Action: func(c *cli.Context) error {
+			if c.Bool("draft-sweep") {
+				return s.draftSweep(c)
+			}
+			if c.Bool("keep") {
+				return usage("--keep goes with --draft-sweep")
+			}
 			for _, name := range []string{"max-tokens", "repeat"} {
 				if n := c.Int(name); n < 1 || n > 100000 {
 					return usage(fmt.Sprintf("--%s is %d, and must be 1 to 100000", name, n))

@@ -37,17 +37,7 @@ func TestCapabilitiesAreThoseOfTheRealServersProbe(t *testing.T) {
 // The whole way with the real server: built from this repository, it answers the first question.
 func TestSetupOfTheRealServerAnswers(t *testing.T) {
 	r := newRig(t)
-	source, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	goCommand, err := exec.LookPath("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	caches := goEnv(t, "GOCACHE", "GOMODCACHE", "GOPROXY")
-	env := []string{"SLIPWAY_SOURCE=" + source, "PATH=" + filepath.Dir(r.slip) + ":" + filepath.Dir(goCommand),
-		"GOCACHE=" + caches[0], "GOMODCACHE=" + caches[1], "GOPROXY=" + caches[2]}
+	env := r.realServer()
 	code, out, errOut := r.run(env, r.setupArgs("--yes")...)
 	if code != 0 {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
@@ -92,4 +82,20 @@ func TestSetupOfTheRealServerAnswers(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(r.home, plan.CachePath)); !os.IsNotExist(err) {
 		t.Errorf("the cache stays: %v", err)
 	}
+}
+
+// realServer is the environment in which set-up builds the real server from this repository.
+func (r *rig) realServer() []string {
+	r.t.Helper()
+	source, err := filepath.Abs("../..")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	caches := goEnv(r.t, "GOCACHE", "GOMODCACHE", "GOPROXY")
+	return []string{"SLIPWAY_SOURCE=" + source, "PATH=" + filepath.Dir(r.slip) + ":" + filepath.Dir(goCommand),
+		"GOCACHE=" + caches[0], "GOMODCACHE=" + caches[1], "GOPROXY=" + caches[2]}
 }

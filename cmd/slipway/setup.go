@@ -67,6 +67,9 @@ func (s *session) setupAnswer(c *cli.Context, a operate.SetupAnswer, err error) 
 		fmt.Fprintf(w, "Watch: %s\n", a.Server.Monitor)
 		fmt.Fprintf(w, "Ask:   %s\n", shellWords(s.argv(append(append([]string{"ask"}, homeArgs(c)...), "...")...)))
 		fmt.Fprintf(w, "Stop:  %s\n", shellWords(a.Stop))
+		if a.Draft != nil {
+			fmt.Fprintf(w, "Draft: %s\n", a.Draft.Sentence())
+		}
 		for _, note := range a.Notes {
 			fmt.Fprintf(w, "Note:  %s\n", note)
 		}

@@ -23,6 +23,9 @@ type ownFolder struct {
 	model  bool // belongs to the models, which --keep-models leaves
 }
 
+// DraftPath is where the home remembers how many tokens are best drafted at a time on this machine.
+const DraftPath = "state/draft.json"
+
 const (
 	sha        = `[0-9a-f]{64}`
 	nonce      = `[0-9a-f]{12}` // of the model store's temporary names
@@ -35,7 +38,8 @@ const (
 var ownFolders = []ownFolder{
 	own(`\.`, `\.`+regexp.QuoteMeta(plan.MarkerPath)+`\.new`),
 	own(`state`, `lock`, `lock-holder\.json`, `\.lock-holder\.json\.new`, `journal\.ndjson`, `journal\.damaged-[0-9]+`,
-		`\.?first-answer\.json(\.new)?`, `settings\.json`, `\.settings\.json\.new`, `settings\.json\.damaged-[0-9]+`, normalizeName, `\.`+normalizeName+`\.new`),
+		`\.?(first-answer|draft)\.json(\.new)?`, `settings\.json`, `\.settings\.json\.new`,
+		`settings\.json\.damaged-[0-9]+`, normalizeName, `\.`+normalizeName+`\.new`),
 	own(receiptsDir, `\.?[0-9a-f]{16}\.json\.new`, `[0-9a-f]{16}\.json`),
 	own(jobsDir, `[0-9a-f]{12}(\.end)?\.json`, `\.[0-9a-f]{12}(\.end)?\.json\.new`),
 	own(`run`, `server\.json`, `\.server\.json\.new`, `server\.json\.damaged-[0-9]+`, `server\.lock`,

@@ -37,7 +37,9 @@ type SetupAnswer struct {
 	Answer    string     `json:"answer"`
 	Receipt   string     `json:"receipt"`
 	Stop      []string   `json:"stop"`
-	Notes     []string   `json:"-"` // what the model's manifest says of its quirks
+	// Draft is what was measured of the server's draft; null where it has none, or it was not measured.
+	Draft *MeasuredDraft `json:"draft"`
+	Notes []string       `json:"-"` // what the model's manifest says of its quirks
 }
 
 // firstQuestion is put to a new server, to show that it answers.
@@ -238,9 +240,14 @@ func (o *Operator) finish(ctx context.Context, p installer.Prepared, done apply.
 	defer cancel()
 	var err error
 	first := AskInput{Question: firstQuestion, MaxTokens: firstAnswerTokens}
-	answer.Answer, err = askOnce(ctx, d.Request.Port, d.Model.ID, first)
-	if err == nil {
-		o.keepAnswer(FirstAnswer{p.Plan.Digest, d.Model.ID, answer.Question, answer.Answer})
+	if answer.Answer, err = askOnce(ctx, d.Request.Port, d.Model.ID, first); err != nil {
+		return answer, err
+	}
+	o.keepAnswer(FirstAnswer{p.Plan.Digest, d.Model.ID, answer.Question, answer.Answer})
+	answer.Draft, err = o.measureDraft(ctx)
+	if err != nil && context.Cause(ctx) == nil { // it answers: that is what was asked for
+		o.Caller.Say("The draft was not measured: " + err.Error() + ".")
+		err = nil
 	}
 	return answer, err
 }

@@ -79,7 +79,9 @@ func (o *Operator) Up(ctx context.Context, in UpInput) (SetupAnswer, error) {
 		}
 	}
 	done.Continued = false
-	return o.setupAnswer(prepared, done), nil
+	answer := o.setupAnswer(prepared, done)
+	answer.Draft, err = o.knownDraft(ctx)
+	return answer, err
 }
 
 // Upgrade plans with what is set up and the source available, carries that out, and removes the old engine once the new

@@ -131,7 +131,7 @@ func document[T any](t *testing.T, verb string, args ...string) (data T, code in
 	o := slipway(t, nil, append(append(strings.Fields(verb), "--json"), args...)...)
 	compiler := jsonschema.NewCompiler()
 	schema, err := jsonschema.UnmarshalJSON(
-		strings.NewReader(slipway(t, nil, append([]string{"schema"}, strings.Fields(verb)...)...).out))
+		strings.NewReader(slipway(t, nil, "schema", verb).out))
 	if err == nil {
 		err = compiler.AddResource("schema.json", schema)
 	}
