@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -52,11 +53,12 @@ func newRig(t *testing.T, buildFlags ...string) *rig {
 		t.Fatal(err)
 	}
 	copyProgram(t, found, r.slip)
-	arguments := append([]string{"build", "-C", "testdata/source", "-o", filepath.Join(r.dir, "bin", "slipway-server")},
-		buildFlags...)
-	out, err := exec.Command("go", append(arguments, "./cmd/slipway-server")...).CombinedOutput()
+	double, err := builtDouble(buildFlags)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(r.dir, "bin", "slipway-server"), double, 0o755)
+	}
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatal(err)
 	}
 	sum, _, err := build.HashFile(filepath.Join(r.dir, "bin", "slipway-server"))
 	if err != nil {
@@ -65,6 +67,28 @@ func newRig(t *testing.T, buildFlags ...string) *rig {
 	r.digest = string(sum)
 	t.Cleanup(func() { killServers(r.dir) })
 	return r
+}
+
+// doubles are the servers that were built, by their flags: each is built once for all rigs.
+var doubles sync.Map
+
+func builtDouble(flags []string) ([]byte, error) {
+	build := sync.OnceValues(func() ([]byte, error) {
+		folder, err := os.MkdirTemp("", "slipway-double")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(folder)
+		program := filepath.Join(folder, "slipway-server")
+		arguments := append([]string{"build", "-C", "testdata/source", "-o", program}, flags...)
+		out, err := exec.Command("go", append(arguments, "./cmd/slipway-server")...).CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, out)
+		}
+		return os.ReadFile(program)
+	})
+	once, _ := doubles.LoadOrStore(strings.Join(flags, " "), build)
+	return once.(func() ([]byte, error))()
 }
 
 func copyProgram(t *testing.T, from, to string) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -85,17 +86,49 @@ func onMac(t *testing.T, name, revisions string) (*rig, func(hub string) []strin
 	}
 }
 
-// One command ends with the real model that fits each Mac; the same command again changes nothing; doctor is content;
-// uninstall leaves nothing.
+// recordedMacs are the Macs whose facts are recorded, each with the model that fits.
+var recordedMacs = map[string]string{"m1-16": "qwen3.5-9b-4bit", "m4-24": "qwen3.5-9b-4bit",
+	"m2-pro-32": "qwen3.5-9b-4bit", "m4-max-36": "qwen3.8-27b-mtplx-bare-speed",
+	"m3-ultra-96": "qwen3.8-27b-mtplx-bare-speed", "m5-max-128": "qwen3.8-27b-mtplx-bare-speed"}
+
+// deadHub is an address at which nobody listens.
+const deadHub = "http://127.0.0.1:1"
+
+// For each recorded Mac, from a fresh home: a web page in the place of the hub and wrong bytes change nothing that
+// stays; a mirror with the right bytes continues; one command ends with the real model; the same command again changes
+// nothing and asks nobody; doctor is content; uninstall leaves nothing.
 func TestOneCommandSetsUpTheModelThatFitsEachRecordedMac(t *testing.T) {
-	hub, revisions := threeModels(t)
-	for name, want := range map[string]string{"m1-16": "qwen3.5-9b-4bit", "m4-24": "qwen3.5-9b-4bit",
-		"m2-pro-32": "qwen3.5-9b-4bit", "m4-max-36": "qwen3.8-27b-mtplx-bare-speed",
-		"m3-ultra-96": "qwen3.8-27b-mtplx-bare-speed", "m5-max-128": "qwen3.8-27b-mtplx-bare-speed"} {
+	right, revisions := threeModels(t)
+	wrong, others := threeModels(t)
+	if others != revisions {
+		t.Fatalf("the hubs differ: %s and %s", revisions, others)
+	}
+	wrong.Script(testhub.Fault{Place: testhub.CDN, Kind: testhub.WrongBytes, After: 1000, Times: -1})
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, "<html>Sign in to the hotel's network</html>")
+	}))
+	t.Cleanup(page.Close)
+	for name, want := range recordedMacs {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r, at := onMac(t, name, revisions)
-			env := at(hub.URL)
-			code, out, errOut := r.run(env, r.setupArgs("--yes")...)
+			code, out, errOut := r.run(at(page.URL), "setup", "--yes")
+			r.hubInTheWay(code, out+errOut, "answered with a web page: sign in to the network or set HTTPS_PROXY")
+
+			code, out, errOut = r.run(at(wrong.URL), "setup", "--yes")
+			installed, _ := filepath.Glob(filepath.Join(r.home, "models/*/*/model.safetensors"))
+			if code != exitDamage || len(installed) > 0 || r.servers() > 0 {
+				t.Fatalf("wrong bytes: %d, %v installed\n%s%s", code, installed, out, errOut)
+			}
+			code, out, errOut = r.run(append(at(wrong.URL), "SLIPWAY_MIRRORS="+right.URL), "setup", "--yes")
+			if code != 0 || !strings.Contains(out, "It says: I am a test double.") ||
+				!strings.Contains(errOut, "Continuing") {
+				t.Fatalf("with a mirror: %d\n%s%s", code, out, errOut)
+			}
+			r.leavesNothing()
+
+			code, out, errOut = r.run(at(right.URL), "setup", "--yes")
 			if code != 0 || !strings.Contains(out, "It says: I am a test double.") {
 				t.Fatalf("%d\n%s%s", code, out, errOut)
 			}
@@ -103,57 +136,79 @@ func TestOneCommandSetsUpTheModelThatFitsEachRecordedMac(t *testing.T) {
 				Data struct{ Model string }
 				Meta struct{ Toy bool }
 			}
-			code, out, _ = r.run(env, "status", "--json")
+			code, out, _ = r.run(at(deadHub), "status", "--json")
 			if err := json.Unmarshal([]byte(out), &status); err != nil || code != 0 || status.Data.Model != want ||
 				status.Meta.Toy {
 				t.Fatalf("%d, %v, want %s\n%s\n%s", code, err, want, out, errOut)
 			}
-			hub.Forget()
-			before := r.tree()
-			code, _, errOut = r.run(env, "setup", "--yes")
-			if code != 0 || !strings.Contains(errOut, "nothing was changed") || r.tree() != before {
-				t.Fatalf("again: %d\n%s", code, errOut)
+			before, err := maskedTree(r.home)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if asked := hub.Log(); len(asked) > 0 {
-				t.Fatalf("again: the hub was asked %d times", len(asked))
+			code, out, errOut = r.run(at(deadHub), "setup", "--yes")
+			after, err := maskedTree(r.home)
+			if code != 0 || err != nil || !strings.Contains(errOut, "nothing was changed") || before != after {
+				t.Fatalf("again: %d %v\n%s%s\nbefore\n%s\nafter\n%s", code, err, out, errOut, before, after)
 			}
-			if code, out, errOut := r.run(env, "doctor"); code != 0 {
+			if code, out, errOut := r.run(at(deadHub), "doctor"); code != 0 {
 				t.Fatalf("doctor: %d\n%s%s", code, out, errOut)
 			}
-			if code, _, errOut := r.run(env, "uninstall", "--yes"); code != 0 {
-				t.Fatalf("uninstall: %d\n%s", code, errOut)
-			}
-			if _, err := os.Lstat(r.home); err == nil {
-				left, _ := maskedTree(r.home)
-				t.Fatalf("left in the home:\n%s", left)
-			}
+			r.leavesNothing()
 		})
 	}
 }
 
-// Without a hub the toy is offered and never set up in silence; nothing is changed.
-func TestHubThatCannotBeReachedChangesNothingAndOffersTheToyByName(t *testing.T) {
-	_, revisions := threeModels(t)
-	r, at := onMac(t, "m4-max-36", revisions)
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(w, "<html>Sign in to the hotel's network</html>")
-	}))
-	defer page.Close()
-	for name, row := range map[string]struct{ hub, says string }{
-		"down":       {"http://127.0.0.1:1", "127.0.0.1:1"},
-		"a web page": {page.URL, "answered with a web page: sign in to the network or set HTTPS_PROXY"},
-	} {
-		code, _, errOut := r.run(at(row.hub), r.setupArgs("--yes")...)
-		if code != exitNetwork || !strings.Contains(errOut, row.says) || !strings.Contains(errOut, "--model pocket") ||
-			strings.Contains(errOut, "--accept-told") {
-			t.Errorf("%s: %d\n%s", name, code, errOut)
-		}
-		if _, err := os.Lstat(r.home); err == nil {
-			t.Errorf("%s: a home was made", name)
-		}
+// leavesNothing uninstalls: the home, its server and everything else that slipway made are gone.
+func (r *rig) leavesNothing() {
+	r.t.Helper()
+	if code, _, errOut := r.run(nil, "uninstall", "--yes"); code != 0 {
+		r.t.Fatalf("uninstall: %d\n%s", code, errOut)
 	}
-	if code, _, errOut := r.run(at("http://127.0.0.1:1"), r.setupArgs("--yes", "--model", "pocket")...); code != 0 {
+	entries, err := os.ReadDir(r.dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "bin" || r.servers() > 0 {
+		left, _ := maskedTree(r.dir)
+		r.t.Fatalf("left, and %d servers: %v\n%s", r.servers(), err, left)
+	}
+}
+
+// hubInTheWay holds what a set-up says where the hub cannot be had: the host, the toy by name, never a hash on the
+// hub's word; and nothing was made.
+func (r *rig) hubInTheWay(code int, text, says string) {
+	r.t.Helper()
+	if code != exitNetwork || !strings.Contains(text, says) || !strings.Contains(text, "--model pocket") ||
+		strings.Contains(text, "--accept-told") {
+		r.t.Errorf("%d\n%s", code, text)
+	}
+	if _, err := os.Lstat(r.home); err == nil {
+		r.t.Error("a home was made")
+	}
+}
+
+// Without a hub the toy is offered on every Mac and never set up in silence; nothing is changed.
+func TestHubThatIsDownChangesNothingAndOffersTheToyByName(t *testing.T) {
+	_, revisions := threeModels(t)
+	type run struct {
+		rig  *rig
+		cmd  *exec.Cmd
+		text *watched
+	}
+	var runs []run // at once: each tries again for some seconds
+	for name := range recordedMacs {
+		r, at := onMac(t, name, revisions)
+		text := &watched{}
+		cmd := r.command(at(deadHub), "setup", "--yes")
+		cmd.Stdout, cmd.Stderr = text, text
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, run{r, cmd, text})
+	}
+	for _, run := range runs {
+		run.cmd.Wait()
+		run.rig.hubInTheWay(run.cmd.ProcessState.ExitCode(), run.text.text(), "127.0.0.1:1")
+	}
+	r, at := onMac(t, "m4-max-36", revisions)
+	if code, _, errOut := r.run(at(deadHub), r.setupArgs("--yes", "--model", "pocket")...); code != 0 {
 		t.Errorf("the toy by name: %d\n%s", code, errOut)
 	}
 }
@@ -261,21 +316,5 @@ func TestMoreBytesThanTheCeilingAreRefusedBeforeTheFirst(t *testing.T) {
 	}
 	if _, err := os.Lstat(r.home); err == nil {
 		t.Error("a home was made")
-	}
-}
-
-// Wrong bytes are never installed, and the same command continues once the hub is right.
-func TestWrongBytesOnAFreshMacAreRefusedAndTheSameCommandContinues(t *testing.T) {
-	hub, revisions := threeModels(t)
-	r, at := onMac(t, "m1-16", revisions)
-	hub.Script(testhub.Fault{Place: testhub.CDN, Kind: testhub.WrongBytes, After: 1000, Times: -1})
-	code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes")...)
-	if code != exitDamage {
-		t.Fatalf("%d\n%s", code, errOut)
-	}
-	hub.Calm()
-	if code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes")...); code != 0 ||
-		!strings.Contains(errOut, "Continuing") {
-		t.Fatalf("%d\n%s", code, errOut)
 	}
 }
