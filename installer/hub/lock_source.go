@@ -48,6 +48,30 @@ func (c *Client) Silent(err error) bool {
 	return errors.As(err, &git) && !git.Answered
 }
 
+// Reach asks the hub's API once, after its git side was silent through all tries. nil: it answers. Errors: *WayError,
+// *AccessError, *NetworkError.
+func (c *Client) Reach(ctx context.Context, repo string, revision manifests.Revision) error {
+	endpoint := c.endpoints[0]
+	address := treeAddress(endpoint, repo, revision)
+	answer, _, err := c.askOnce(ctx, address, http.Header{"Accept": {"application/json"}}, maxTreePageBytes)
+	var way *WayError
+	switch {
+	case errors.As(err, &way):
+		return way
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return &NetworkError{URL: redactURL(address), Attempts: maxTries + 1, Err: bareNetwork(err)}
+	}
+	if way := c.obstacleIn(answer); way != nil {
+		return way
+	}
+	if refused := c.firstOr(c.refusal(answer, endpoint, repo, repo)); refused != nil {
+		return refused
+	}
+	return nil
+}
+
 // Mirror reports whether the client asks another host than the manifest's own hub.
 func (c *Client) Mirror() bool { return !c.fromOrigin(c.endpoints[0]) }
 

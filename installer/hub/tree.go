@@ -38,6 +38,10 @@ func (c *Client) Tree(ctx context.Context, repo string, revision manifests.Revis
 	return entries, err
 }
 
+func treeAddress(endpoint, repo string, revision manifests.Revision) string {
+	return endpoint + "/api/models/" + repo + "/tree/" + string(revision) + "?recursive=true"
+}
+
 func (c *Client) treeFrom(ctx context.Context, endpoint, repo string, revision manifests.Revision) ([]Entry, error) {
 	if err := manifests.ValidateRepo(repo); err != nil {
 		return nil, err
@@ -45,7 +49,7 @@ func (c *Client) treeFrom(ctx context.Context, endpoint, repo string, revision m
 	if err := revision.Validate(); err != nil {
 		return nil, err
 	}
-	address := endpoint + "/api/models/" + repo + "/tree/" + string(revision) + "?recursive=true"
+	address := treeAddress(endpoint, repo, revision)
 	origin, err := url.Parse(address)
 	if err != nil {
 		return nil, err

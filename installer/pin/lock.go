@@ -24,6 +24,8 @@ type Source interface {
 	Unreachable(err error) bool
 	// Silent reports that not one answer of the git side came.
 	Silent(err error) bool
+	// Reach asks the API once. nil: it answers.
+	Reach(ctx context.Context, repo string, revision manifests.Revision) error
 	Mirror() bool
 	Name() string
 }
@@ -95,7 +97,7 @@ func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sen
 		return lock, "", err
 	case source.Mirror() || !ask.AcceptUnproven:
 		if source.Silent(err) {
-			if _, noAnswer := source.List(ctx, ask.Repo, ask.Revision); noAnswer != nil {
+			if noAnswer := source.Reach(ctx, ask.Repo, ask.Revision); noAnswer != nil {
 				return lock, "", noAnswer // nothing of the hub can be reached: there is nobody's word to take
 			}
 		}
