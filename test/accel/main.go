@@ -6,12 +6,12 @@
 //
 //	accel build DIR            compile the kernels, with clang 22
 //
-// accel check DIR [ROUNDS] every kernel against the reference, through the host code of package metal, ROUNDS times,
-// the same bits each time
-//
-// accel few DIR one operation of each kernel, plain variants too: small enough for a tool that watches every access
-//
+//	accel check DIR [ROUNDS]   every kernel against the reference, through the host code of package metal, ROUNDS
+//	                           times, the same bits each time
+//	accel few DIR              one operation of each kernel, plain variants too: small enough for a tool that watches
+//	                           every access
 //	accel rates DIR [WORD]     bytes read a second, as shares of what memory gives in the same run
+//	accel verify DIR           what a pass that verifies drafts costs beside one of one row, at the 27B's shapes
 package main
 
 import (
@@ -33,7 +33,7 @@ import (
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: accel build|check|few|rates DIR")
+		fmt.Fprintln(os.Stderr, "usage: accel build|check|few|rates|verify DIR")
 		os.Exit(2)
 	}
 	dir := os.Args[2]
@@ -52,13 +52,15 @@ func main() {
 		}
 	case "few":
 		err = check(dir, selftest.Few(), 1)
+	case "verify":
+		err = verify(dir)
 	case "rates":
 		err = measure(dir, strings.Join(os.Args[3:], " "), func(r rate) {
 			fmt.Printf("%-110s %9.1f us %8.1f GB/s %6.1f %%  %3d registers\n", r.Name, r.Seconds*1e6, r.GBs,
 				100*r.Share, r.Registers)
 		})
 	default:
-		err = fmt.Errorf("%s is not one of build, check, few, rates", os.Args[1])
+		err = fmt.Errorf("%s is not one of build, check, few, rates, verify", os.Args[1])
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -79,8 +79,8 @@ func cases() (all []testCase) {
 		{"linear attention z (below 25 MB)", 6144, 5120}} {
 		all = append(all, gemv(s.name, 1, 1, 0, s.out, s.in))
 	}
-	all = append(all, projections("qkv, z, b and a", 10240, 6144, 48, 48), projections("q with gate, k and v", 12288,
-		1024, 1024))
+	all = append(all, projections("qkv, z, b and a", 1, 10240, 6144, 48, 48),
+		projections("q with gate, k and v", 1, 12288, 1024, 1024))
 	all = append(all, gemv("MLP gate and up with SwiGLU, one dispatch", 1, 2, 1, 17408, 5120),
 		gemv("MLP gate, or up, 5 rows", 5, 1, 0, 17408, 5120))
 	for _, splits := range []int{128, 256} {
@@ -108,7 +108,7 @@ func ceiling(groups, n int) testCase {
 }
 
 // projections are the products of one input as the host runs them, in one dispatch.
-func projections(name string, outs ...int) testCase {
+func projections(name string, rows int, outs ...int) testCase {
 	const in = 5120
 	one, tiles := 0, 0
 	p := kernels.LinearGemvParams{In: in, Tile1: 1 << 31, Tile2: 1 << 31, Tile3: 1 << 31}
@@ -120,14 +120,15 @@ func projections(name string, outs ...int) testCase {
 	}
 	return testCase{name: fmt.Sprintf("linear_gemv, %s in one dispatch, %.1f MB", name, float64(one)/1e6),
 		file: "linear_gemv", kernel: "linear_gemv_affine",
-		constants: []uint32{4, 64, 2, 1, 0, 1}, bytes: one, copies: rotated/one + 2, grid: [3]int{tiles, 1, 1},
+		constants: []uint32{4, 64, 2, uint32(rows), 0, 1}, bytes: one, copies: rotated/one + 2, grid: [3]int{
+			tiles, 1, 1},
 		group: [3]int{64, 1, 1}, make: func(d *driver) (b [31]uintptr) {
-			b[0], b[5] = put(d, []kernels.LinearGemvParams{p}), d.alloc(4*in, 0x3f800000)
+			b[0], b[5] = put(d, []kernels.LinearGemvParams{p}), d.alloc(4*rows*in, 0x3f800000)
 			for q := range 4 {
 				b[1+q], b[6+q], b[10+q], b[14+q] = b[1], b[6], b[10], b[14]
 				if q < len(outs) {
 					codes, scales := outs[q]*in/2, outs[q]*in/64*2
-					b[1+q], b[6+q], b[10+q], b[14+q] = d.alloc(4*outs[q], 0), d.fill(codes, noise()),
+					b[1+q], b[6+q], b[10+q], b[14+q] = d.alloc(4*rows*outs[q], 0), d.fill(codes, noise()),
 						d.alloc(scales, 0x3c003c00), d.alloc(scales, 0xbd00bd00)
 				}
 			}
