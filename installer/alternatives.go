@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"slipway/installer/machine"
 	"slipway/manifests"
@@ -15,12 +16,16 @@ import (
 // Alternative is a model that a person may want instead of the chosen one.
 type Alternative struct {
 	Model    string `json:"model"`
+	Which    string `json:"which"` // compared with the chosen one: "smaller", "larger", or "real" beside the toy
 	Fits     bool   `json:"fits"`
 	Sentence string `json:"sentence"` // what it would need, or how to choose it
+
+	// TokensPerSecond is an estimate for this processor; 0 where the GPU would answer or the model does not fit.
+	TokensPerSecond float64 `json:"estimated_tokens_per_second"`
 }
 
 // alternatives are the next smaller and the next larger model, with what would make them fit. Where the chosen one is
-// the embedded toy, the smallest real model comes first.
+// the embedded toy, the smallest real model is the one.
 func alternatives(chosen choice, facts machine.Facts, k known, can profiles.Capabilities) []Alternative {
 	others := slices.DeleteFunc(slices.Clone(k.manifests()), func(m manifests.Manifest) bool {
 		return m.Embedded || m.Revision == "" || m.ID == chosen.manifest.ID
@@ -35,10 +40,17 @@ func alternatives(chosen choice, facts machine.Facts, k known, can profiles.Capa
 		all = append(all, alternative("smaller", others[larger-1], chosen, facts, can))
 	}
 	if larger < len(others) {
-		all = append(all, alternative("larger", others[larger], chosen, facts, can))
+		which := "larger"
+		if chosen.manifest.Embedded {
+			which = "real"
+		}
+		all = append(all, alternative(which, others[larger], chosen, facts, can))
 	}
 	return all
 }
+
+// labels begin the sentences on alternatives.
+var labels = map[string]string{"smaller": "Smaller", "larger": "Larger", "real": "Real model"}
 
 func alternative(which string, m manifests.Manifest, chosen choice, facts machine.Facts,
 	can profiles.Capabilities) Alternative {
@@ -48,28 +60,36 @@ func alternative(which string, m manifests.Manifest, chosen choice, facts machin
 	}
 	c := choice{manifest: m, profile: chosen.profile}
 	c.size(host, device, can, chosen.input.UserBudgetBytes)
-	a := Alternative{Model: m.ID, Fits: c.result != nil}
+	a := Alternative{Model: m.ID, Which: which, Fits: c.result != nil}
 	switch {
 	case !a.Fits:
-		a.Sentence = fmt.Sprintf("The next %s model, %s, does not fit here: %s", which, m.ID,
-			needs(chosen.profile, m, host, can.On(device)))
+		a.Sentence = fmt.Sprintf("%s: %s %s.", labels[which], m.ID, needs(c))
 	case device == "cpu":
-		a.Sentence = fmt.Sprintf("A real model for this processor: --model %s (%s to download). %s", m.ID,
-			units.Bytes(m.DownloadBytes), cpuSpeed(m))
+		a.TokensPerSecond = cpuTokensPerSecond(m)
+		a.Sentence = fmt.Sprintf("%s: --model %s, %s; about %.1f tokens a second here (estimated).", labels[which],
+			m.ID, units.Short(m.DownloadBytes), a.TokensPerSecond)
 	default:
-		a.Sentence = fmt.Sprintf("The next %s model, %s, fits too, with a context of %s tokens: --model %s.", which,
-			m.ID,
-			units.Count(c.sized.WindowTokens), m.ID)
+		a.Sentence = fmt.Sprintf("%s: --model %s, %s; context %s tokens.", labels[which], m.ID,
+			units.Short(m.DownloadBytes), units.Count(c.sized.WindowTokens))
 	}
 	return a
 }
 
-// needs says how much memory the smallest window of a model takes.
-func needs(profile profiles.Profile, m manifests.Manifest, host profiles.Machine, can profiles.Capabilities) string {
-	_, err := profiles.SizeUpTo(profiles.Input{Model: m.Candidate(), Profile: profile, Machine: host,
-		Sequences: sequences, Capabilities: &can})
-	if noFit, ok := errors.AsType[*profiles.NoFitError](err); ok {
-		return fmt.Sprintf("it needs %s and may have %s.", units.Bytes(noFit.NeedBytes), units.Bytes(noFit.BudgetBytes))
+// needs says how much memory the smallest context of a model takes that does not fit, and what would make it fit.
+func needs(c choice) string {
+	one := c.input
+	one.Sequences = 1
+	_, err := profiles.Size(one)
+	noFit, ok := errors.AsType[*profiles.NoFitError](err)
+	if !ok {
+		return "does not fit: " + strings.TrimSuffix(c.notFit, ".")
 	}
-	return "see slipway models list."
+	if noFit.Limit == profiles.LimitUserBudget && strings.HasPrefix(noFit.Change, "a budget") {
+		return fmt.Sprintf("needs --memory %dGB or more", noFit.NeedBytes/gigabyte+1)
+	}
+	said := fmt.Sprintf("needs %s of memory (here: %s)", units.GiB(noFit.NeedBytes), units.GiB(noFit.BudgetBytes))
+	if !strings.Contains(noFit.Change, "smaller model") {
+		said += ", or " + noFit.Change
+	}
+	return said
 }

@@ -147,8 +147,9 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 		c.sized.BudgetBytes, c.needs = result.BudgetBytes, result.UsedBytes
 	}
 	if c.proposal.ModelID == "" {
+		const why = "The model that was asked for."
 		c.proposal = profiles.Proposal{ModelID: c.manifest.ID, ProfileID: c.profile.ID, Device: device, Result: result,
-			Reasons: []string{"Model and profile are those that were asked for.", result.Sentence}}
+			Why: why, Reasons: []string{why, result.Sentence}}
 		if len(c.profile.Approximations) > 0 {
 			c.proposal.Reasons = append(c.proposal.Reasons, c.profile.Price(result.KVFormat))
 		}
@@ -182,3 +183,6 @@ func (c *choice) pin(in Input, k known) {
 		c.model.DownloadBytes = c.model.Bytes
 	}
 }
+
+// price says what the profile costs in quality.
+func (c choice) price() string { return c.profile.Price(profiles.KVFormat(c.sized.KVFormat)) }

@@ -21,13 +21,18 @@ func bring(at Environment, in Input) func(context.Context, *os.Root, manifests.L
 		}
 		config := hub.ConfigFromEnv(at.Getenv)
 		config.LimitBytesPerSec = in.LimitBytesPerSec
-		config.Notify = arrivals(report)
+		whole, err := wholeBytes(ctx, home, lock)
+		if err != nil {
+			return err
+		}
+		config.Notify = arrivals(lock, whole, report)
 		client, err := hub.New(config)
 		if err != nil {
 			return err
 		}
 		defer client.Close()
-		return client.Download(ctx, hub.Request{Home: home, Lock: lock}, arrivals(report))
+		report(apply.Event{Kind: "waiting", Action: "model", Text: "Waiting for " + client.Name()})
+		return client.Download(ctx, hub.Request{Home: home, Lock: lock}, arrivals(lock, whole, report))
 	}
 }
 
@@ -61,26 +66,46 @@ func adopt(ctx context.Context, home *os.Root, lock manifests.Lock, places []str
 	return err
 }
 
-// arrivals turns the hub's events, which say what is new, into how far each file is. Events come one at a time.
-func arrivals(report func(apply.Event)) hub.Progress {
-	done := map[string]int64{}
+// wholeBytes is how much of a model is in its place already.
+func wholeBytes(ctx context.Context, home *os.Root, lock manifests.Lock) (int64, error) {
+	found, err := store.Verify(ctx, home, lock, false)
+	whole := lock.TotalBytes()
+	for _, bad := range found.Bad() {
+		whole -= bad.ExpectedBytes
+	}
+	return whole, err
+}
+
+// arrivals turns the hub's events, which say what is new, into how far each file and all of them are; wholeBytes of
+// the files were there before. Events come one at a time.
+func arrivals(lock manifests.Lock, wholeBytes int64, report func(apply.Event)) hub.Progress {
+	done, total, arrived := map[string]int64{}, wholeBytes, int64(0)
+	set := func(path string, bytes int64) {
+		total += bytes - done[path]
+		done[path] = bytes
+	}
 	return func(e hub.Event) {
 		switch e.Kind {
 		case hub.Started:
-			done[e.Path] = e.Bytes
+			set(e.Path, e.Bytes)
 		case hub.Arrived:
-			done[e.Path] += e.Bytes
+			set(e.Path, done[e.Path]+e.Bytes)
+			arrived += e.Bytes
 		case hub.Done:
-			done[e.Path] = e.Total
+			set(e.Path, e.Total)
 		case hub.Waiting, hub.Notice:
 			report(apply.Event{Kind: "note", Action: "model", Path: e.Path, Text: e.Why})
 			return
 		default:
 			return
 		}
-		if e.Kind == hub.Arrived && done[e.Path] >= e.Total {
-			return // whole, and not yet checked: Done says so
+		if e.Kind == hub.Arrived && done[e.Path] >= e.Total { // whole, and not yet checked: Done says so
+			if total >= lock.TotalBytes() {
+				report(apply.Event{Kind: "waiting", Action: "model", Text: "Checking the last hashes"})
+			}
+			return
 		}
-		report(apply.Event{Kind: "progress", Action: "model", Path: e.Path, DoneBytes: done[e.Path], AllBytes: e.Total})
+		report(apply.Event{Kind: "progress", Action: "model", Path: e.Path, DoneBytes: done[e.Path], AllBytes: e.Total,
+			TotalDoneBytes: total, TotalBytes: lock.TotalBytes(), ArrivedBytes: arrived})
 	}
 }

@@ -83,6 +83,8 @@ type Prepared struct {
 	Server     machine.Fact[profiles.Capabilities] // what the server honours, as its probe says or as is assumed before
 	Proposal   profiles.Proposal                   // what was chosen, with the reasons
 	Manifest   manifests.Manifest
+	Price      string // what the profile costs in quality, a sentence
+	Host       string // that a list of files and a model come from
 	Plan       plan.Plan
 	Assessment plan.Assessment
 	Workers    map[plan.Kind]apply.Worker
@@ -92,6 +94,9 @@ type Prepared struct {
 	ListKnown  bool // the file list is known, so that Unproven is all there is
 	// Alternatives are other models that a person may want instead. They are not part of the plan.
 	Alternatives []Alternative
+	// TokensPerSecond is an estimate of how fast a real model answers on the processor; 0 where the GPU answers. It is
+	// no part of the plan.
+	TokensPerSecond float64
 
 	missing int64 // bytes of the model that are not here yet
 	// StopLines say who is going to be stopped, as a person has to see it before agreeing.
@@ -164,9 +169,13 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	}
 	neighbors.into(&world)
 	p := Prepared{Facts: facts, Server: decided.can, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
+		Price: choice.price(), Host: hubHost(at),
 		Assessment: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest,
 		StopLines: world.StopLines, Contended: world.Contended}
 	p.missing, p.Alternatives = world.ModelMissingBytes, alternatives(choice, facts, known, decided.can.Value)
+	if choice.sized.Device == "cpu" && !choice.manifest.Embedded {
+		p.TokensPerSecond = cpuTokensPerSecond(choice.manifest)
+	}
 	if p.ListKnown = choice.lock != nil; p.ListKnown {
 		p.Unproven = choice.lock.Unproven()
 	}

@@ -63,6 +63,19 @@ func proveList(ctx context.Context, m manifests.Manifest, acceptUnproven bool, s
 	return lock, sentence, nil
 }
 
+// hubHost is the host that would be asked.
+func hubHost(at Environment) string {
+	if at.Getenv == nil {
+		return "the hub"
+	}
+	client, err := hub.New(hub.ConfigFromEnv(at.Getenv))
+	if err != nil {
+		return "the hub"
+	}
+	defer client.Close()
+	return client.Name()
+}
+
 // prove is what the list action of a plan does; nil where the list is in this program.
 func prove(at Environment, m manifests.Manifest, model plan.Model) func(context.Context,
 	func(apply.Event)) (manifests.Lock, error) {
@@ -70,6 +83,7 @@ func prove(at Environment, m manifests.Manifest, model plan.Model) func(context.
 		return nil
 	}
 	return func(ctx context.Context, report func(apply.Event)) (manifests.Lock, error) {
+		report(apply.Event{Kind: "waiting", Action: "list", Text: "Waiting for " + hubHost(at)})
 		note := func(text string) { report(apply.Event{Kind: "note", Action: "list", Text: text}) }
 		lock, sentence, err := proveList(ctx, m, !model.ProvenOnly, note, at)
 		if err == nil {

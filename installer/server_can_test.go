@@ -103,7 +103,7 @@ func TestPlanOnAMacNames8BitKV(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if reasons := strings.Join(sized["balanced"].proposal.Reasons, " "); !strings.Contains(reasons,
-		"Profile \"balanced\" approximates: keys and values at 8 bit") {
+		"Profile balanced approximates: keys and values at 8 bit") {
 		t.Errorf("the price is not said: %s", reasons)
 	}
 	p := plan.Make(plan.Decisions{Profile: c, Request: plan.Request{Launch: true}})

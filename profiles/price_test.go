@@ -12,7 +12,7 @@ func TestPriceOfAFormatThatIsNotKept(t *testing.T) {
 		kv           KVFormat
 		says, silent string
 	}{
-		{"exact", F16, `Profile "exact": full quality.`, "here"},
+		{"exact", F16, "Profile exact: full quality.", "here"},
 		{"balanced", F32, "full quality here (keys and values are stored as f32)", "8 bit"},
 		{"balanced", Q8, "approximates: keys and values at 8 bit: small", "4 bit"},
 		{"balanced", Q4, "approximates: keys and values at 4 bit: small", "8 bit"},

@@ -117,11 +117,11 @@ func (p Profile) Price(kv KVFormat) string {
 	}
 	switch {
 	case len(p.Approximations) == 0:
-		return fmt.Sprintf("Profile \"%s\": full quality.", p.ID)
+		return fmt.Sprintf("Profile %s: full quality.", p.ID)
 	case len(said) == 0:
-		return fmt.Sprintf("Profile \"%s\": full quality here (keys and values are stored as %s).", p.ID, kv)
+		return fmt.Sprintf("Profile %s: full quality here (keys and values are stored as %s).", p.ID, kv)
 	}
-	return fmt.Sprintf("Profile \"%s\" approximates: %s.", p.ID, strings.Join(said, "; "))
+	return fmt.Sprintf("Profile %s approximates: %s.", p.ID, strings.Join(said, "; "))
 }
 
 // aboutKV begins the approximation that depends on the format of keys and values.

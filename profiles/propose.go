@@ -17,6 +17,7 @@ type Proposal struct {
 	Device    string   `json:"device"` // "metal" or "cpu"
 	Result    Result   `json:"sizing"`
 	Reasons   []string `json:"reasons"`
+	Why       string   `json:"why"` // the model was chosen, in one short sentence
 }
 
 // Propose picks the largest model that leaves a comfortable window under the first profile (exact: nothing is
@@ -45,28 +46,26 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 		}
 		return SizeUpTo(in)
 	}
-	embedded := func(device string, reasons ...string) (Proposal, error) {
+	embedded := func(device, why string, reasons ...string) (Proposal, error) {
 		for _, model := range models {
 			if !model.Embedded {
 				continue
 			}
 			r, err := size(device, machine, model)
-			return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: device, Result: r,
+			return Proposal{ModelID: model.ID, ProfileID: profile.ID, Device: device, Result: r, Why: why,
 				Reasons: append(reasons, r.Sentence, profile.Price(r.KVFormat))}, err
 		}
 		return Proposal{}, errors.New("there is no embedded model")
 	}
-	onCPU := func(reasons ...string) (Proposal, error) {
+	onCPU := func(why string) (Proposal, error) {
 		machine.CapBytes = 0 // Metal's limit does not bind the CPU
-		return embedded("cpu", reasons...)
+		return embedded("cpu", why, why)
 	}
 	switch {
 	case machine.CapBytes == 0:
-		return onCPU("This machine has no Metal, so the answer comes from the CPU: the embedded model is the one " +
-			"that is small enough for it.")
+		return onCPU("This machine has no Metal, so the model runs on the CPU.")
 	case capabilities != nil && !slices.Contains(capabilities.Devices, "metal"):
-		return onCPU("This server has no Metal device, so the answer comes from the CPU: the embedded model is the " +
-			"one that is small enough for it.")
+		return onCPU("This server has no Metal device, so the model runs on the CPU.")
 	}
 	bySize := slices.Clone(models)
 	slices.SortFunc(bySize, func(a, b Candidate) int {
@@ -88,22 +87,24 @@ func ProposeFor(machine Machine, models []Candidate, profiles []Profile, capabil
 		}
 		if r.WindowTokens >= min(ComfortableTokens, model.Geometry.MaxPositions) {
 			best.ModelID, best.Result = model.ID, r
-			best.Reasons = append(best.Reasons, fmt.Sprintf("%s is the largest model here that leaves a window of "+
-				"%s tokens or more.", model.Title, grouped(ComfortableTokens)))
-			best.Reasons = append(best.Reasons, r.Sentence, profile.Price(r.KVFormat))
+			best.Why = fmt.Sprintf("The largest model with a context of %s tokens or more here.",
+				grouped(ComfortableTokens))
+			best.Reasons = append(best.Reasons, best.Why, r.Sentence, profile.Price(r.KVFormat))
 			return best, nil
 		}
-		best.Reasons = append(best.Reasons, fmt.Sprintf("%s would leave a window of only %s tokens.", model.Title,
+		best.Reasons = append(best.Reasons, fmt.Sprintf("%s would have a context of only %s tokens.", model.Title,
 			grouped(r.WindowTokens)))
 		if r.WindowTokens > best.Result.WindowTokens {
 			best.ModelID, best.Result = model.ID, r
 		}
 	}
 	if best.ModelID == "" {
-		return embedded("metal", append(best.Reasons, "Only the embedded model fits this machine.")...)
+		const why = "No real model fits the memory of this machine."
+		return embedded("metal", why, append(best.Reasons, why)...)
 	}
-	best.Reasons = append(best.Reasons, fmt.Sprintf("No model leaves %s tokens; %s leaves the most.",
-		grouped(ComfortableTokens), best.ModelID), best.Result.Sentence, profile.Price(best.Result.KVFormat))
+	best.Why = fmt.Sprintf("No model has a context of %s tokens here; this one has the largest.",
+		grouped(ComfortableTokens))
+	best.Reasons = append(best.Reasons, best.Why, best.Result.Sentence, profile.Price(best.Result.KVFormat))
 	return best, nil
 }
 

@@ -23,8 +23,8 @@ type Input struct {
 
 // Result is the settings that fit. WindowTokens is a multiple of WindowStepTokens, and what each of the Sequences may
 // hold. UsedBytes is the projection with all windows full, never above BudgetBytes. Sentence names
-// the limit that binds and every reduction; Reductions are the same as clauses, in the order in which they were made;
-// Notes are sentences about what was asked for and is not available.
+// the limit that binds and every reduction, and Short says it in a line; Reductions are the same as clauses, in the
+// order in which they were made; Notes are sentences about what was asked for and is not available.
 type Result struct {
 	ModelID       string      `json:"model"`
 	ProfileID     string      `json:"profile"`
@@ -37,6 +37,7 @@ type Result struct {
 	UsedBytes     int64       `json:"used_bytes"`
 	Binding       Limit       `json:"binding"`
 	Sentence      string      `json:"sentence"`
+	Short         string      `json:"short"`
 	Reductions    []string    `json:"gave_up"`
 	Notes         []string    `json:"notes"`
 	Costs         Costs       `json:"costs"`
@@ -128,6 +129,11 @@ func Size(in Input) (Result, error) {
 			clauses = append(clauses, reduction)
 		}
 	}
+	r.Short = strings.Join(clauses, ", ") + "."
+	if chosen.window < wanted {
+		why := fmt.Sprintf("%s (%s)", lead, shortLimits[money.Limit])
+		r.Short = strings.Join(append([]string{why}, clauses[1:]...), ", ") + "."
+	}
 	takes := "with a full context the model takes"
 	if sequences > 1 {
 		takes = fmt.Sprintf("with %d replies at once, each with a full context, the model takes", sequences)
@@ -166,6 +172,10 @@ func SizeUpTo(in Input) (Result, error) {
 	}
 	return alone, nil
 }
+
+// shortLimits are the limits on memory in one or two words.
+var shortLimits = map[Limit]string{LimitMetal: "memory", LimitRAM: "memory", LimitUserBudget: "the --memory budget",
+	LimitProfileBudget: "the profile's budget"}
 
 // option is one step of the reductions. room is how many tokens fit, before the bound of the model's own window.
 type option struct {

@@ -21,6 +21,21 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.2f GB (%.2f GiB)", float64(n)/1e9, float64(n)/(1<<30))
 }
 
+// Short writes a size in three digits, for one line of many: "5.98 GB", "412 GB", "31.2 MB".
+func Short(n int64) string {
+	names, value, i := []string{"bytes", "kB", "MB", "GB", "TB"}, float64(n), 0
+	for value >= 999.5 && i < len(names)-1 {
+		value, i = value/1000, i+1
+	}
+	switch {
+	case i == 0 || value >= 99.95:
+		return fmt.Sprintf("%.0f %s", value, names[i])
+	case value >= 9.995:
+		return fmt.Sprintf("%.1f %s", value, names[i])
+	}
+	return fmt.Sprintf("%.2f %s", value, names[i])
+}
+
 // Binary writes a size in steps of 1,024, as the monitor's page does, so that both show the same figures.
 func Binary(n int64) string {
 	names, value, i := []string{"B", "KiB", "MiB", "GiB", "TiB"}, float64(n), 0

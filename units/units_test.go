@@ -27,8 +27,10 @@ func TestTextThatIsNoSizeIsRefused(t *testing.T) {
 
 func TestSizesAndCountsAreWrittenInOneWay(t *testing.T) {
 	for want, got := range map[string]string{
-		"999 bytes": Bytes(999), "1.0 kB": Bytes(1000), "6.95 MB": Bytes(6_950_000), "16.00 GB (14.90 GiB)": Bytes(
-			16e9),
+		"999 bytes": Bytes(999), "1.0 kB": Bytes(1000), "6.95 MB": Bytes(6_950_000),
+		"16.00 GB (14.90 GiB)": Bytes(16e9),
+		"0 bytes":              Short(0), "1.00 kB": Short(1000), "1.00 MB": Short(999_900),
+		"31.2 MB": Short(31_240_000), "16.0 GB": Short(16e9), "5.98 GB": Short(5_980_000_000), "412 GB": Short(412e9),
 		"1023 B": Binary(1023), "512.0 MiB": Binary(512 << 20), "2.0 GiB": Binary(2 << 30),
 		"0": Count(0), "999": Count(999), "262,144": Count(262144), "-1,000": Count(-1000),
 	} {

@@ -67,7 +67,7 @@ func guard(s *session, commands []*cli.Command, path string) {
 		}
 		takesArguments := command.ArgsUsage != ""
 		command.Before = func(c *cli.Context) error {
-			s.verb, s.json = name, c.Bool("json")
+			s.verb, s.json, s.verbose = name, c.Bool("json"), c.Bool("verbose")
 			s.given = givenFlags(c)
 			s.lookHome(c)
 			for _, a := range c.Args().Slice() {

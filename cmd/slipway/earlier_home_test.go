@@ -115,7 +115,7 @@ func TestPlanFileOfAnEarlierVersionHasToBeMadeAgain(t *testing.T) {
 	}
 	code, _, errOut := r.run(nil, "apply", "--plan", file, "--digest", p.Digest)
 	if code != exitStale || !strings.Contains(errOut, "earlier version of slipway") ||
-		!strings.Contains(errOut, "Nothing was done. Make the plan again") {
+		!strings.Contains(errOut, "Make a new plan: slipway plan --out FILE. Nothing was done.") {
 		t.Fatalf("%d\n%s", code, errOut)
 	}
 	if _, err := os.Lstat(r.home); err == nil {

@@ -39,12 +39,15 @@ type failure struct {
 	code    int
 	what    string // what happened and why, a sentence
 	then    string // what next, a sentence
+	command string // that ends the sentence: it is printed whole; empty: none
 	next    []string
 	details any
 	step    fault.Step
 }
 
-func (f *failure) Error() string { return strings.TrimSpace(f.what + " " + f.then) }
+func (f *failure) Error() string {
+	return strings.TrimSpace(strings.TrimSpace(f.what+" "+f.then) + " " + f.command)
+}
 
 // detailed is an error with facts for the document's details.
 type detailed interface{ Details() any }

@@ -445,7 +445,8 @@ func TestSignalStopsCleanlyAndTheSameCommandContinues(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != row.code {
 				t.Fatalf("exit code %d, want %d\n%s", code, row.code, errOut)
 			}
-			if !strings.Contains(errOut.String(), "Next: ") || !strings.Contains(errOut.String(), "setup") {
+			if !strings.Contains(errOut.String(), "\nYour progress is saved. To continue, run:\n  ") ||
+				!strings.Contains(errOut.String(), "setup") {
 				t.Fatalf("the command that continues is not printed:\n%s", errOut)
 			}
 			if n := r.servers(); n != 0 {

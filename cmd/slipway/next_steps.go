@@ -46,7 +46,7 @@ var steps = map[fault.Step]nextStep{
 	fault.MoveAway:      {then: moveAway},
 	fault.MoveAwayFirst: {then: "Nothing was done. " + moveAway},
 	fault.MoveObstacle:  {before: "Something that slipway did not put there is in the way: ", then: moveAway},
-	fault.PlanAgain:     {then: "Nothing was done. Make the plan again: slipway plan --out FILE."},
+	fault.PlanAgain:     {then: "Make a new plan: slipway plan --out FILE. Nothing was done."},
 	fault.LookAgain:     {then: "Look at what is there and make the plan again.", next: []string{"setup", "--dry-run"}},
 	fault.FreeSpace: {
 		before: "There is no space left on the volume of the home: ",

@@ -49,9 +49,8 @@ func (s *session) continueInstead(f *failure) {
 	if open == nil {
 		return
 	}
-	runs := slices.Contains([]string{"setup", "apply", "up", "upgrade"}, s.verb)
 	switch {
-	case f.step == fault.Continue && runs:
+	case (f.step == fault.Continue || f.step == fault.Resume) && s.continues():
 	case slices.Equal(f.next, []string{"setup"}), slices.Equal(f.next, []string{"up"}) && !s.isSetUp():
 		f.then = "A set-up was interrupted; its progress is saved, and the next command continues it."
 	default:
@@ -71,17 +70,20 @@ func (s *session) tellOpenPlan(code int) {
 	if open == nil || s.json || s.openTold {
 		return
 	}
-	text := continueWords(open.Continue)
+	command := shellWords(open.Continue)
 	if !s.events {
-		s.say("%s", text)
-	} else if line, err := json.Marshal(map[string]string{"event": "note", "text": text}); err == nil {
+		s.say(interruptedWords)
+		s.say("  %s", command)
+		return
+	}
+	line, err := json.Marshal(map[string]string{"event": "note", "text": interruptedWords + " " + command})
+	if err == nil {
 		fmt.Fprintln(s.errOut, string(line))
 	}
 }
 
-func continueWords(command []string) string {
-	return fmt.Sprintf("A set-up was interrupted; its progress is saved. To continue, run: %s", shellWords(command))
-}
+// interruptedWords stand before the command that continues.
+const interruptedWords = "A set-up was interrupted; its progress is saved. To continue, run:"
 
 // continueArgs are our arguments that continue this command's run, without the home.
 func (s *session) continueArgs() []string {

@@ -11,7 +11,7 @@ import (
 
 // operator carries out this command line's verb. Every verb has a home.
 func (s *session) operator(c *cli.Context) *operate.Operator {
-	s.progress = s.newProgress()
+	s.progress = s.newProgress(c.Bool("verbose"))
 	s.op = &operate.Operator{Environment: s.environment, Version: version, Home: c.String("home"), Verb: s.verb,
 		Continue: s.continueArgs,
 		Caller: operate.Caller{
@@ -35,10 +35,10 @@ func (s *session) agree(ctx context.Context, c *cli.Context, q operate.Question)
 	question := "Do this?"
 	switch {
 	case q.Removal != nil:
-		printRemoval(printable{s.errOut}, q.Path, *q.Removal, "Will remove")
+		printRemoval(s.page(s.errOut), q.Path, *q.Removal, "Will remove")
 		question = "Remove this?"
 	case q.Cache != nil:
-		printCache(printable{s.errOut}, *q.Cache)
+		printCache(s.page(s.errOut), *q.Cache)
 		question = "Delete it?"
 	}
 	yes, err := s.terminal.Ask(ctx, manner, question)

@@ -33,6 +33,8 @@ type session struct {
 	invocation  []string
 	json        bool
 	events      bool
+	verbose     bool
+	columns     int // of every output, for tests; 0: those of its terminal
 	verb        string
 	commands    []*cli.Command
 	op          *operate.Operator // of the verb; nil where it needs none
@@ -72,7 +74,7 @@ func (s *session) result(code int, data any, human func(w io.Writer)) error {
 	if s.json {
 		s.document(answers.Envelope{OK: true, Data: data, Meta: s.meta(code)})
 	} else {
-		human(printable{s.out})
+		human(s.page(s.out))
 	}
 	return exitWith(code)
 }
@@ -118,12 +120,16 @@ func (s *session) end(err error) int {
 		return int(status)
 	}
 	f := explain(s.stopped(err))
-	if f.step == fault.Continue {
+	saved := f.step == fault.Continue || f.step == fault.Resume && s.continues()
+	if saved {
 		f.next = s.sameCommand()
 	}
 	s.continueInstead(f)
 	if !s.openTold {
 		f.next = s.again(f.next)
+	}
+	if saved {
+		f.then, f.command = savedWords, shellWords(s.argv(f.next...))
 	}
 	if s.json && !s.answered {
 		s.document(answers.Envelope{Meta: s.meta(f.code), Error: &answers.Error{
@@ -170,13 +176,25 @@ func (s *session) tell(f *failure) {
 		}
 		return
 	}
-	fmt.Fprintf(s.errOut, "slipway: %s\n", termtext.Text(f.what))
+	w := s.page(s.errOut)
+	fmt.Fprintf(w, "slipway: %s\n", f.what)
 	if f.then != "" {
-		fmt.Fprintf(s.errOut, "%s\n", termtext.Text(f.then))
+		fmt.Fprintf(w, "%s\n", f.then)
 	}
-	if len(f.next) > 0 {
-		fmt.Fprintf(s.errOut, "Next: %s\n", shellWords(s.argv(f.next...)))
+	switch {
+	case f.command != "":
+		fmt.Fprintf(w, "  %s\n", f.command)
+	case len(f.next) > 0:
+		fmt.Fprintf(w, "Next: %s\n", shellWords(s.argv(f.next...)))
 	}
+}
+
+// savedWords stand before the command that continues.
+const savedWords = "Your progress is saved. To continue, run:"
+
+// continues reports whether the same command goes on where this verb stopped.
+func (s *session) continues() bool {
+	return slices.Contains([]string{"setup", "apply", "up", "upgrade"}, s.verb)
 }
 
 func (s *session) document(e answers.Envelope) {
@@ -192,9 +210,15 @@ func (s *session) document(e answers.Envelope) {
 
 // say prints a line on standard error, unless that is for events.
 func (s *session) say(format string, args ...any) {
-	if !s.events {
-		fmt.Fprintln(s.errOut, termtext.Line(fmt.Sprintf(format, args...)))
+	if s.events {
+		return
 	}
+	line := termtext.Line(fmt.Sprintf(format, args...))
+	if s.progress != nil {
+		s.progress.say(line)
+		return
+	}
+	fmt.Fprintln(s.page(s.errOut), line)
 }
 
 // argv is a command of ours as a person would start it; none is an empty list.

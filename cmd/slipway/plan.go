@@ -13,7 +13,7 @@ import (
 func planVerb(s *session) *cli.Command {
 	return &cli.Command{
 		Name: "plan", Usage: "print the plan, or write it to a file that apply takes",
-		Flags: append(choiceFlags(), &cli.StringFlag{Name: "out",
+		Flags: append(choiceFlags(), verboseFlag(), &cli.StringFlag{Name: "out",
 			Usage: "file to write the plan to; it is the only thing that is written"}),
 		Action: func(c *cli.Context) error {
 			in, err := inputOf(c)
@@ -22,8 +22,7 @@ func planVerb(s *session) *cli.Command {
 			}
 			answer, err := s.operator(c).Plan(s.ctx, in, c.String("out"))
 			return s.answer(answer, err, func(w io.Writer) {
-				printProposal(w, answer.Prepared)
-				printPlan(w, answer.Prepared)
+				s.printProposal(w, answer.Prepared)
 				printStopped(w, answer.Prepared)
 				printVerdict(w, answer.Prepared.Assessment)
 				if answer.File != "" {
@@ -50,9 +49,9 @@ func doctorVerb(s *session) *cli.Command {
 				}
 				fmt.Fprintln(w)
 				for _, check := range answer.Checks {
-					fmt.Fprintf(w, "%-8s %-9s %s\n", check.Status, check.ID, check.Observed)
+					fmt.Fprintf(w, "%-8s  %-15s  %s\n", check.Status, check.ID, check.Observed)
 					if (check.Status == "fail" || check.Status == "warn") && check.Fix != "" {
-						fmt.Fprintf(w, "%18s %s\n", "", check.Fix)
+						fmt.Fprintf(w, "%26s %s\n", "", check.Fix)
 					}
 				}
 				printVerdict(w, answer.Prepared.Assessment)
@@ -75,6 +74,8 @@ func printVerdict(w io.Writer, st plan.Assessment) {
 	switch {
 	case !st.CanApply:
 		fmt.Fprintln(w, "Not ready, and the plan cannot be applied as things are.")
+	case st.PendingCount() == 0:
+		fmt.Fprintln(w, "Everything is as planned.")
 	case st.Ready:
 		fmt.Fprintln(w, "Ready: the server can be started now.")
 	default:

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"slipway/installer"
 	"slipway/installer/neighbor"
 	"slipway/installer/operate"
 )
@@ -112,15 +110,4 @@ func idleForOf(c *cli.Context) (int, error) {
 		return 0, nil // the same plan as without the flag
 	}
 	return int(c.Duration("idle-for") / time.Second), nil
-}
-
-// otherThanNamed ends the sentence on what is stopped, and gives the lines that a person has to see before.
-func otherThanNamed(p installer.Prepared) string {
-	if len(p.Plan.Decisions.Stops) == 0 {
-		return ""
-	}
-	if p.StopLines == "" {
-		return " but what is named above"
-	}
-	return " but what is named above.\n  " + strings.TrimSuffix(p.StopLines, ".")
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io"
 	"syscall"
-
-	"slipway/termtext"
 )
 
 // exitPipe is the shell's number for a program that SIGPIPE ended. Usually the system does end us; where a parent has
@@ -36,14 +34,4 @@ func lostAnswer(err error) *failure {
 		f.code = exitNoSpace
 	}
 	return f
-}
-
-// printable passes words on without control characters: a path or a name may hold anything.
-type printable struct{ to io.Writer }
-
-func (w printable) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(w.to, termtext.Text(string(p))); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }

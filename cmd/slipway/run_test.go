@@ -123,7 +123,7 @@ func TestEventsAreOneObjectALineAndNothingElse(t *testing.T) {
 		}
 		seen[e.Kind]++
 	}
-	if seen["action"] != 4 || seen["done"] != 4 || seen["progress"] < 4 {
+	if seen["action"] != 5 || seen["done"] != 5 || seen["progress"] < 4 {
 		t.Fatalf("%v", seen)
 	}
 	if !json.Valid([]byte(out)) {

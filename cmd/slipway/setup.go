@@ -23,7 +23,7 @@ func setupVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "deep", Usage: "hash every byte of what is installed instead of looking at " +
 				"sizes and times"},
 			&cli.BoolFlag{Name: "set-aside-journal", Usage: "move a damaged journal out of the way first"},
-			eventsFlag()),
+			verboseFlag(), eventsFlag()),
 		Action: func(c *cli.Context) error {
 			in, err := inputOf(c)
 			if err != nil {
@@ -40,8 +40,7 @@ func setupVerb(s *session) *cli.Command {
 			if c.Bool("dry-run") {
 				answer, err := s.operator(c).DryRun(s.ctx, setup)
 				return s.answer(answer, err, func(w io.Writer) {
-					printProposal(w, answer.Prepared)
-					printPlan(w, answer.Prepared)
+					s.printProposal(w, answer.Prepared)
 					printStopped(w, answer.Prepared)
 					printVerdict(w, answer.Prepared.Assessment)
 				})
@@ -51,6 +50,9 @@ func setupVerb(s *session) *cli.Command {
 		},
 	}
 }
+
+// firstWords are what a person may ask first.
+const firstWords = "Hello"
 
 // setupAnswer prints what a set-up came to: the answer of the model, addresses, and how to stop.
 func (s *session) setupAnswer(c *cli.Context, a operate.SetupAnswer, err error) error {
@@ -62,10 +64,15 @@ func (s *session) setupAnswer(c *cli.Context, a operate.SetupAnswer, err error) 
 			fmt.Fprintf(w, "Set up in %s. Start the server with: %s\n", a.Home, s.printed(c, "up"))
 			return
 		}
-		fmt.Fprintf(w, "\nAsked: %s\nIt says: %s\n\n", a.Question, quoted(a.Answer))
+		fmt.Fprintf(w, "\nAsked: %s\nIt says: %s\n", a.Question, quoted(a.Answer))
+		if a.Speed != nil {
+			fmt.Fprintln(w, measuredWords(*a.Speed))
+		}
+		fmt.Fprintln(w)
 		fmt.Fprintf(w, "API:   %s (OpenAI form)\n", a.Server.API)
 		fmt.Fprintf(w, "Watch: %s\n", a.Server.Monitor)
-		fmt.Fprintf(w, "Ask:   %s\n", shellWords(s.argv(append(append([]string{"ask"}, homeArgs(c)...), "...")...)))
+		ask := append(append([]string{"ask"}, homeArgs(c)...), firstWords)
+		fmt.Fprintf(w, "Ask:   %s\n", shellWords(s.argv(ask...)))
 		fmt.Fprintf(w, "Stop:  %s\n", shellWords(a.Stop))
 		if a.Draft != nil {
 			fmt.Fprintf(w, "Draft: %s\n", a.Draft.Sentence())
@@ -74,4 +81,17 @@ func (s *session) setupAnswer(c *cli.Context, a operate.SetupAnswer, err error) 
 			fmt.Fprintf(w, "Note:  %s\n", note)
 		}
 	})
+}
+
+// measuredWords are the speed of the first answer, beside the estimate of the plan where there was one.
+func measuredWords(s operate.Speed) string {
+	words := fmt.Sprintf("Speed: %.1f tokens a second, measured over %d tokens", s.TokensPerSecond, s.Tokens)
+	if s.EstimatedTokensPerSecond > 0 {
+		words += fmt.Sprintf(" (%.1f were estimated)", s.EstimatedTokensPerSecond)
+	}
+	return words + ". More: slipway measure."
+}
+
+func verboseFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "verbose", Usage: "show all that is known, in whole sentences"}
 }

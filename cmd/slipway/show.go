@@ -8,13 +8,15 @@ import (
 	"slipway/installer"
 	"slipway/installer/machine"
 	"slipway/installer/plan"
-	"slipway/profiles"
 	"slipway/termtext"
 	"slipway/units"
 )
 
+// What a person reads before the question: one screen of 24 lines at 80 columns. --verbose prints all of it instead,
+// see show_verbose.go, and docs/plan-and-apply.md explains each line.
+
 // toyWords are said wherever the model is the embedded one.
-const toyWords = "Pocket is a toy: it shows that everything works, and is not a chat model."
+const toyWords = "Pocket is a toy to show that everything works; it is no chat model."
 
 // showProposal prints machine, proposal and plan before the question. It goes to standard error: the result comes at
 // the end.
@@ -22,130 +24,195 @@ func (s *session) showProposal(p installer.Prepared) {
 	if s.json || s.events {
 		return
 	}
-	printProposal(printable{s.errOut}, p)
-	printPlan(printable{s.errOut}, p)
+	s.printProposal(s.page(s.errOut), p)
 }
 
-func printProposal(w io.Writer, p installer.Prepared) {
-	for _, line := range append(factLines(p.Facts), serverLine(p.Server)) {
-		fmt.Fprintln(w, line)
+func (s *session) printProposal(w io.Writer, p installer.Prepared) {
+	if s.verbose {
+		printVerbose(w, p)
+		return
 	}
-	fmt.Fprintf(w, "\nModel:   %s\nProfile: %s\n", p.Manifest.Title, p.Plan.Decisions.Profile.Name)
+	printMachine(w, p.Facts)
+	fmt.Fprintln(w)
+	printChoice(w, p)
+	fmt.Fprintln(w)
+	printPlan(w, p, s.environment.UserHome)
+}
+
+// printMachine says in two lines what of the machine decides.
+func printMachine(w io.Writer, f machine.Facts) {
+	memory := "memory not known"
+	if f.RAM.Known {
+		memory = units.GiB(f.RAM.Value) + " of memory"
+	}
+	if limit := f.MemoryLimit; limit.Known && limit.Value > 0 {
+		memory += fmt.Sprintf(", %s of it for this container", units.GiB(limit.Value))
+	}
+	metal := "no Metal"
+	if f.WorkingSet.Known {
+		may := "may use"
+		if !f.WorkingSet.Certain {
+			may = "may probably use"
+		}
+		metal = fmt.Sprintf("Metal %s %s", may, units.GiB(f.WorkingSet.Value))
+	}
+	fmt.Fprintf(w, "Machine: %s\n", listed(chipWords(orElse(text(f.Chip), text(f.Model))), memory, metal))
+	disk := "free disk space not known"
+	if f.DiskFree.Known {
+		disk = units.Short(f.DiskFree.Value) + " free on the disk"
+	}
+	power := ""
+	if text(f.Power) == "battery" {
+		power = "on battery"
+	}
+	fmt.Fprintf(w, "         %s\n", listed(strings.TrimSpace(text(f.System)+" "+text(f.Version)), disk, power,
+		pressureWords[text(f.Pressure)]))
+}
+
+// pressureWords say how the system judges its memory.
+var pressureWords = map[string]string{"warning": "memory is tight", "critical": "memory is nearly used up"}
+
+// chipWords leave the marks of trade out of a processor's name.
+func chipWords(name string) string { return strings.NewReplacer("(R)", "", "(TM)", "").Replace(name) }
+
+// printChoice says which model and profile, why, and what else there is.
+func printChoice(w io.Writer, p installer.Prepared) {
+	m := p.Plan.Decisions.Model
+	fmt.Fprintf(w, "Model:   %s (%s, licence %s)\n", m.ID, units.Short(m.Bytes), m.License)
 	if p.Manifest.Embedded {
-		fmt.Fprintf(w, "  %s\n", toyWords)
+		fmt.Fprintf(w, "         %s\n", toyWords)
 	}
-	for _, reason := range p.Proposal.Reasons {
-		fmt.Fprintf(w, "  %s\n", reason)
+	if p.Proposal.Why != "" {
+		fmt.Fprintf(w, "         %s\n", p.Proposal.Why)
+	}
+	if p.TokensPerSecond > 0 {
+		fmt.Fprintf(w, "         %s\n", estimateWords(p.TokensPerSecond))
+	}
+	fmt.Fprintln(w, p.Price)
+	if p.Proposal.Result.Short != "" {
+		fmt.Fprintln(w, p.Proposal.Result.Short)
+	}
+	if p.Plan.Decisions.Request.MemoryBytes > 0 { // what was asked for and cannot be had
+		for _, note := range p.Proposal.Result.Notes {
+			fmt.Fprintf(w, "         %s\n", sentence(note))
+		}
 	}
 	for _, other := range p.Alternatives {
-		fmt.Fprintf(w, "  %s\n", other.Sentence)
+		which, what, _ := strings.Cut(other.Sentence, ": ")
+		fmt.Fprintf(w, "%-8s %s\n", which+":", what)
 	}
-	for _, reduction := range p.Proposal.Result.Reductions {
-		fmt.Fprintf(w, "  Reduced: %s\n", reduction)
-	}
-	for _, note := range p.Proposal.Result.Notes {
-		fmt.Fprintf(w, "  %s\n", sentence(note))
-	}
-	fmt.Fprintln(w)
 }
 
-func printPlan(w io.Writer, p installer.Prepared) {
-	fmt.Fprintf(w, "Plan %s\n", p.Plan.Digest)
+func estimateWords(tokensPerSecond float64) string {
+	return fmt.Sprintf("About %.1f tokens a second here (estimated; measured after the start).", tokensPerSecond)
+}
+
+// printPlan is a short line an action, and what a person must know before agreeing.
+func printPlan(w io.Writer, p installer.Prepared, userHome string) {
+	fmt.Fprintf(w, "Plan (%s):\n", shortDigest(p.Plan.Digest))
 	for i, a := range p.Plan.Actions {
-		done := ""
-		switch p.Assessment.States[a.ID] {
-		case plan.Done:
-			done = " [done]"
-		case plan.Blocked:
-			done = " [blocked]"
+		fmt.Fprintf(w, "  %d. %s%s\n", i+1, shortAction(p, a, userHome), stateMark(p, a))
+	}
+	if d := p.Plan.Decisions; d.Request.Launch && d.Profile.CacheDiskBytes > 0 {
+		fmt.Fprintf(w, "Conversations are kept on disk, up to %s, and only you can read them; "+
+			"--disk-cache off keeps none.\n", units.Short(d.Profile.CacheDiskBytes))
+	}
+	others := "; no other program is stopped"
+	if len(p.Plan.Decisions.Stops) > 0 {
+		others = ""
+		fmt.Fprintf(w, "Stops: %s\n", orElse(p.StopLines, "only the servers that are named here."))
+		if file := p.Plan.Decisions.RebootAgent; file != "" {
+			fmt.Fprintf(w, "       Until then a file outside the home does that after a reboot: %s\n",
+				tilde(file, userHome))
 		}
-		fmt.Fprintf(w, "  %d. %s%s\n", i+1, a.Sentence, done)
 	}
 	if p.Contended != "" {
-		fmt.Fprintf(w, "  Note: %s\n", termtext.Line(p.Contended))
+		fmt.Fprintf(w, "Note: %s\n", termtext.Line(p.Contended))
 	}
-	fmt.Fprintf(w, "  Undo: slipway uninstall. Nothing needs sudo, and no other program is stopped%s.\n",
-		otherThanNamed(p))
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "To undo it, run slipway uninstall. No sudo%s.\nFor all details add --verbose.\n", others)
 }
 
-// factLines are the facts that a person wants to see, unknown ones left out, guesses marked.
-func factLines(f machine.Facts) []string {
-	var lines []string
-	add := func(name string, parts ...string) {
-		var there []string
-		for _, part := range parts {
-			if part != "" {
-				there = append(there, termtext.Line(part))
-			}
+// shortAction is an action in one line.
+func shortAction(p installer.Prepared, a plan.Action, userHome string) string {
+	d := p.Plan.Decisions
+	switch a.Kind {
+	case plan.ListAction:
+		if !d.Model.ProvenOnly {
+			return fmt.Sprintf("Get the model's file list from %s; files without proof are allowed.", p.Host)
 		}
-		if len(there) > 0 {
-			lines = append(lines, fmt.Sprintf("%-8s %s", name+":", strings.Join(there, ", ")))
+		return fmt.Sprintf("Get the model's file list from %s and verify it.", p.Host)
+	case plan.HomeAction:
+		return fmt.Sprintf("Make the folder %s.", tilde(d.Home, userHome))
+	case plan.ModelAction:
+		return shortModel(p, userHome)
+	case plan.EngineAction:
+		if d.Engine.Origin == plan.Prebuilt {
+			return "Copy the prebuilt server."
+		}
+		return "Compile the server, 1 to 3 minutes the first time."
+	case plan.SettingsAction:
+		return "Write the settings."
+	case plan.StopsAction:
+		var names []string
+		for _, s := range d.Stops {
+			names = append(names, fmt.Sprintf("%s on port %d", s.Title, s.Port))
+		}
+		return fmt.Sprintf("Stop %s while slipway runs.", strings.Join(names, ", "))
+	case plan.LaunchAction:
+		return fmt.Sprintf("Start the server on 127.0.0.1:%d, its monitor on port %d.", d.Request.Port,
+			d.Request.MonitorPort)
+	}
+	return a.Sentence
+}
+
+func shortModel(p installer.Prepared, userHome string) string {
+	m, missing := p.Plan.Decisions.Model, p.DownloadBytes()
+	switch {
+	case m.Embedded:
+		return fmt.Sprintf("Write the model, %s, from this program.", units.Short(m.Bytes))
+	case m.InPlace != "":
+		return fmt.Sprintf("Check every hash of the model in %s and use it there; it must stay as it is.",
+			tilde(m.InPlace, userHome))
+	case p.ListKnown && missing == 0:
+		return "Take the model from this machine and check every hash."
+	case p.ListKnown && missing < m.DownloadBytes:
+		return fmt.Sprintf("Download the missing %s of the model and check every hash.", units.Short(missing))
+	}
+	return fmt.Sprintf("Download the model, %s, and check every hash.", units.Short(m.DownloadBytes))
+}
+
+func stateMark(p installer.Prepared, a plan.Action) string {
+	switch p.Assessment.States[a.ID] {
+	case plan.Done:
+		return " [done]"
+	case plan.Blocked:
+		return " [blocked]"
+	}
+	return ""
+}
+
+// tilde writes a path below the user's home folder as a shell does.
+func tilde(path, userHome string) string {
+	if rest, ok := strings.CutPrefix(path, userHome+"/"); ok && userHome != "" {
+		return "~/" + rest
+	}
+	return path
+}
+
+// listed joins what is there with commas.
+func listed(parts ...string) string {
+	var there []string
+	for _, part := range parts {
+		if part != "" {
+			there = append(there, termtext.Line(part))
 		}
 	}
-	add("Machine", text(f.Chip), text(f.Model), cores(f))
-	add("System", strings.TrimSpace(text(f.System)+" "+text(f.Version)), f.Arch.Value)
-	add("Memory", sized(f.RAM, ""), sized(f.MemoryLimit, "limit of the container"), sized(f.WorkingSet, "for Metal"),
-		pressure(f))
-	add("Disk", sized(f.DiskFree, "free on the volume of "+f.Home), sized(f.Purgeable, "purgeable"), text(f.FileSystem))
-	add("Power", text(f.Power))
-	var tools []string
-	for _, t := range f.Tools {
-		if t.Path.Known && t.Path.Value != "" {
-			tools = append(tools, strings.TrimSpace(t.Name+" "+text(t.Version)))
-		}
-	}
-	add("Tools", tools...)
-	return lines
+	return strings.Join(there, ", ")
 }
 
-// serverLine is what the server honours, marked where it is only assumed.
-func serverLine(f machine.Fact[profiles.Capabilities]) string {
-	can := f.Value
-	line := fmt.Sprintf("%-8s on %s, KV %s, prefill %s, draft %s", "Server:", strings.Join(can.Devices, " or "),
-		strings.Join(can.KVFormats, " or "),
-		strings.Join(can.PrefillPolicies, " or "), strings.Join(can.Drafts, " or "))
-	if !f.Certain {
-		line += " (" + f.How + ")"
-	}
-	return line
-}
-
-func text(f machine.Fact[string]) string {
-	if !f.Known {
-		return ""
-	}
-	return f.Value
-}
-
-func sized(f machine.Fact[int64], what string) string {
-	if !f.Known || f.Value == 0 {
-		return ""
-	}
-	s := strings.TrimSpace(units.Bytes(f.Value) + " " + what)
-	if !f.Certain {
-		s += " (" + f.How + ")"
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
 	}
 	return s
-}
-
-func cores(f machine.Facts) string {
-	if !f.PerformanceCores.Known {
-		return ""
-	}
-	s := fmt.Sprintf("%d cores", f.PerformanceCores.Value)
-	if f.EfficiencyCores.Known && f.EfficiencyCores.Value > 0 {
-		s = fmt.Sprintf("%d performance and %d efficiency cores", f.PerformanceCores.Value, f.EfficiencyCores.Value)
-	}
-	if f.GPUCores.Known && f.GPUCores.Value > 0 {
-		s += fmt.Sprintf(", %d GPU cores", f.GPUCores.Value)
-	}
-	return s
-}
-
-func pressure(f machine.Facts) string {
-	if !f.Pressure.Known || f.Pressure.Value == "normal" {
-		return ""
-	}
-	return "memory pressure " + f.Pressure.Value
 }

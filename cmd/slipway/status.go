@@ -75,7 +75,7 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 		fmt.Fprintln(w, damage)
 	}
 	if len(a.Continue) > 0 {
-		fmt.Fprintln(w, continueWords(a.Continue))
+		fmt.Fprintf(w, "%s\n  %s\n", interruptedWords, shellWords(a.Continue))
 	}
 	if a.Worker != nil {
 		fmt.Fprintf(w, "Working on this home now: %s (pid %d).\n", termtext.Line(a.Worker.Command), a.Worker.PID)
@@ -84,6 +84,9 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 		fmt.Fprintf(w, "Newest background job %s: %s.\n", a.Job.Job, a.Job.State)
 	}
 }
+
+// shortDigest is enough of a digest to tell plans apart.
+func shortDigest(digest string) string { return digest[:min(len(digest), 19)] }
 
 func serverSentence(s operate.ServerStatus) string {
 	switch s.State {
@@ -106,5 +109,8 @@ func serverSentence(s operate.ServerStatus) string {
 func printFirstAnswer(w io.Writer, a *operate.FirstAnswer) {
 	if a != nil {
 		fmt.Fprintf(w, "Asked %q when it was set up, it said: %s\n", a.Question, quoted(a.Answer))
+		if a.Speed != nil {
+			fmt.Fprintln(w, measuredWords(*a.Speed))
+		}
 	}
 }

@@ -60,11 +60,7 @@ func drawStatus(w *os.File, a operate.StatusAnswer) {
 	var out strings.Builder
 	out.WriteString("\x1b[H")
 	for _, line := range lines {
-		line = termtext.Line(line)
-		if runes := []rune(line); len(runes) > width {
-			line = string(runes[:width-1]) + "…"
-		}
-		out.WriteString(line + "\x1b[K\r\n")
+		out.WriteString(termtext.Cut(termtext.Line(line), width) + "\x1b[K\r\n")
 	}
 	out.WriteString("\x1b[J")
 	io.WriteString(w, out.String())

@@ -21,11 +21,17 @@ type tmux struct {
 
 func (r *rig) inTmux(args ...string) *tmux {
 	r.t.Helper()
+	return r.inTmuxOf(200, 60, nil, args...)
+}
+
+// inTmuxOf is inTmux with a terminal of so many columns and lines, and more of an environment.
+func (r *rig) inTmuxOf(columns, lines int, env []string, args ...string) *tmux {
+	r.t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		r.t.Skip("tmux is not installed (apt-get install tmux): the terminal path is not driven here")
 	}
 	x := &tmux{t: r.t, socket: filepath.Join(r.dir, "tmux"), exit: filepath.Join(r.dir, "exit")}
-	cmd := r.command(nil, args...)
+	cmd := r.command(env, args...)
 	var line strings.Builder
 	line.WriteString("env -i LANG=C.UTF-8 ")
 	for _, e := range cmd.Env {
@@ -35,7 +41,7 @@ func (r *rig) inTmux(args ...string) *tmux {
 	}
 	fmt.Fprintf(&line, "TERM=$TERM %s; echo $? > %s; sleep 600", shellWords(append([]string{r.slip}, args...)),
 		shellWords([]string{x.exit}))
-	x.run("-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "60", line.String())
+	x.run("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), line.String())
 	r.t.Cleanup(func() { exec.Command("tmux", "-S", x.socket, "kill-server").Run() })
 	return x
 }
@@ -86,7 +92,7 @@ func TestTerminalAsksOnceAndTakesYesInTwoLanguages(t *testing.T) {
 			r := newRig(t)
 			x := r.inTmux(r.setupArgs()...)
 			x.shows("Do this?")
-			if screen := x.screen(); !strings.Contains(screen, "Start our server on 127.0.0.1") ||
+			if screen := x.screen(); !strings.Contains(screen, "Start the server on 127.0.0.1") ||
 				!strings.Contains(screen, "? Do this?") {
 				t.Fatalf("the plan is not shown before the question, or the question is not a drawn one:\n%s", screen)
 			}
@@ -100,6 +106,21 @@ func TestTerminalAsksOnceAndTakesYesInTwoLanguages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// On a Mac everything from the machine to the question is on the screen of a terminal of 80 by 24, and wraps at words.
+func TestTerminalShowsMachineAndQuestionOnOneScreen(t *testing.T) {
+	_, revisions := threeModels(t)
+	r, at := onMac(t, "m1-16", revisions)
+	x := r.inTmuxOf(80, 24, at("http://127.0.0.1:1"), r.setupArgs()...)
+	x.shows("Do this?")
+	if now := x.run("capture-pane", "-p"); !strings.HasPrefix(now, "Machine: Apple M1, ") ||
+		!strings.Contains(now, "and only you can read them;\n--disk-cache off") {
+		t.Errorf("the screen does not begin with the machine, or breaks words:\n%s", now)
+	}
+	x.keys("n")
+	x.keys("Enter")
+	x.ends("5")
 }
 
 func TestTerminalNoAndCtrlCDoNothing(t *testing.T) {

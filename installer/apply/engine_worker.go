@@ -90,10 +90,10 @@ func EngineOf(home *Home, id string) (EngineRecord, error) {
 	return r, nil
 }
 
-func (w engineWorker) Do(ctx context.Context, home *Home, _ func(Event)) (Outcome, error) {
+func (w engineWorker) Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
 	r, err := EngineOf(home, w.decisions.Engine.ID)
 	if err != nil {
-		if r, err = w.make(ctx, home); err != nil {
+		if r, err = w.make(ctx, home, report); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -113,7 +113,7 @@ func (w engineWorker) Do(ctx context.Context, home *Home, _ func(Event)) (Outcom
 }
 
 // make gets the program from the source or from beside the installer and installs it.
-func (w engineWorker) make(ctx context.Context, home *Home) (EngineRecord, error) {
+func (w engineWorker) make(ctx context.Context, home *Home, report func(Event)) (EngineRecord, error) {
 	e := w.decisions.Engine
 	r := EngineRecord{ID: e.ID, Origin: e.Origin, Source: e.Source, GoVersion: e.GoVersion, Target: w.decisions.Target}
 	if e.Origin == plan.Prebuilt {
@@ -125,6 +125,7 @@ func (w engineWorker) make(ctx context.Context, home *Home) (EngineRecord, error
 	if w.tools.Toolchain == nil {
 		return r, build.ErrNoGo
 	}
+	report(Event{Kind: "waiting", Action: "engine", Text: "Compiling the server", Usual: "about 1 to 3 min"})
 	out, err := build.Server(ctx, *w.tools.Source, *w.tools.Toolchain, w.decisions.Target)
 	if err != nil {
 		return r, err

@@ -115,7 +115,7 @@ func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (O
 	if err != nil {
 		return Outcome{}, err
 	}
-	notes, err := provenMetal(ctx, home, want)
+	notes, err := provenMetal(ctx, home, want, report)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -132,6 +132,7 @@ func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (O
 	if err := writeLaunch(home, w.decisions); err != nil {
 		return Outcome{}, err
 	}
+	report(Event{Kind: "waiting", Action: "launch", Text: "Loading the model", Usual: loadWords(want)})
 	started, err := launch.Start(ctx, home.Root, home.Path, want, false)
 	if err != nil {
 		return Outcome{}, err
@@ -141,6 +142,14 @@ func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (O
 		out.Items = append(out.Items, Item{Kind: FolderItem, Path: want.CacheDisk})
 	}
 	return out, nil
+}
+
+// loadWords says how long a model loads: the first time its bytes are read from the disk, at 1 to 5 GB/s on a Mac.
+func loadWords(want launch.Settings) string {
+	if want.ModelBytes < 1e9 {
+		return ""
+	}
+	return fmt.Sprintf("up to %d s", max(5, want.ModelBytes/1e9))
 }
 
 // Notes of a launch on Metal.
@@ -153,7 +162,8 @@ const (
 // provenMetal has the server test its kernels on this machine's GPU, once for each build of macOS and each server: a
 // receipt that knows the result saves the run. The notes are for the receipt; nil where the CPU answers. A GPU that
 // fails is an *launch.UnfitError, unless the server may go to the CPU by itself.
-func provenMetal(ctx context.Context, home *Home, want launch.Settings) (map[string]string, error) {
+func provenMetal(ctx context.Context, home *Home, want launch.Settings,
+	report func(Event)) (map[string]string, error) {
 	if want.Device == "cpu" {
 		return nil, nil
 	}
@@ -169,6 +179,7 @@ func provenMetal(ctx context.Context, home *Home, want launch.Settings) (map[str
 			}
 		}
 	}
+	report(Event{Kind: "waiting", Action: "launch", Text: "Testing the GPU", Usual: "up to 1 min, once"})
 	result, err := launch.RunSelfTest(ctx, filepath.Join(home.Path, filepath.FromSlash(want.Program)))
 	if err != nil && (want.Device != "auto" || result.Refusal == "") {
 		return nil, err

@@ -40,15 +40,30 @@ type Outcome struct {
 
 // Event is progress, for a person or a program.
 type Event struct {
-	Kind      string `json:"event"` // "action", "progress", "note", "done"
+	Kind      string `json:"event"` // "action", "progress", "note", "waiting", "done"
 	Action    string `json:"action,omitempty"`
 	Index     int    `json:"index,omitempty"` // from 1
 	Count     int    `json:"count,omitempty"`
-	Path      string `json:"path,omitempty"`
+	Path      string `json:"path,omitempty"` // progress of one file, with its bytes
 	DoneBytes int64  `json:"done_bytes,omitempty"`
 	AllBytes  int64  `json:"all_bytes,omitempty"`
 	Text      string `json:"text,omitempty"`
+
+	// Of all files of a download: what is there, how much that is of, and what the network brought in this run.
+	TotalDoneBytes int64 `json:"total_done_bytes,omitempty"`
+	TotalBytes     int64 `json:"total_bytes,omitempty"`
+	ArrivedBytes   int64 `json:"arrived_bytes,omitempty"`
+
+	// Of what is waited for: how long so far, and how long it usually takes, in words.
+	Seconds int    `json:"seconds,omitempty"`
+	Usual   string `json:"usual,omitempty"`
 }
+
+// waitingFor says what an action that reports nothing is at, by its kind.
+var waitingFor = map[plan.Kind]string{plan.ListAction: "Getting the file list", plan.HomeAction: "Making the home",
+	plan.ModelAction: "Checking the model's files", plan.EngineAction: "Installing the server",
+	plan.SettingsAction: "Writing the settings", plan.StopsAction: "Making sure that nobody uses what will be stopped",
+	plan.LaunchAction: "Starting the server"}
 
 // StaleError: a precondition does not hold, and nothing was done.
 type StaleError struct {
@@ -109,6 +124,7 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 	if err != nil {
 		return Result{}, err
 	}
+	before := LookHome(p.Decisions.Home, opt.UserHome)
 	home, err := MakeHome(p.Decisions.Home, opt.UserHome)
 	if err != nil {
 		return Result{}, err
@@ -148,7 +164,7 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 	run := &run{home: home, journal: journal, workers: workers, opt: opt, asked: asked, receipt: Receipt{
 		SchemaVersion: plan.SchemaVersion, Digest: p.Digest, Complete: true, Version: opt.Version,
 		Decisions: p.Decisions}}
-	run.result.Continued = len(journal.records) > 1
+	run.result.Continued, run.madeHome = len(journal.records) > 1, !before.Ours
 	for i, action := range p.Actions {
 		if err := run.act(ctx, action, i+1, len(p.Actions)); err != nil {
 			return run.result, err
@@ -163,8 +179,10 @@ type run struct {
 	workers map[plan.Kind]Worker
 	opt     Options
 	asked   map[string]bool // actions that were announced when they asked
-	receipt Receipt
-	result  Result
+
+	madeHome bool // by this run, before its first action: the journal is in it
+	receipt  Receipt
+	result   Result
 }
 
 // act re-checks an action's precondition, journals the intent, acts, and journals what is there then.
@@ -180,10 +198,11 @@ func (r *run) act(ctx context.Context, a plan.Action, index, count int) error {
 	if condition.Conflict != "" {
 		return &ActionError{a.ID, &StaleError{Action: a.ID, Why: condition.Conflict}}
 	}
+	visible := !condition.Done || a.Kind == plan.HomeAction && r.madeHome
+	if visible && !r.asked[a.ID] {
+		r.opt.Report(Event{Kind: "action", Action: a.ID, Index: index, Count: count, Text: a.Sentence})
+	}
 	if !condition.Done {
-		if !r.asked[a.ID] {
-			r.opt.Report(Event{Kind: "action", Action: a.ID, Index: index, Count: count, Text: a.Sentence})
-		}
 		r.result.Changed++
 	}
 	journalled := r.journal.finished(a)
@@ -192,7 +211,11 @@ func (r *run) act(ctx context.Context, a plan.Action, index, count int) error {
 			return &ActionError{a.ID, err}
 		}
 	}
-	outcome, err := worker.Do(ctx, r.home, r.opt.Report)
+	var outcome Outcome
+	err = Pulse(r.opt.Report, Event{Action: a.ID, Text: waitingFor[a.Kind]}, func(report func(Event)) (err error) {
+		outcome, err = worker.Do(ctx, r.home, report)
+		return err
+	})
 	if err != nil {
 		return actionError(ctx, a, err)
 	}
@@ -201,7 +224,7 @@ func (r *run) act(ctx context.Context, a plan.Action, index, count int) error {
 			return &ActionError{a.ID, err}
 		}
 	}
-	if !condition.Done {
+	if visible {
 		r.opt.Report(Event{Kind: "done", Action: a.ID, Index: index, Count: count})
 	}
 	r.receipt.Actions = append(r.receipt.Actions, Done{ID: a.ID, Sentence: a.Sentence, Undo: a.Undo,
@@ -246,7 +269,10 @@ func askFirst(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, op
 		}
 		asked[a.ID] = true
 		opt.Report(Event{Kind: "action", Action: a.ID, Index: i + 1, Count: len(p.Actions), Text: a.Sentence})
-		if err := worker.Ask(ctx, opt.Report); err != nil {
+		err = Pulse(opt.Report, Event{Action: a.ID, Text: waitingFor[a.Kind]}, func(report func(Event)) error {
+			return worker.Ask(ctx, report)
+		})
+		if err != nil {
 			return nil, actionError(ctx, a, err)
 		}
 	}

@@ -43,7 +43,7 @@ func metalServer(t *testing.T, home *Home, broken string) (settings launch.Setti
 func TestReceiptNamesABrokenKernel(t *testing.T) {
 	home := makeHome(t)
 	settings, runs := metalServer(t, home, "linear_gemm")
-	notes, err := provenMetal(t.Context(), home, settings)
+	notes, err := provenMetal(t.Context(), home, settings, silent)
 	if err != nil || !strings.HasPrefix(notes[selfTestNote], "passed: ") ||
 		!strings.Contains(notes[degradedNote], "linear_gemm cannot be used here") ||
 		!strings.Contains(notes[degradedNote], "linear_plain replaces it") {
@@ -60,17 +60,17 @@ func TestReceiptNamesABrokenKernel(t *testing.T) {
 		}
 		return strings.Count(string(text), "run")
 	}
-	again, err := provenMetal(t.Context(), home, settings)
+	again, err := provenMetal(t.Context(), home, settings, silent)
 	if err != nil || again[selfTestNote] != notes[selfTestNote] || again[degradedNote] != notes[degradedNote] ||
 		count() != 1 {
 		t.Errorf("the same server again: %v, %q, %d runs", err, again, count())
 	}
 	settings.ProgramSHA256 = "sha256:bb"
-	if _, err := provenMetal(t.Context(), home, settings); err != nil || count() != 2 {
+	if _, err := provenMetal(t.Context(), home, settings, silent); err != nil || count() != 2 {
 		t.Errorf("another server: %v, %d runs", err, count())
 	}
 	settings.Device = "cpu"
-	if notes, err := provenMetal(t.Context(), home, settings); err != nil || notes != nil || count() != 2 {
+	if notes, err := provenMetal(t.Context(), home, settings, silent); err != nil || notes != nil || count() != 2 {
 		t.Errorf("on the CPU: %v, %q, %d runs", err, notes, count())
 	}
 }
@@ -79,13 +79,13 @@ func TestServerIsNotLaunchedOnAWrongGPU(t *testing.T) {
 	home := makeHome(t)
 	settings, _ := metalServer(t, home, "swiglu")
 	var unfit *launch.UnfitError
-	if _, err := provenMetal(t.Context(), home, settings); !errors.As(err, &unfit) ||
+	if _, err := provenMetal(t.Context(), home, settings, silent); !errors.As(err, &unfit) ||
 		!strings.Contains(unfit.Why, "kernel swiglu") || !strings.Contains(unfit.Why, "--model pocket") {
 		t.Errorf("%v, wanted an UnfitError that names the kernel", err)
 	}
 	settings.Device = serverDevice(plan.Decisions{Profile: plan.Profile{Device: "metal"},
 		Model: plan.Model{Bytes: 1 << 30}})
-	notes, err := provenMetal(t.Context(), home, settings)
+	notes, err := provenMetal(t.Context(), home, settings, silent)
 	if err != nil || !strings.Contains(notes[selfTestNote], "refused: ") ||
 		!strings.Contains(notes[selfTestNote], "kernel swiglu") {
 		t.Errorf("a small model: %v, %q", err, notes)
@@ -95,3 +95,5 @@ func TestServerIsNotLaunchedOnAWrongGPU(t *testing.T) {
 		t.Errorf("a large model would go to %s", device)
 	}
 }
+
+func silent(Event) {}

@@ -7,6 +7,7 @@ import (
 
 	"slipway/fault"
 	"slipway/manifests"
+	"slipway/units"
 )
 
 // ErrOffline: HF_HUB_OFFLINE is set.
@@ -25,7 +26,7 @@ type NetworkError struct {
 func (e *NetworkError) Error() string {
 	var b strings.Builder
 	if e.Path != "" {
-		fmt.Fprintf(&b, "%s: %d of %d bytes arrived and are kept; ", e.Path, e.Arrived, e.Bytes)
+		fmt.Fprintf(&b, "%s: %s of %s arrived; ", e.Path, units.Short(e.Arrived), units.Short(e.Bytes))
 	}
 	fmt.Fprintf(&b, "%s: %v", e.URL, e.Err)
 	if e.Attempts > 1 {

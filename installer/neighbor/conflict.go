@@ -110,11 +110,9 @@ func (c *Conflict) explain(need Need) {
 			units.Binary(max(need.AvailableBytes, 0))))
 	}
 	if small := need.Smaller; !c.Port && small != nil {
-		c.Gentle = append(c.Gentle, fmt.Sprintf("leave it alone and take %s with profile %s and a window of "+
-			"%d tokens, "+
-			"which needs %s and fits while it runs (--model %s --profile %s --memory %s).",
-			small.Model, small.Profile, small.WindowTokens, units.Binary(small.NeedsBytes), small.Model, small.Profile,
-			small.Memory))
+		c.Gentle = append(c.Gentle, fmt.Sprintf("leave it alone and take %s with a context of %s tokens "+
+			"(--model %s --profile %s --memory %s).", small.Model, units.Count(small.WindowTokens), small.Model,
+			small.Profile, small.Memory))
 	}
 	c.Why = strings.Join(why, "; ") + "."
 }

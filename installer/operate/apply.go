@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"slipway/fault"
 	"slipway/installer"
@@ -98,8 +97,10 @@ func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (installer.Prep
 		return prepared, &plan.ErrFile{Why: "it was made by an earlier version of slipway, which is read no more"}
 	}
 	if prepared.Plan.Digest != digest {
-		return prepared, &plan.ErrFile{Why: fmt.Sprintf("made again it is %s: %s", prepared.Plan.Digest,
-			whatChanged(in.File, prepared.Plan))}
+		if changed := whatChanged(in.File, prepared.Plan); len(changed) > 0 {
+			return prepared, &plan.ChangedError{What: changed}
+		}
+		return prepared, &plan.ErrFile{Why: "its actions or its digest were changed"}
 	}
 	if !bytes.Equal(in.File, plan.WriteFile(prepared.Plan)) {
 		return prepared, &plan.ErrFile{Why: "its text is not that of the plan with this digest: it was changed, or " +
@@ -108,11 +109,11 @@ func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (installer.Prep
 	return prepared, nil
 }
 
-// whatChanged says which part of the decisions differs now. The file is only compared.
-func whatChanged(file []byte, now plan.Plan) string {
+// whatChanged says which parts of the decisions differ now. The file is only compared.
+func whatChanged(file []byte, now plan.Plan) []string {
 	var then plan.Plan
 	if err := json.Unmarshal(file, &then); err != nil {
-		return "the file is not what it was"
+		return nil
 	}
 	was, is := then.Decisions, now.Decisions
 	var parts []string
@@ -132,10 +133,7 @@ func whatChanged(file []byte, now plan.Plan) string {
 			parts = append(parts, part.name)
 		}
 	}
-	if len(parts) == 0 {
-		return "its actions or its digest were changed"
-	}
-	return strings.Join(parts, ", ") + " changed since"
+	return parts
 }
 
 // applyOrRollBack carries a plan out, and undoes what a failed run changed of a working set-up.

@@ -30,18 +30,18 @@ func (o *Operator) Ask(ctx context.Context, in AskInput) (AskAnswer, error) {
 	if err != nil {
 		return AskAnswer{}, err
 	}
-	text, err := askOnce(ctx, set.Port, set.ModelID, in)
+	reply, err := askOnce(ctx, set.Port, set.ModelID, in)
 	if err != nil {
 		return AskAnswer{}, err
 	}
-	return AskAnswer{set.ModelID, in.Question, text}, nil
+	return AskAnswer{set.ModelID, in.Question, reply.Text}, nil
 }
 
 // askOnce puts one question to a server of ours on a loopback port and returns the complete answer.
-func askOnce(ctx context.Context, port int, model string, in AskInput) (string, error) {
+func askOnce(ctx context.Context, port int, model string, in AskInput) (*client.Reply, error) {
 	server, err := client.New(launch.URL(port), model, "")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	reply, err := server.Chat(ctx, client.Request{
 		Messages: []client.Message{client.Say("system", "You are a helpful assistant."),
@@ -54,12 +54,12 @@ func askOnce(ctx context.Context, port int, model string, in AskInput) (string, 
 		},
 	})
 	if failed, ok := errors.AsType[*client.Fault](err); ok {
-		return "", &ServerError{failed}
+		return nil, &ServerError{failed}
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return reply.Text, nil
+	return reply, nil
 }
 
 // ServerError is why our server gave no complete answer.

@@ -27,7 +27,11 @@ func (a DownAnswer) Class() fault.Class { return restoreClass(a.Neighbors, false
 func (o *Operator) Down(ctx context.Context) (a DownAnswer, err error) {
 	err = o.inHome(func(home *apply.Home) error {
 		return o.locked(home, func() error {
-			stopped, err := launch.Stop(ctx, home.Root, home.Path)
+			var stopped launch.Stopping
+			err := o.during("Stopping the server", func() (err error) {
+				stopped, err = launch.Stop(ctx, home.Root, home.Path)
+				return err
+			})
 			if err != nil {
 				return err
 			}

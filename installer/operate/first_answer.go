@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"slipway/atomicfile"
@@ -15,20 +14,25 @@ type FirstAnswer struct {
 	Model    string `json:"model"`
 	Question string `json:"question"`
 	Answer   string `json:"answer"`
+	Speed    *Speed `json:"speed,omitempty"` // of that answer, where it could be measured
 }
 
-// keepAnswer writes it down. Where that fails nothing is lost but this.
+// keepAnswer writes it down, once: the same answer again may come at another speed. Where writing fails nothing is lost
+// but this.
 func (o *Operator) keepAnswer(a FirstAnswer) {
 	o.inHome(func(home *apply.Home) error {
+		if old := firstAnswer(home); old != nil {
+			same := *old
+			same.Speed = a.Speed
+			if same == a {
+				return nil
+			}
+		}
 		data, err := json.MarshalIndent(a, "", "  ")
 		if err != nil {
 			return err
 		}
-		data = append(data, '\n')
-		if old, err := home.Root.ReadFile(apply.FirstAnswerPath); err == nil && bytes.Equal(old, data) {
-			return nil
-		}
-		return atomicfile.Replace(home.Root, apply.FirstAnswerPath, data, 0o600)
+		return atomicfile.Replace(home.Root, apply.FirstAnswerPath, append(data, '\n'), 0o600)
 	})
 }
 

@@ -42,7 +42,11 @@ type LockAnswer struct {
 // LockModel derives every hash of a model from its revision, and keeps the lock in the home.
 func (o *Operator) LockModel(ctx context.Context, in installer.LockInput) (LockAnswer, error) {
 	in.Home, in.Say = o.Home, o.Caller.Say
-	locked, err := installer.LockModel(ctx, in, o.Environment)
+	var locked installer.Locked
+	err := o.during("Getting and proving the file list", func() (err error) {
+		locked, err = installer.LockModel(ctx, in, o.Environment)
+		return err
+	})
 	if err != nil {
 		return LockAnswer{}, err
 	}
@@ -86,7 +90,9 @@ func (o *Operator) ExportBundle(ctx context.Context, file string) (a BundleAnswe
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(store.Export(ctx, home.Root, lock, out), out.Sync(), out.Close()); err != nil {
+		if err := errors.Join(o.during("Writing the bundle", func() error {
+			return store.Export(ctx, home.Root, lock, out)
+		}), out.Sync(), out.Close()); err != nil {
 			os.Remove(file) // ours: made a moment ago, and of no use
 			return err
 		}
@@ -121,8 +127,10 @@ func (o *Operator) ImportBundle(ctx context.Context, file string, acceptUnproven
 	}
 	defer home.Close()
 	err = o.locked(home, func() error {
-		lock, err = importInto(ctx, home, in, lock, acceptUnproven)
-		return err
+		return o.during("Reading the bundle", func() (err error) {
+			lock, err = importInto(ctx, home, in, lock, acceptUnproven)
+			return err
+		})
 	})
 	if err != nil {
 		return BundleAnswer{}, err

@@ -38,7 +38,11 @@ func (o *Operator) Neighbors(ctx context.Context, in NeighborsInput) (NeighborsA
 		}
 		return nil
 	})
-	servers, err := system.Look(ctx, own...)
+	var servers []neighbor.Server
+	err = o.during("Asking the other servers", func() (err error) {
+		servers, err = system.Look(ctx, own...)
+		return err
+	})
 	if err != nil {
 		return NeighborsAnswer{}, err
 	}
@@ -88,7 +92,11 @@ func (o *Operator) Restore(ctx context.Context, in RestoreInput) (RestoreAnswer,
 		return RestoreAnswer{}, err
 	}
 	system.ChangedPrograms = in.ChangedPrograms
-	list, err := system.Restore(ctx, in.DryRun)
+	var list []neighbor.Outcome
+	err = o.during("Starting the other servers again", func() (err error) {
+		list, err = system.Restore(ctx, in.DryRun)
+		return err
+	})
 	return RestoreAnswer{list, in.DryRun}, err
 }
 

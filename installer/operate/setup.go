@@ -35,6 +35,7 @@ type SetupAnswer struct {
 	Server    *Addresses `json:"server"` // null without a launch
 	Question  string     `json:"question"`
 	Answer    string     `json:"answer"`
+	Speed     *Speed     `json:"speed"` // of that answer; null where it was too short, or a toy's
 	Receipt   string     `json:"receipt"`
 	Stop      []string   `json:"stop"`
 	// Draft is what was measured of the server's draft; null where it has none, or it was not measured.
@@ -83,11 +84,20 @@ func (o *Operator) Setup(ctx context.Context, in SetupInput) (SetupAnswer, error
 
 func (o *Operator) prepare(ctx context.Context, in installer.Input) (installer.Prepared, error) {
 	in.Home = o.Home
-	p, err := installer.Prepare(ctx, in, o.Environment)
+	var p installer.Prepared
+	err := o.during("Looking at this machine", func() (err error) {
+		p, err = installer.Prepare(ctx, in, o.Environment)
+		return err
+	})
 	if err == nil {
 		o.planned = &p.Plan.Decisions.Model
 	}
 	return p, err
+}
+
+// during carries out work that reports nothing, and says what is waited for.
+func (o *Operator) during(what string, work func() error) error {
+	return apply.Pulse(o.Caller.Report, apply.Event{Text: what}, func(func(apply.Event)) error { return work() })
 }
 
 // settled reports whether a plan is carried out already.
@@ -238,13 +248,25 @@ func (o *Operator) finish(ctx context.Context, p installer.Prepared, done apply.
 	answer.Question = firstQuestion
 	ctx, cancel := context.WithTimeout(ctx, firstAnswerLimit)
 	defer cancel()
-	var err error
 	first := AskInput{Question: firstQuestion, MaxTokens: firstAnswerTokens}
-	if answer.Answer, err = askOnce(ctx, d.Request.Port, d.Model.ID, first); err != nil {
+	err := o.during("Waiting for the first answer", func() error {
+		reply, err := askOnce(ctx, d.Request.Port, d.Model.ID, first)
+		if err == nil {
+			answer.Answer = reply.Text
+			if !p.Manifest.Embedded { // how fast a toy is says nothing
+				answer.Speed = speedOf(reply, p.TokensPerSecond)
+			}
+		}
+		return err
+	})
+	if err != nil {
 		return answer, err
 	}
-	o.keepAnswer(FirstAnswer{p.Plan.Digest, d.Model.ID, answer.Question, answer.Answer})
-	answer.Draft, err = o.measureDraft(ctx)
+	o.keepAnswer(FirstAnswer{p.Plan.Digest, d.Model.ID, answer.Question, answer.Answer, answer.Speed})
+	err = o.during("Measuring the draft", func() (err error) {
+		answer.Draft, err = o.measureDraft(ctx)
+		return err
+	})
 	if err != nil && context.Cause(ctx) == nil { // it answers: that is what was asked for
 		o.Caller.Say("The draft was not measured: " + err.Error() + ".")
 		err = nil

@@ -60,7 +60,10 @@ func (o *Operator) Uninstall(ctx context.Context, in UninstallInput) (UninstallA
 	if err := o.restoreBeforeRemoval(ctx, home); err != nil {
 		return a, err
 	}
-	a.Removal, err = apply.Uninstall(ctx, home, in.KeepModels)
+	err = o.during("Removing what was set up", func() (err error) {
+		a.Removal, err = apply.Uninstall(ctx, home, in.KeepModels)
+		return err
+	})
 	return a, paused(err)
 }
 

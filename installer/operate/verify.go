@@ -41,18 +41,22 @@ type Difference struct {
 // Verify compares what is installed with its lock and receipt; deep hashes every byte.
 func (o *Operator) Verify(ctx context.Context, deep bool) (a VerifyAnswer, err error) {
 	a = VerifyAnswer{Deep: deep, Faults: []Difference{}, Extra: []string{}}
-	err = o.inHome(func(home *apply.Home) error {
-		set, err := apply.ReadSettings(home)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			err = a.locked(ctx, home)
-		case err == nil:
-			err = a.setUp(ctx, home, set)
-		}
-		a.OK = len(a.Faults) == 0
-		return err
+	err = o.during("Checking what is installed", func() error {
+		return o.inHome(func(home *apply.Home) error { return a.look(ctx, home) })
 	})
 	return a, err
+}
+
+func (a *VerifyAnswer) look(ctx context.Context, home *apply.Home) error {
+	set, err := apply.ReadSettings(home)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = a.locked(ctx, home)
+	case err == nil:
+		err = a.setUp(ctx, home, set)
+	}
+	a.OK = len(a.Faults) == 0
+	return err
 }
 
 // setUp checks the model and the engine of the settings.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"slipway/fault"
 )
@@ -19,6 +20,18 @@ func (e *ErrFile) Error() string { return "plan file: " + e.Why }
 
 // Fault: see package fault.
 func (e *ErrFile) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Stale, Step: fault.PlanAgain}
+}
+
+// ChangedError: the same request makes another plan now.
+type ChangedError struct{ What []string } // parts of the decisions that differ
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("the machine changed since the plan was made (%s)", strings.Join(e.What, ", "))
+}
+
+// Fault: see package fault.
+func (e *ChangedError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Stale, Step: fault.PlanAgain}
 }
 

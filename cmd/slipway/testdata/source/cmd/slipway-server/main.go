@@ -1,7 +1,7 @@
 // A test double of slipway-server that speaks its contract: serve with /health and a canned streamed reply, probe.
 // A file named fault in the home chooses a fault: "crash", "slow" (not ready while the file is there), or "mute" (it
-// notes in the file asked that it was asked, and does not answer); a file named
-// probe.json there is what probe says. Its cache holds one point.
+// notes in the file asked that it was asked, and does not answer); while a file named hold is there, answers wait; a
+// file named probe.json there is what probe says. Its cache holds one point.
 package main
 
 import (
@@ -112,12 +112,17 @@ func main() {
 			<-r.Context().Done()
 			return
 		}
+		for err := error(nil); err == nil && r.Context().Err() == nil; time.Sleep(20 * time.Millisecond) {
+			_, err = os.Stat(filepath.Join(filepath.Dir(faultFile), "hold"))
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, piece := range []string{"I am ", "a test ", "double."} {
 			data, _ := json.Marshal(
 				map[string]any{"choices": []any{map[string]any{"delta": map[string]any{"content": piece}}}})
 			fmt.Fprintf(w, "data: %s\n\n", data)
 		}
+		fmt.Fprintf(w, "data: %s\n\n", `{"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":11,"total_tokens":31,`+
+			`"slipway":{"computed_tokens":20,"decode_ms":4000}}}`)
 		fmt.Fprint(w, "data: [DONE]\n\n")
 	})
 	server := &http.Server{Addr: fmt.Sprintf("%s:%d", *host, *port), Handler: mux}
