@@ -82,7 +82,7 @@ func needs(c choice) string {
 	_, err := profiles.Size(one)
 	noFit, ok := errors.AsType[*profiles.NoFitError](err)
 	if !ok {
-		return "does not fit: " + strings.TrimSuffix(c.notFit, ".")
+		return "cannot be sized: " + strings.TrimSuffix(c.notFit, ".")
 	}
 	if noFit.Limit == profiles.LimitUserBudget && strings.HasPrefix(noFit.Change, "a budget") {
 		return fmt.Sprintf("needs --memory %dGB or more", noFit.NeedBytes/gigabyte+1)

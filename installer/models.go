@@ -20,6 +20,10 @@ type ModelRow struct {
 	Locked   bool               `json:"locked"`   // every hash is known
 	Fits     bool               `json:"fits"`     // with the first profile that can be offered
 	Sentence string             `json:"sentence"` // how it fits or why not
+	Short    string             `json:"short"`    // the same in a line
+
+	// TokensPerSecond is an estimate for this processor; 0 where the GPU would answer, or the model does not fit.
+	TokensPerSecond float64 `json:"estimated_tokens_per_second"`
 }
 
 // Models looks at every model on this machine. It writes nothing.
@@ -49,8 +53,14 @@ func Models(ctx context.Context, homePath string, at Environment) ([]ModelRow, e
 		}
 		c.size(host, device, can.Value, 0)
 		row.Fits, row.Sentence = c.notFit == "", c.sized.Sentence
-		if !row.Fits {
-			row.Sentence = c.notFit
+		switch {
+		case c.result == nil:
+			row.Sentence, row.Short = c.notFit, "Does not fit: "+needs(c)+"."
+		default:
+			row.Short = c.result.Short
+			if device == "cpu" && !m.Embedded {
+				row.TokensPerSecond = cpuTokensPerSecond(m)
+			}
 		}
 		rows = append(rows, row)
 	}

@@ -20,20 +20,27 @@ func modelsVerb(s *session) *cli.Command {
 				answer, err := s.operator(c).Models(s.ctx)
 				return s.answer(answer, err, func(w io.Writer) {
 					for _, m := range answer.Models {
-						fmt.Fprintf(w, "%s\n  %s, licence %s", m.ID, m.Title, m.License)
-						if m.Bytes > 0 {
-							fmt.Fprintf(w, ", %s", units.Bytes(m.Bytes))
-						}
-						fmt.Fprintf(w, "\n  %s\n", m.Sentence)
-						if !m.Locked {
-							fmt.Fprintln(w, "  Set-up gets its file list and proves it: "+
-								s.printed(c, "setup", "--model", m.ID))
-						}
+						s.printModel(c, w, m)
 					}
 				})
 			},
 		},
 	}}
+}
+
+// printModel is a model in a few lines, with the command that takes it.
+func (s *session) printModel(c *cli.Context, w io.Writer, m installer.ModelRow) {
+	size := ""
+	if m.Bytes > 0 {
+		size = ", " + units.Short(m.Bytes)
+	}
+	fmt.Fprintf(w, "%s: %s, licence %s%s\n  %s\n", m.ID, m.Title, m.License, size, m.Short)
+	if m.TokensPerSecond > 0 {
+		fmt.Fprintf(w, "  About %.1f tokens a second here (estimated).\n", m.TokensPerSecond)
+	}
+	if m.Fits {
+		fmt.Fprintf(w, "  Set it up: %s\n", s.printed(c, "setup", "--model", m.ID))
+	}
 }
 
 func modelsLockVerb(s *session) *cli.Command {

@@ -30,9 +30,6 @@ func printVerbose(w io.Writer, p installer.Prepared) {
 	for _, other := range p.Alternatives {
 		fmt.Fprintf(w, "  %s\n", other.Sentence)
 	}
-	for _, reduction := range p.Proposal.Result.Reductions {
-		fmt.Fprintf(w, "  Reduced: %s.\n", reduction)
-	}
 	for _, note := range p.Proposal.Result.Notes {
 		fmt.Fprintf(w, "  %s\n", sentence(note))
 	}
