@@ -24,6 +24,7 @@ const (
 	RestoreByHand   Step = "start the other server by hand, then uninstall again"
 	OtherFile       Step = "name another file"
 	NameBundle      Step = "name a bundle"
+	LockFirst       Step = "get the model's file list first" // Args: --model and the model
 	LockOrAccept    Step = "lock the model or take the bundle's word"
 	TrustedBundle   Step = "take the bundle from a source that you trust"
 	ReadHelp        Step = "read the help"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"slipway/fault"
 	"slipway/installer/machine"
 	"slipway/installer/store"
 )
@@ -12,12 +13,13 @@ import (
 // it is used so already, and when there is no room for what is missing; a copy in the home, once whole, is preferred.
 func (c *choice) place(ctx context.Context, in Input, home string, k known, places []string,
 	facts machine.Facts) error {
-	if c.lock == nil || c.manifest.Embedded {
-		if in.InPlace {
-			return &ChoiceError{fmt.Sprintf("%s cannot be used in place: it is inside this program, or its file "+
-				"list is not known yet: slipway models lock --model %s",
-				c.manifest.ID, c.manifest.ID)}
-		}
+	switch {
+	case in.InPlace && c.manifest.Embedded:
+		return &ChoiceError{fmt.Sprintf("%s is inside this program, so there is no folder in which it could be used "+
+			"in place: leave out --in-place", c.manifest.ID)}
+	case in.InPlace && c.lock == nil:
+		return &NoListError{c.manifest.ID}
+	case c.manifest.Embedded || c.lock == nil:
 		return nil
 	}
 	missing := c.lock.Files
@@ -62,6 +64,18 @@ func (c *choice) place(ctx context.Context, in Input, home string, k known, plac
 	c.model.InPlace = folder
 	c.model.DownloadBytes = 0
 	return nil
+}
+
+// NoListError: a model is to be used in place, and its file list, which says what has to be there, is not known yet.
+type NoListError struct{ Model string }
+
+func (e *NoListError) Error() string {
+	return fmt.Sprintf("the file list of %s is not known yet, so no folder can be compared with it", e.Model)
+}
+
+// Fault names the model.
+func (e *NoListError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.NotReady, Step: fault.LockFirst, Args: []string{"--model", e.Model}}
 }
 
 // roomBytes stays free beside a copy: the server's build and the margin that plans and downloads keep.

@@ -2,14 +2,19 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"slipway/installer/answers"
 	"slipway/installer/store"
 	"slipway/manifests"
+	testhub "slipway/test/hub"
 )
 
 // A model used in place: nothing is downloaded or copied, the folder stays as it is to the last byte and time, also
@@ -96,5 +101,45 @@ func TestModelUsedInPlaceIsNeitherCopiedNorTouchedAndCheckedAtLaunch(t *testing.
 	if _, err := os.Lstat(r.home); err == nil {
 		found, _ := maskedTree(r.home)
 		t.Fatalf("left in the home:\n%s", found)
+	}
+}
+
+// Weights that are here can be used in place although the model's file list is not known yet: the list is got by the
+// command that is printed, and then the same command works.
+func TestInPlaceWithoutAFileListNamesTheCommandThatGetsIt(t *testing.T) {
+	hub, revisions := threeModels(t)
+	r, at := onMac(t, "m4-max-36", revisions)
+	const id = "qwen3.5-4b-4bit"
+	folder := filepath.Join(r.dir, "weights of mine")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	index := slices.IndexFunc(manifests.All(), func(m manifests.Manifest) bool { return m.ID == id })
+	weights, err := io.ReadAll(io.NewSectionReader(testhub.Pattern(uint64(index+1), 200_000), 0, 200_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"config.json": []byte("{}"), "model.safetensors": weights} {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"setup", "--yes", "--json", "--model", id, "--in-place", "--model-dir", folder}
+	code, out, errOut := r.run(at(hub.URL), args...)
+	var e answers.Envelope
+	if err := json.Unmarshal([]byte(out), &e); err != nil || code != exitNotReady || e.Error == nil ||
+		!strings.Contains(e.Error.Message, "file list of "+id+" is not known yet") || len(e.Error.Next) < 2 {
+		t.Fatalf("%d %v\n%s%s", code, err, out, errOut)
+	}
+	if code, _, errOut := r.run(at(hub.URL), e.Error.Next[1:]...); code != 0 {
+		t.Fatalf("%v: %d\n%s", e.Error.Next, code, errOut)
+	}
+	hub.Forget()
+	if code, out, errOut := r.run(at(hub.URL), args...); code != 0 || len(hub.Log()) > 0 {
+		t.Fatalf("%d, %d requests\n%s%s", code, len(hub.Log()), out, errOut)
+	}
+	code, out, _ = r.run(at(hub.URL), "setup", "--yes", "--model", "pocket", "--in-place")
+	if code != exitUsage {
+		t.Errorf("the embedded model: %d\n%s", code, out)
 	}
 }

@@ -133,6 +133,10 @@ var steps = map[fault.Step]nextStep{
 	},
 	fault.OtherFile:  {then: "Nothing was done. Name another file with --out."},
 	fault.NameBundle: {then: "Name a bundle with --in."},
+	fault.LockFirst: {
+		then: "Nothing was done. Get it, then run the same command again.",
+		next: []string{"models", "lock"},
+	},
 	fault.LockOrAccept: {then: "Nothing was done. Lock the model first (slipway models lock), or take the bundle's " +
 		"word with --accept-told."},
 	fault.TrustedBundle: {
