@@ -51,9 +51,10 @@ func TestNeighborScripts(t *testing.T) {
 				"GOPROXY":      caches[2],
 				"HOME":         filepath.Join(env.WorkDir, "user"),
 				"SLIPWAY_HOME": filepath.Join(env.WorkDir, "home"), "SLIPWAY_SOURCE": source, "TERM": "dumb",
-				"DOUBLES": doubles,
-				"PATH":    env.Getenv("PATH") + string(os.PathListSeparator) + filepath.Dir(goCommand),
-				"PORT2":   strconv.Itoa(freePort(t)), "PORT3": strconv.Itoa(freePort(t))} {
+				"DOUBLES":    doubles,
+				"TEST_PORTS": fmt.Sprint(freePort(t), " ", freePort(t)),
+				"PATH":       env.Getenv("PATH") + string(os.PathListSeparator) + filepath.Dir(goCommand),
+				"PORT2":      strconv.Itoa(freePort(t)), "PORT3": strconv.Itoa(freePort(t))} {
 				env.Setenv(name, value)
 			}
 			env.Defer(func() { killServers(env.WorkDir); killBelow(env.WorkDir) })

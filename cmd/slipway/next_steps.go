@@ -79,7 +79,9 @@ var steps = map[fault.Step]nextStep{
 	fault.OtherMirror: {then: "No wrong file was installed. Try later or from another mirror (HF_ENDPOINT)."},
 	fault.OtherNetwork: {then: "Nothing was locked. Something between you and the model's makers serves different " +
 		"bytes; try from another network."},
-	fault.LeaveMirror:  {then: "Nothing was done. Unset HF_ENDPOINT and lock the model from the hub itself."},
+	fault.LeaveMirror: {
+		then: "Nothing was done. Unset HF_ENDPOINT, so that the hub itself is asked, and run the same command again.",
+	},
 	fault.OtherTool:    {then: "Fetch that file with the hub's own tools, or choose another model."},
 	fault.FetchRelease: {then: "Fetch the release again."},
 	fault.InstallGo: {

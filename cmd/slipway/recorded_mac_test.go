@@ -318,3 +318,24 @@ func TestMoreBytesThanTheCeilingAreRefusedBeforeTheFirst(t *testing.T) {
 		t.Error("a home was made")
 	}
 }
+
+// Hashes that nothing proves are not covered by --yes, and a mirror's word is never taken: nothing is made, no byte of
+// the model is asked for.
+func TestHashesThatOnlyAMirrorVouchesForAreNotTaken(t *testing.T) {
+	hub, revisions := threeModels(t)
+	r, at := onMac(t, "m1-16", revisions)
+	hub.Script(testhub.Fault{Place: testhub.Git, Kind: testhub.Status, Status: 404, Times: -1})
+	for _, flags := range [][]string{{"--yes"}, {"--yes", "--accept-told"}} {
+		code, out, errOut := r.run(at(hub.URL), append([]string{"setup"}, flags...)...)
+		if code != exitHuman || !strings.Contains(errOut, "nothing ties these files to the revision") ||
+			!strings.Contains(errOut, "Unset HF_ENDPOINT") {
+			t.Errorf("%v: %d\n%s%s", flags, code, out, errOut)
+		}
+		if _, err := os.Lstat(r.home); err == nil {
+			t.Errorf("%v: a home was made", flags)
+		}
+	}
+	if asked(hub, testhub.CDN) || asked(hub, testhub.Resolve) {
+		t.Errorf("a byte was asked for: %v", hub.Log())
+	}
+}
