@@ -22,7 +22,8 @@ func Capabilities(at machine.Sources) profiles.Capabilities {
 
 func capabilitiesOn(system, processor string) profiles.Capabilities {
 	c := profiles.Capabilities{KVFormats: []string{"f32"}, KVFormatsOf: map[string][]string{"cpu": {"f32"}},
-		Operands: []string{}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none", "mtp"}, Devices: []string{
+		Operands: []string{}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none", "mtp",
+			"dflash2"}, Devices: []string{
 			"cpu"}}
 	if system == "darwin" && processor == "arm64" {
 		c.KVFormats, c.Devices = append(c.KVFormats, "f16", "q8"), append(c.Devices, "metal")

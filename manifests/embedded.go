@@ -89,6 +89,9 @@ var bundle = sync.OnceValue(func() bundled {
 		must(err)
 		if lock, ok := byName[m.ID]; ok && m.Embedded {
 			m.Revision = lock.Revision // an embedded model's revision is computed from its files, not written by hand
+			if m.Draft != nil {
+				m.Draft.Revision = lock.Revision // its files are among them
+			}
 		}
 		b.manifests = append(b.manifests, m)
 	}

@@ -6,7 +6,7 @@ type Costs struct {
 	WeightsBytes       int64 `json:"weights_bytes"`
 	DraftBytes         int64 `json:"draft_bytes"` // the separate draft model, 0 without one
 	MTPBytes           int64 `json:"mtp_bytes"`   // the MTP head, 0 unless it drafts
-	StateBytes         int64 `json:"state_bytes"` // live recurrent state and draft ring of one sequence
+	StateBytes         int64 `json:"state_bytes"` // live recurrent state, draft ring and context rows of one sequence
 	RestorePointBytes  int64 `json:"restore_point_bytes"`
 	ScratchBytes       int64 `json:"scratch_bytes"`
 	KVBytesPerToken    int64 `json:"kv_bytes_per_token"`
@@ -41,7 +41,9 @@ func (c Costs) perToken() int64 { return c.KVBytesPerToken + c.MTPKVBytesPerToke
 const pageBytes = 16 << 10
 
 // CostsOf prices a model. draft nil or kind other than DFlash2: no separate draft. The MTP head counts only when it
-// drafts. A restore point is one sequence's recurrent state with its draft ring; keys and values are shared by prefix.
+// drafts. A restore point is one sequence's recurrent state with the draft's context rows; keys and values are shared
+// by
+// prefix.
 func CostsOf(g Geometry, dflash2 *DraftGeometry, format KVFormat, draft DraftChoice, chunkTokens int) Costs {
 	c := Costs{
 		WeightsBytes:    roundUp(g.WeightsBytes, pageBytes),
@@ -49,15 +51,16 @@ func CostsOf(g Geometry, dflash2 *DraftGeometry, format KVFormat, draft DraftCho
 		ScratchBytes:    scratchBytes(g, chunkTokens, draft.Tokens+1),
 		KVBytesPerToken: g.KVBytesPerToken(format),
 	}
+	c.RestorePointBytes = c.StateBytes
 	switch {
 	case draft.Kind == MTP && g.MTPLayers > 0:
 		c.MTPBytes = roundUp(g.MTPBytes, pageBytes)
 		c.MTPKVBytesPerToken = g.MTPKVBytesPerToken(format)
 	case draft.Kind == DFlash2 && dflash2 != nil:
 		c.DraftBytes = roundUp(dflash2.WeightsBytes, pageBytes)
-		c.StateBytes += dflash2.RingBytes()
+		c.StateBytes += dflash2.SequenceBytes(format, g.HiddenSize)
+		c.RestorePointBytes += dflash2.PointBytes(g.HiddenSize)
 	}
-	c.RestorePointBytes = c.StateBytes
 	return c
 }
 

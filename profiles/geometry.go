@@ -29,8 +29,8 @@ type Geometry struct {
 	MTPBytes     int64 `toml:"mtp_bytes" json:"mtp_bytes"`         // the MTP head when it is used; 0 without one
 }
 
-// DraftGeometry is a separate block-parallel draft model (DFlash2): its resident weights and the ring of context
-// keys and values that each sequence, and each restore point, carries.
+// DraftGeometry is a separate block-parallel draft model (DFlash2): its resident weights, and the sliding window of
+// context that each sequence, and each restore point, carries.
 type DraftGeometry struct {
 	Layers     int `toml:"layers" json:"layers"`
 	KVHeads    int `toml:"kv_heads" json:"kv_heads"`
@@ -40,9 +40,33 @@ type DraftGeometry struct {
 	WeightsBytes int64 `toml:"weights_bytes" json:"weights_bytes"`
 }
 
-// RingBytes is one sequence's context ring: K and V, 16 bit, every layer.
-func (d DraftGeometry) RingBytes() int64 {
-	return int64(d.RingTokens) * int64(d.KVHeads) * int64(d.HeadDim) * 2 * 2 * int64(d.Layers)
+// What the engine keeps beside the sliding window: a ring has whole pages for a window and a block wherever they begin
+// in a page, and context rows are moved only when so many are too old.
+const (
+	draftPageTokens = 256
+	mostDraftBlock  = 8
+	draftSlackRows  = 256
+)
+
+// RingBytes is one sequence's ring of context: keys and values of every layer, in the device's own format whatever the
+// trunk's, as those of the MTP head.
+func (d DraftGeometry) RingBytes(trunk KVFormat) int64 {
+	pages := (d.RingTokens+mostDraftBlock-2)/draftPageTokens + 2
+	own := F16
+	if trunk == F32 {
+		own = F32
+	}
+	return int64(pages) * draftPageTokens * int64(d.Layers) * 2 * int64(d.KVHeads) * own.rowBytes(d.HeadDim)
+}
+
+// PointBytes is what a restore point carries of a draft: the context rows of a window, 16 bit, as wide as the model.
+func (d DraftGeometry) PointBytes(hiddenSize int) int64 {
+	return int64(d.RingTokens) * int64(hiddenSize) * 2
+}
+
+// SequenceBytes is what a sequence holds of a draft: its ring, and the context rows for its points.
+func (d DraftGeometry) SequenceBytes(trunk KVFormat, hiddenSize int) int64 {
+	return d.RingBytes(trunk) + d.PointBytes(hiddenSize) + draftSlackRows*int64(hiddenSize)*2
 }
 
 // StateBytes is the recurrent state of one sequence: per linear layer the delta-rule matrix of each value head and the

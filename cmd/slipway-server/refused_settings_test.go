@@ -57,11 +57,11 @@ func TestSettingThatCannotBeHonouredIsRefused(t *testing.T) {
 		{"operands on the CPU", serve("--device", "cpu", "--operands", "bf16"), "--operands bf16: the CPU " +
 			"multiplies in f32"},
 		{"unknown operands", serve("--operands", "f8"), "there are auto, f16 and bf16"},
-		{"unknown draft", serve("--draft", "eagle"), "--draft eagle: there are none and mtp"},
-		{"draft too deep", serve("--draft", "mtp", "--draft-tokens", "5"), "--draft-tokens 5: an MTP head proposes " +
+		{"unknown draft", serve("--draft", "eagle"), "--draft eagle: there are none, mtp, dflash2"},
+		{"draft too deep", serve("--draft", "mtp", "--draft-tokens", "5"), "--draft-tokens 5: mtp proposes " +
 			"1 to 4 tokens"},
 		{"draft of no tokens", serve("--draft", "mtp", "--draft-tokens", "0"), "--draft-tokens 0: it must " +
-			"be in [1, 4]"},
+			"be in [1, 7]"},
 		{"draft tokens without a draft", serve("--draft-tokens", "2"), "--draft-tokens 2: nothing drafts"},
 		{"port too high", serve("--port", "70000"), "[0, 65535]"},
 		{"port is a word", serve("--port", "http"), "port"},

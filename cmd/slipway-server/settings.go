@@ -63,9 +63,15 @@ func serveFlags() []cli.Flag {
 		&cli.StringFlag{Name: "operands", Value: "auto", Usage: "what prompts are multiplied in on metal: f16, bf16 " +
 			"(less exact, for activations beyond 65504), or auto: f16 where a trial at the start fits into it"},
 		&cli.StringFlag{Name: "draft", Value: "none", Usage: "what proposes tokens that the model then verifies: " +
-			"mtp, the checkpoint's own head, or none; it changes the speed of replies, never what they may be"},
-		&cli.IntFlag{Name: "draft-tokens", DefaultText: strconv.Itoa(host.DefaultDraftTokens),
-			Usage: "tokens that mtp proposes at a time"},
+			"mtp, the checkpoint's own head; dflash2, a draft model of its own; or none; it changes the speed of " +
+			"replies, never what they may be"},
+		&cli.IntFlag{Name: "draft-tokens", DefaultText: "1 of mtp, 3 of dflash2",
+			Usage: "tokens that the draft proposes at a time"},
+		&cli.StringFlag{Name: "draft-dir", DefaultText: "beside the model, or its folder dflash2",
+			Usage: "folder of the dflash2 draft"},
+		&cli.IntFlag{Name: "draft-bits", DefaultText: "4",
+			Usage: "bits of the dflash2 draft's matrices: 4, into which " +
+				"wider ones are converted while they are loaded, or 16, as they are in the file"},
 		&cli.StringFlag{Name: "host", Value: "127.0.0.1", Usage: "address to listen on; beyond loopback needs " +
 			"--api-key-file"},
 		&cli.IntFlag{Name: "port", Value: 8008, Usage: "port; 0 takes a free one, which is printed"},
@@ -107,10 +113,14 @@ func readSettings(c *cli.Context) (settings, error) {
 		Version: version, Revision: c.String("revision"), Profile: c.String("profile-name"),
 		WindowDefault: !c.IsSet("window"),
 		Device:        c.String("device"), KV: c.String("kv"), Operands: c.String("operands"), Draft: c.String("draft"),
-		DraftTokens: c.Int("draft-tokens"), Accelerator: accelerator, Memory: machineMemory,
+		DraftTokens: c.Int("draft-tokens"), DraftDir: c.String("draft-dir"), DraftBits: c.Int("draft-bits"),
+		Accelerator: accelerator, Memory: machineMemory,
 	}
 	if c.IsSet("draft-tokens") && m.DraftTokens == 0 {
 		return s, usage("--draft-tokens 0: it must be in [1, %d]; --draft none drafts nothing", host.MostDraftTokens)
+	}
+	if c.IsSet("draft-bits") && m.DraftBits == 0 {
+		return s, usage("--draft-bits 0: there are 4 and 16")
 	}
 	var err error
 	if m.ModelDir, m.ModelID, err = modelOf(c.String("model"), c.String("model-id")); err != nil {

@@ -65,12 +65,15 @@ func (h *Host) openCache() error {
 		Decode:       h.text.Tokenizer.Decode, Log: log, Import: h.importPoint,
 	}
 	if s.CacheDisk != "" {
-		var err error
+		section, err := h.draftSection()
+		if err != nil {
+			return err
+		}
 		opt.Disk, err = disk.Open(s.CacheDisk, disk.Options{
 			CapBytes: s.CacheDiskBytes, DailyBytes: s.CacheDiskDailyBytes, PageTokens: device.PageTokens,
 			StateBytes: n.StateBytes(), RowBytes: n.RowBytes(), Positions: func(tokens int) int64 {
 				return int64(n.PositionBytes(tokens))
-			}, ReplyBytes: replyBytes, Now: time.Now, Log: log, Draft: h.draftSection()})
+			}, ReplyBytes: replyBytes, Now: time.Now, Log: log, Draft: section})
 		if err != nil {
 			return refuse("--cache-disk %s: %v", s.CacheDisk, err)
 		}
@@ -99,20 +102,10 @@ func (h *Host) importPoint(tokens int, state []byte, draft disk.Draft, near pass
 func (h *Host) keyOf() (memory.Key, error) {
 	revision := h.s.Revision
 	if revision == "" {
-		digest := sha256.New()
-		digest.Write(h.checkpoint.Config)
-		files, err := filepath.Glob(filepath.Join(h.s.ModelDir, "*.safetensors"))
-		if err != nil {
+		var err error
+		if revision, err = filesDigest(h.s.ModelDir, h.checkpoint.Config); err != nil {
 			return memory.Key{}, err
 		}
-		for _, file := range files {
-			info, err := os.Stat(file)
-			if err != nil {
-				return memory.Key{}, err
-			}
-			fmt.Fprintf(digest, "%s %d %d\n", filepath.Base(file), info.Size(), info.ModTime().UnixNano())
-		}
-		revision = "files " + hex.EncodeToString(digest.Sum(nil))
 	}
 	var config struct {
 		ModelType    string          `json:"model_type"`
@@ -126,6 +119,24 @@ func (h *Host) keyOf() (memory.Key, error) {
 		KVFormat: h.device.KVFormats()[h.kv],
 		Policy:   memory.Policy{Name: "exact"}, Device: h.device.Name(), Numerics: h.device.Numerics(),
 	}, nil
+}
+
+// filesDigest names the weights in a folder, and its configuration.
+func filesDigest(dir string, config []byte) (string, error) {
+	digest := sha256.New()
+	digest.Write(config)
+	files, err := filepath.Glob(filepath.Join(dir, "*.safetensors"))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(digest, "%s %d %d\n", filepath.Base(file), info.Size(), info.ModTime().UnixNano())
+	}
+	return "files " + hex.EncodeToString(digest.Sum(nil)), nil
 }
 
 // closeCache finishes the writes to disk within patience.

@@ -3,11 +3,13 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -152,10 +154,18 @@ func draftCases(t *testing.T, n int) (cases []serve.Request) {
 	return cases
 }
 
+// drafting is a kind of draft and how many tokens it proposes.
+type drafting struct {
+	kind   string
+	tokens int
+}
+
 func TestGreedyRepliesAreTheSameWithAndWithoutADraft(t *testing.T) {
-	n, depths := 18, []int{1, 3}
+	n, drafts := 18, []drafting{{"mtp", 3}, {"dflash2", 7}}
 	if os.Getenv("SLIPWAY_SOAK") != "" {
-		n, depths = 240, []int{1, 2, 3, 4}
+		n = 240
+		drafts = []drafting{{"mtp", 1}, {"mtp", 2}, {"mtp", 3}, {"mtp", 4}, {"dflash2", 1}, {"dflash2", 3},
+			{"dflash2", 5}, {"dflash2", 7}}
 	}
 	cases := draftCases(t, n)
 	plain := startDrafted(t, "none", 0, 0)
@@ -168,9 +178,9 @@ func TestGreedyRepliesAreTheSameWithAndWithoutADraft(t *testing.T) {
 		next = append(next, q)
 		wantNext = append(wantNext, plain.ask(q, 0))
 	}
-	for _, depth := range depths {
-		t.Run(fmt.Sprint("mtp, depth ", depth), func(t *testing.T) {
-			h := startDrafted(t, "mtp", depth, 64<<20)
+	for _, d := range drafts {
+		t.Run(fmt.Sprint(d.kind, ", ", d.tokens, " tokens"), func(t *testing.T) {
+			h := startDrafted(t, d.kind, d.tokens, 64<<20)
 			var drafted, accepted, restored int
 			var mu sync.Mutex
 			same := func(i int, q serve.Request, want answered) {
@@ -263,4 +273,98 @@ func TestMemoryOfADraftIsItsHeads(t *testing.T) {
 		t.Errorf("a draft takes %d bytes more, its head and their keys and values are %d of %d", more, head,
 			total(without))
 	}
+}
+
+// draftWith writes Pocket's draft into a folder of its own, changed.
+func draftWith(t *testing.T, change func(config map[string]any), files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	raw, err := os.ReadFile("../draft/dflash/testdata/bf16/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config map[string]any
+	if err := json.Unmarshal(raw, &config); err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(config)
+	}
+	if raw, err = json.Marshal(config); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range append(files, "../draft/dflash/testdata/bf16/model.safetensors") {
+		data, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(from)), data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestDraftsThatDoNotFitAreRefusedAtLoad(t *testing.T) {
+	inner := func(field string, value any) func(map[string]any) {
+		return func(c map[string]any) { c["dflash_config"].(map[string]any)[field] = value }
+	}
+	outer := func(field string, value any) func(map[string]any) {
+		return func(c map[string]any) { c[field] = value }
+	}
+	other := filepath.Join(t.TempDir(), "tokenizer.json")
+	own, err := os.ReadFile(filepath.Join(pocketDir, "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(own), `"<|fim_pad|>"`, `"<|fim_other|>"`, -1)
+	if changed == string(own) {
+		t.Fatal("the tokenizer has no <|fim_pad|>")
+	}
+	if err := os.WriteFile(other, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, dir, says string
+		bits            int
+	}{
+		{name: "another model", dir: draftWith(t, outer("num_target_layers", 64)), says: "another model, of 64 layers"},
+		{name: "another tokenizer by size", dir: draftWith(t, outer("vocab_size", 248320)), says: "another tokenizer"},
+		{name: "another tokenizer by its tokens", dir: draftWith(t, nil, other),
+			says: `its token 4095 is "<|fim_other|>"`},
+		{name: "missing taps", dir: draftWith(t, inner("target_layer_ids", []int{1, 3, 9})),
+			says: "reads layers [1 3 9]"},
+		{name: "fewer taps than fc reads", dir: draftWith(t, inner("target_layer_ids", []int{1, 3})),
+			says: "fc.weight"},
+		{name: "wrong shapes", dir: draftWith(t, outer("intermediate_size", 641)), says: "gate_proj", bits: 16},
+		{name: "rows that groups of 64 do not divide", dir: draftWith(t, outer("num_attention_heads", 6)),
+			says: "q_proj"},
+		{name: "another kind", dir: draftWith(t, outer("architectures", []string{"Eagle"})), says: "[Eagle]"},
+		{name: "no folder", dir: filepath.Join(t.TempDir(), "none"), says: "no such file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := pocketOn(nil)
+			s.Device, s.Draft, s.DraftDir, s.DraftBits = "cpu", "dflash2", c.dir, c.bits
+			h, err := Open(s)
+			if err == nil {
+				h.Close(0)
+				t.Fatal("it is served")
+			}
+			var refused *SettingError
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), "leave --draft out") {
+				t.Errorf("%v, wanted a sentence with %q", err, c.says)
+			}
+		})
+	}
+	s := pocketOn(nil)
+	s.Device, s.Draft, s.DraftDir = "cpu", "dflash2", draftWith(t, nil, filepath.Join(pocketDir, "tokenizer.json"))
+	h, err := Open(s)
+	if err != nil {
+		t.Fatalf("the draft in a folder of its own: %v", err)
+	}
+	h.Close(0)
 }

@@ -20,6 +20,7 @@ import (
 	"slipway/engine/api"
 	"slipway/engine/api/turn"
 	"slipway/engine/device"
+	"slipway/engine/draft/dflash"
 	"slipway/engine/memory"
 	"slipway/engine/memory/disk"
 	"slipway/engine/memory/keep"
@@ -43,9 +44,14 @@ type Settings struct {
 	Device   string // "auto", "cpu", or the accelerator's name
 	KV       string // format of keys and values; empty: the device's own
 	Operands string // of prefill on a GPU: "f16", "bf16", or "auto", which is f16 where this model's activations fit
-	Draft    string // what proposes tokens: "mtp", the checkpoint's own head, or "none"; empty is none
 
-	DraftTokens int // proposed at a time, in [1, MostDraftTokens]; 0: DefaultDraftTokens
+	// Draft names what proposes tokens: "mtp", the checkpoint's own head; "dflash2", a draft model of its own; or
+	// "none", which empty is too.
+	Draft string
+
+	DraftTokens int    // proposed at a time, in [1, MostDraftTokens]; 0: the kind's usual number
+	DraftDir    string // folder of the dflash2 draft; empty: beside the model, or its folder dflash2
+	DraftBits   int    // of the dflash2 draft's matrices: 4, or 16 as they are in the file; 0 is 4
 
 	WindowTokens  int
 	WindowDefault bool // WindowTokens is no wish: a smaller model gets its own window
@@ -92,6 +98,8 @@ type Host struct {
 	log *slog.Logger
 
 	checkpoint *weights.Checkpoint // nil while the model is unloaded
+	draftFiles *dflash.Checkpoint  // likewise; nil without a DFlash2 draft
+	draft      *dflash.Network     // likewise
 	opened                         // the device; nothing while the model is unloaded
 	network    *network
 	text       *text.Model
@@ -142,7 +150,7 @@ func (h *Host) makeQueue() (err error) {
 	h.engine, err = serve.New(h.network, serve.Options{
 		Parallel: s.Parallel, Queue: s.Queue, VocabTokens: h.text.Tokenizer.VocabSize(),
 		EndTokens: h.network.Config().EOS,
-		Draft:     h.proposer(), DraftTokens: cmp.Or(s.DraftTokens, DefaultDraftTokens), Keeper: h.keeper,
+		Draft:     h.proposer(), DraftTokens: h.draftTokens(), Keeper: h.keeper,
 		IdleAfter: s.IdleUnload, Memory: s.Memory, KeepAwake: s.KeepAwake,
 		Now: time.Now, Log: h.log, OnEnd: h.metrics.OnEnd,
 	})

@@ -46,8 +46,11 @@ func (h *Host) load() (err error) {
 					"reply would end", vocab)}
 		}
 	}
+	if err := h.openDraft(config); err != nil {
+		return err
+	}
 	h.bf16 = h.s.Operands == "bf16"
-	if h.opened, err = h.s.openDevice(h.checkpoint.Mappings(), h.bf16); err != nil {
+	if h.opened, err = h.s.openDevice(h.mappings(), h.bf16); err != nil {
 		return err
 	}
 	if h.kv = h.chooseKV(h.s.KV); h.kv == device.KVQ8 && config.HeadDim%device.KVGroup != 0 {
@@ -56,12 +59,13 @@ func (h *Host) load() (err error) {
 			h.s.KV, config.HeadDim, device.KVGroup)
 	}
 	options := model.Options{WindowTokens: h.s.WindowTokens, MaxSequences: h.s.Parallel, KVFormat: h.kv,
-		Draft: drafts[h.s.Draft]}
+		Draft: h.s.draft().network}
+	h.draftOptions(&options)
 	if h.s.CacheMemoryBytes > 0 {
 		h.extraPages = extraPages(model.PageBytes(h.device, config, h.kv, options.Draft), h.s.CacheMemoryBytes)
 		options.ExtraPages = h.extraPages
 	}
-	if h.s.CacheMemoryBytes > 0 || options.Draft != model.NoDraft {
+	if h.s.CacheMemoryBytes > 0 || h.s.draft().most > 0 {
 		options.TapeTokens = tapeTokens
 	}
 	n, err := h.loadWeights(options)
@@ -74,7 +78,8 @@ func (h *Host) load() (err error) {
 	if err != nil {
 		return h.explainRoom(err, options, config)
 	}
-	h.network = &network{Network: n, vocab: config.VocabSize, window: n.WindowTokens(), chunk: n.ChunkTokens(),
+	h.network = &network{Network: n, config: config, vocab: config.VocabSize, window: n.WindowTokens(),
+		chunk:  n.ChunkTokens(),
 		unload: h.unload,
 		load:   func() (*model.Network, error) { return h.reload(options) }}
 	h.network.gpu.now = h.gpuSeconds()
@@ -101,6 +106,9 @@ func (h *Host) loadWeights(options model.Options) (*model.Network, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := h.loadDraft(n); err != nil {
+		return nil, err
+	}
 	if err := h.ready(h.log); err != nil {
 		return nil, err
 	}
@@ -111,7 +119,7 @@ func (h *Host) loadWeights(options model.Options) (*model.Network, error) {
 func (h *Host) loadInBF16(options model.Options) (n *model.Network, err error) {
 	h.device.Close()
 	h.bf16 = true
-	if h.opened, err = h.s.openDevice(h.checkpoint.Mappings(), true); err != nil {
+	if h.opened, err = h.s.openDevice(h.mappings(), true); err != nil {
 		return nil, err
 	}
 	h.notes = append(h.notes, "activations of this model leave the range of f16, so prompts are multiplied in bf16, "+
@@ -130,7 +138,10 @@ func (h *Host) reload(options model.Options) (n *model.Network, err error) {
 	if h.checkpoint, err = weights.Open(h.s.ModelDir); err != nil {
 		return nil, err
 	}
-	if h.opened, err = h.s.openDevice(h.checkpoint.Mappings(), h.bf16); err != nil {
+	if err = h.openDraft(h.network.config); err != nil {
+		return nil, err
+	}
+	if h.opened, err = h.s.openDevice(h.mappings(), h.bf16); err != nil {
 		return nil, err
 	}
 	h.kv = h.chooseKV(h.s.KV)
@@ -153,7 +164,10 @@ func (h *Host) unload() {
 	if h.checkpoint != nil {
 		h.checkpoint.Close()
 	}
-	h.opened, h.checkpoint = opened{}, nil
+	if h.draftFiles != nil {
+		h.draftFiles.Close()
+	}
+	h.opened, h.checkpoint, h.draftFiles, h.draft = opened{}, nil, nil, nil
 }
 
 // defaultsOf reads the sampling defaults of the model; without generation_config.json they are neutral.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"slipway/engine/model"
+	"slipway/engine/model/arch"
 	"slipway/engine/pass"
 	"slipway/engine/sample"
 )
@@ -13,6 +14,7 @@ import (
 // network is the model as serve.Network. Its sizes stay known while the model is unloaded.
 type network struct {
 	*model.Network       // nil while it sleeps
+	config               *arch.Config
 	vocab, window, chunk int
 	load                 func() (*model.Network, error) // loads the same again
 	unload               func()

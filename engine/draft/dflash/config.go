@@ -189,5 +189,8 @@ func (c Config) Fits(t Target) error {
 	return nil
 }
 
+// RowBytes is what a state keeps of a position: its context row in BF16.
+func (c Config) RowBytes() int { return 2 * c.Hidden }
+
 // groups is how many groups of channels have a kernel of their own.
 func (c Config) groups() int { return c.Hidden / c.GroupSize }

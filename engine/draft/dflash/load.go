@@ -34,6 +34,9 @@ func Open(dir string) (*Checkpoint, error) {
 // Close ends the mappings. No network of the draft may be used afterwards.
 func (c *Checkpoint) Close() error { return c.files.Close() }
 
+// Dir is the folder that was opened.
+func (c *Checkpoint) Dir() string { return c.files.Dir }
+
 // Mappings are the mapped files, for a device that reads weights in place.
 func (c *Checkpoint) Mappings() [][]byte { return c.files.Mappings() }
 

@@ -63,11 +63,14 @@ func (c Config) ringPages() int {
 	return (c.Window+c.Block-2)/device.PageTokens + 2
 }
 
-// Memory is what a draft holds, in bytes.
-type Memory struct{ Weights, Rings, Work int64 }
+// Memory is what a draft holds, in bytes: Rings and Rows of all sequences, however many are open.
+type Memory struct{ Weights, Rings, Rows, Work int64 }
 
-// MemoryBytes adds up what the draft holds. The context rows of its sequences are theirs.
-func (n *Network) MemoryBytes() Memory { return Memory{n.weightBytes, n.kv.Bytes(), n.work.bytes()} }
+// MemoryBytes adds up what the draft holds.
+func (n *Network) MemoryBytes() Memory {
+	rows := n.opt.Sequences * (n.config.Window + slackRows) * n.config.RowBytes()
+	return Memory{n.weightBytes, n.kv.Bytes(), int64(rows), n.work.bytes()}
+}
 
 // block is what one sequence drafts from, and its share of a pass.
 type block struct {

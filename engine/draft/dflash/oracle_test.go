@@ -300,7 +300,12 @@ func (g *target) first(t *testing.T, p *Proposer, from prefilled, want answer, n
 		return weights.Floats(nil, tensor.DType, tensor.Data)
 	}
 	context := rowsOf("context_last")
-	near(t, "context rows", c.fresh[len(c.fresh)-len(context):], context)
+	width := len(p.config.Taps) * h
+	last := make([]float32, len(context))
+	if err := p.net().Context(t.Context(), last, from.taps[len(from.taps)-len(context)/h*width:]); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "context rows", last, context)
 	got := propose(t, p, c, from.anchor, want.Steps[0].Drafted)
 	n := p.net()
 	near(t, "final rows", n.work.selected.Floats()[:7*h], rowsOf("rows"))

@@ -44,15 +44,15 @@ func (p *Proposer) Most() int { return p.most }
 // shortSegment is the longest segment of decode and verification.
 const shortSegment = draft.MostTokens + 1
 
-// sequence is what the draft knows of one sequence: context rows of positions first to first+len(kept), of which the
-// ring has keys and values of [known, ready), and fresh the rest in f32. It implements draft.Context.
+// sequence is what the draft knows of one sequence: context rows of positions first to end, of which the ring has keys
+// and values of [known, ready). It implements draft.Context.
 type sequence struct {
 	p     *Proposer
 	seq   Sequence
 	ring  int
 	known int
 	ready int
-	fresh []float32 // rows [ready, end), [n, Hidden]
+	fresh []float32 // rows [ready, end), [n, Hidden]; without them, those of a state are read from kept
 
 	first int
 	kept  []uint16 // rows [first, end) in BF16, for states: at least the last Window of them
@@ -61,36 +61,37 @@ type sequence struct {
 	own  []float32 // room for those of a short pass
 }
 
-// Begin implements draft.Proposer. Without a section the draft begins anew behind what the sequence has. Where no ring
-// is free the context drafts nothing.
+// Begin implements draft.Proposer. Without a section the draft begins anew behind what the sequence has.
 func (p *Proposer) Begin(seq pass.Sequence, _ []int32) draft.Context {
-	n := p.net()
-	s := &sequence{p: p, seq: seq.(Sequence), ring: n.take(), known: seq.Len(), ready: seq.Len(), first: seq.Len()}
-	h := p.config.Hidden
-	if section := s.seq.Section(); section.Rows != nil && section.First+len(section.Rows)/(2*h) == seq.Len() {
-		s.first, s.known, s.ready = section.First, section.First, section.First
+	s := &sequence{p: p, seq: seq.(Sequence), ring: p.net().take()}
+	s.restart(seq.Len())
+	if section := s.seq.Section(); section.Rows != nil && section.First+len(
+		section.Rows)/p.config.RowBytes() == seq.Len() {
+		s.restart(section.First)
 		for i := 0; i < len(section.Rows); i += 2 {
-			b := uint16(section.Rows[i]) | uint16(section.Rows[i+1])<<8
-			s.kept, s.fresh = append(s.kept, b), append(s.fresh, weights.OfBF16(b))
+			s.kept = append(s.kept, uint16(section.Rows[i])|uint16(section.Rows[i+1])<<8)
 		}
 	}
 	s.seq.OnSave(s.section)
 	return s
 }
 
+// restart forgets all, so that the draft begins at a position.
+func (s *sequence) restart(at int) {
+	s.kept, s.fresh = s.kept[:0], s.fresh[:0]
+	s.first, s.known, s.ready = at, at, at
+}
+
 // End implements draft.Context.
 func (s *sequence) End() {
-	if s.ring >= 0 {
-		s.p.net().give(s.ring)
-		s.ring = -1
-	}
+	s.p.net().give(s.ring)
 	s.seq.OnSave(nil)
 }
 
 func (n *Network) take() int {
 	last := len(n.idle) - 1
 	if last < 0 {
-		return -1
+		panic("dflash: more sequences than the draft was loaded for")
 	}
 	ring := n.idle[last]
 	n.idle = n.idle[:last]
@@ -112,7 +113,8 @@ func (s *sequence) Want(segment *pass.Segment) {
 	segment.Taps = s.taps
 }
 
-// Kept implements draft.Context: it computes context rows of the tokens, which are the segment's first ones.
+// Kept implements draft.Context: it computes context rows of the tokens, which are the segment's first ones. Those of a
+// prompt get their keys and values at once, those of a step together with the next block.
 func (s *sequence) Kept(ctx context.Context, tokens []int32) error {
 	if len(tokens) == 0 {
 		return nil
@@ -121,10 +123,13 @@ func (s *sequence) Kept(ctx context.Context, tokens []int32) error {
 	width := len(c.Taps) * c.Hidden
 	rows := min(len(tokens), len(s.taps)/width)
 	if end := s.seq.Len() - rows; end != s.end() {
-		s.kept, s.fresh = s.kept[:0], s.fresh[:0]
-		s.first, s.known, s.ready = end, end, end
+		s.restart(end)
 	}
 	have := len(s.fresh)
+	if err := s.remember(ctx, have/c.Hidden+rows); err != nil {
+		return err
+	}
+	have = len(s.fresh)
 	s.fresh = slices.Grow(s.fresh, rows*c.Hidden)[:have+rows*c.Hidden]
 	if err := s.p.net().Context(ctx, s.fresh[have:], s.taps[:rows*width]); err != nil {
 		return err
@@ -132,27 +137,40 @@ func (s *sequence) Kept(ctx context.Context, tokens []int32) error {
 	for _, v := range s.fresh[have:] {
 		s.kept = append(s.kept, weights.BF16Of(v))
 	}
-	s.forget()
+	if len(s.kept)/c.Hidden > c.Window+slackRows {
+		extra := len(s.kept)/c.Hidden - c.Window
+		s.kept = append(s.kept[:0], s.kept[extra*c.Hidden:]...)
+		s.first += extra
+	}
+	return s.remember(ctx, len(s.fresh)/c.Hidden)
+}
+
+// slackRows are kept beyond the window, so that rows are rarely moved.
+const slackRows = 256
+
+// remember stores the keys and values of rows that wait for them, where they are more than a block takes along.
+func (s *sequence) remember(ctx context.Context, rows int) error {
+	h := s.p.config.Hidden
+	if s.ready+len(s.fresh)/h == s.end() && rows <= shortSegment {
+		return nil
+	}
+	if len(s.fresh) == 0 && s.ready < s.end() { // of a state
+		for _, b := range s.kept[(s.ready-s.first)*h:] {
+			s.fresh = append(s.fresh, weights.OfBF16(b))
+		}
+	}
+	if err := s.p.net().remember(ctx, s.ring, s.ready, s.fresh); err != nil {
+		return err
+	}
+	s.ready, s.fresh = s.end(), s.fresh[:0]
+	if cap(s.fresh) > 2*shortSegment*h {
+		s.fresh = nil
+	}
 	return nil
 }
 
 // end is the position behind the last context row.
 func (s *sequence) end() int { return s.first + len(s.kept)/s.p.config.Hidden }
-
-// forget drops what lies beyond the window. The rows for states are moved only when they take twice as much.
-func (s *sequence) forget() {
-	h, w := s.p.config.Hidden, s.p.config.Window
-	if extra := len(s.fresh)/h - w; extra > 0 {
-		s.fresh = append(s.fresh[:0], s.fresh[extra*h:]...)
-		s.ready = s.end() - w
-		s.known = s.ready
-	}
-	if len(s.kept) > 2*w*h {
-		extra := len(s.kept)/h - w
-		s.kept = append(s.kept[:0], s.kept[extra*h:]...)
-		s.first += extra
-	}
-}
 
 // section is what a state that is saved now carries: the last Window context rows in BF16, little-endian. Zero where
 // the draft does not know the sequence to its end.
@@ -176,17 +194,17 @@ func (p *Proposer) Propose(ctx context.Context, asks []draft.Ask) error {
 	room := contextRows
 	for i := range asks {
 		s := asks[i].Context.(*sequence)
-		if s.ring < 0 || s.end() != s.seq.Len() {
+		if s.end() != s.seq.Len() {
 			continue
 		}
-		if rows := len(s.fresh) / h; rows > min(room, shortSegment) {
-			if err := n.remember(ctx, s.ring, s.ready, s.fresh); err != nil {
-				return err
-			}
-			s.ready, s.fresh = s.end(), s.fresh[:0]
-		} else {
-			room -= rows
+		rows := len(s.fresh) / h
+		if rows > room {
+			rows = shortSegment + 1 // more than this pass takes
 		}
+		if err := s.remember(ctx, rows); err != nil {
+			return err
+		}
+		room -= len(s.fresh) / h
 		p.blocks = append(p.blocks, block{ask: i, ring: s.ring, known: s.known, start: s.end(), anchor: asks[i].Last,
 			rows: min(asks[i].Most, p.most) + 1, ready: s.ready, fresh: s.fresh})
 	}
