@@ -11,7 +11,7 @@ import (
 	"slipway/engine/serve"
 )
 
-// BenchmarkDraftedDecode answers a request for many codes as JSON, 160 tokens, with and without a draft in turn, and
+// BenchmarkDraftedDecode answers requests with and without a draft in turn, and
 // reports the rate of decode over the undrafted one's. The median of the pairs leaves out what else the machine does.
 func BenchmarkDraftedDecode(b *testing.B) {
 	raw, err := os.ReadFile("../model/testdata/oracle/oracle-q4.json")
@@ -24,16 +24,25 @@ func BenchmarkDraftedDecode(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, text := range []struct{ name, prompt string }{{"JSON list of codes", "needle_long"}, {"chat", "chat"},
-		{"babble", "raw"}} {
-		for depth := 1; depth <= MostDraftTokens; depth++ {
-			b.Run(fmt.Sprintf("%s/mtp depth %d", text.name, depth), func(b *testing.B) {
-				plain, drafted := startBench(b, "none", 0), startBench(b, "mtp", depth)
+	mtp := []drafting{{"mtp", 1}, {"mtp", 2}, {"mtp", 3}, {"mtp", 4}}
+	blocks := []drafting{{"dflash2", 1}, {"dflash2", 2}, {"dflash2", 3}, {"dflash2", 4}, {"dflash2", 5}, {"dflash2", 7}}
+	for _, text := range []struct {
+		name, prompt string
+		endless      bool // babbles on where the answer would end
+		drafts       []drafting
+	}{
+		{"JSON list of codes", "needle_long", false, append(mtp, blocks...)}, {"chat", "chat", false, blocks},
+		{"variables", "vt", false, blocks}, {"endless chat", "chat", true, mtp}, {"babble", "raw", true, append(mtp,
+			blocks...)},
+	} {
+		for _, draft := range text.drafts {
+			b.Run(fmt.Sprintf("%s/%s of %d", text.name, draft.kind, draft.tokens), func(b *testing.B) {
+				plain, drafted := startBench(b, "none", 0), startBench(b, draft.kind, draft.tokens)
 				p := sample.Neutral()
-				p.Temperature, p.LogitBias = 0, map[int32]float64{4088: -100}
+				p.Temperature = 0
 				q := serve.Request{Prompt: oracle[text.prompt].IDs, MaxTokens: 160, Sampling: p, TopLogprobs: -1}
-				if text.prompt == "needle_long" {
-					q.Sampling.LogitBias = nil
+				if text.endless {
+					q.Sampling.LogitBias = map[int32]float64{4088: -100}
 				}
 				var gains []float64
 				var last answered
