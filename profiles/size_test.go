@@ -70,8 +70,8 @@ func TestBytesOfThe27B(t *testing.T) {
 }
 
 // The windows of sizing.md section 6: a 36 GB M4 Max, Bare-Speed with DFlash2. Windows in brackets there are what the
-// memory alone would hold. That section counts a ring of 40 MiB for a sequence and for each point; the engine holds 72.5
-// MiB for a sequence and 20 MiB for a point, so that some windows differ by a step or two of 4,096.
+// memory alone would hold. That section counts a ring of 40 MiB for a sequence and for each point; the engine holds
+// 72.5 MiB for a sequence and 20 MiB for a point, so that some windows differ by a step or two of 4,096.
 func TestWorkedExampleOfSizing(t *testing.T) {
 	c := model(t, bareSpeed)
 	draft := profiles.DraftChoice{Kind: profiles.DFlash2, Tokens: 5}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"slipway/engine/draft"
 	"slipway/wire"
 )
 
@@ -92,7 +93,7 @@ func TestDraftTokensAreSetWhileTheServerRuns(t *testing.T) {
 		}
 		return now.Server
 	}
-	if s := watched(); s.Draft != "mtp" || s.DraftTokens != DefaultDraftTokens || s.MostDraftTokens != MostDraftTokens {
+	if s := watched(); s.Draft != "mtp" || s.DraftTokens != 1 || s.MostDraftTokens != draft.MostDepth {
 		t.Errorf("at first %s, %d of %d tokens", s.Draft, s.DraftTokens, s.MostDraftTokens)
 	}
 	set := func(body string) int {

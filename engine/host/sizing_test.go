@@ -93,7 +93,8 @@ func TestSizingPricesTheDraftThatIsLoaded(t *testing.T) {
 	if point := h.network.PointBytes(); point != costs.RestorePointBytes {
 		t.Errorf("a restore point takes %d bytes, priced %d", point, costs.RestorePointBytes)
 	}
-	whole := held.Weights + held.Rings + held.Rows + held.Work + trunk.Weights + trunk.KVPages + trunk.States + trunk.Work
+	whole := held.Weights + held.Rings + held.Rows + held.Work +
+		trunk.Weights + trunk.KVPages + trunk.States + trunk.Work
 	load := profiles.Load{Sequences: sequences, Tokens: 4096 * sequences}
 	if priced := costs.ProjectedBytes(load); whole > priced {
 		t.Errorf("network and draft take %d bytes, priced %d", whole, priced)
