@@ -19,7 +19,6 @@ import (
 // --events ndjson it is one JSON object a line.
 type progress struct {
 	s       *session
-	columns int  // of the terminal; 0: no terminal
 	moving  bool // a terminal that can draw
 	verbose bool // every file of a download gets a line
 
@@ -45,8 +44,8 @@ var actionNames = map[string]string{"list": "Getting the file list of the model"
 func (s *session) newProgress(verbose bool) *progress {
 	file, ok := s.errOut.(*os.File)
 	kind := os.Getenv("TERM")
-	return &progress{s: s, verbose: verbose, columns: s.columnsOf(s.errOut), now: time.Now,
-		moving: ok && term.IsTerminal(int(file.Fd())) && kind != "" && kind != "dumb", seldom: map[string]*seldom{}}
+	return &progress{s: s, verbose: verbose, now: time.Now, seldom: map[string]*seldom{},
+		moving: ok && term.IsTerminal(int(file.Fd())) && kind != "" && kind != "dumb"}
 }
 
 func (p *progress) report(e apply.Event) {
@@ -152,7 +151,7 @@ func lasting(d time.Duration) string {
 }
 
 func (p *progress) draw(text string) {
-	fmt.Fprintf(p.s.errOut, "\r\x1b[K%s", termtext.Cut(termtext.Line(text), p.columns-1))
+	fmt.Fprintf(p.s.errOut, "\r\x1b[K%s", termtext.Cut(termtext.Line(text), p.s.columnsOf(p.s.errOut)-1))
 	p.drawn, p.counts = true, false
 }
 
