@@ -49,7 +49,7 @@ func columnsOf(w io.Writer) int {
 }
 
 func (w printable) Write(p []byte) (int, error) {
-	lines := strings.Split(termtext.Text(string(p)), "\n")
+	lines := strings.Split(w.ownCommands(termtext.Text(string(p))), "\n")
 	for i, line := range lines {
 		if !w.isCommand(line) {
 			lines[i] = strings.Join(termtext.Wrap(line, w.columns, hang(line)), "\n")
@@ -59,6 +59,18 @@ func (w printable) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// named is one of our commands in a sentence.
+var named = regexp.MustCompile(`(^|[\s("'])slipway (--help|(?:setup|plan|apply|doctor|up|down|status|logs|wait|ask|verify|` +
+	`upgrade|uninstall|connect|models|agent|schema|version|neighbors|restore|gc|cache|bundle|measure|check)\b)`)
+
+// ownCommands writes our commands in sentences as a person can start them: a program of go run is nowhere on PATH.
+func (w printable) ownCommands(text string) string {
+	if w.program == "" || w.program == "slipway" {
+		return text
+	}
+	return named.ReplaceAllString(text, "${1}"+strings.ReplaceAll(w.program, "$", "$$")+" ${2}")
 }
 
 // label begins a line whose next lines hang behind it: "Model:   ", "  1. ", "ok       home       ".

@@ -31,3 +31,27 @@ func TestWordsWrapAndCommandsStayWhole(t *testing.T) {
 		}
 	}
 }
+
+// A command in a sentence is one that can be pasted, however this program was started, and every verb is known.
+func TestCommandsInSentencesCanBePasted(t *testing.T) {
+	const goRun = "go run ./cmd/slipway"
+	for line, want := range map[string]string{
+		"To undo it, run slipway uninstall.":   "To undo it, run " + goRun + " uninstall.",
+		"(slipway models list) slipway --help": "(" + goRun + " models list) " + goRun + " --help",
+		"Next: " + goRun + " setup --yes":      "Next: " + goRun + " setup --yes",
+		"slipway: what slipway upholds":        "slipway: what slipway upholds",
+		"in '/x/slipway setup'":                "in '/x/slipway setup'",
+	} {
+		if got := (printable{program: goRun}).ownCommands(line); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+		if got := (printable{program: "slipway"}).ownCommands(line); got != line {
+			t.Errorf("%q became %q", line, got)
+		}
+	}
+	for name := range leafVerbs(t) {
+		if !named.MatchString("slipway " + name) {
+			t.Errorf("%s is not known as a command of ours", name)
+		}
+	}
+}
