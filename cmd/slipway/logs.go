@@ -29,7 +29,7 @@ func logsVerb(s *session) *cli.Command {
 			answer, err := s.operator(c).Logs(in)
 			return s.answer(answer, err, func(w io.Writer) {
 				words(answer.Lines...)(w)
-				if len(answer.Lines) == 0 {
+				if len(answer.Lines) == 0 && s.open() == nil {
 					fmt.Fprintln(s.errOut, "No server has written a log here yet; start one: "+s.printed(c, "up"))
 				}
 			})

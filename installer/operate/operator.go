@@ -5,8 +5,6 @@ package operate
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 
 	"slipway/fault"
 	"slipway/installer"
@@ -144,15 +142,6 @@ func (o *Operator) Settings() (set apply.Settings, err error) {
 		set, err = apply.ReadSettings(home)
 		return err
 	})
-	return set, err
-}
-
-// settingsOrNoHome is Settings for verbs that treat an empty home as none.
-func (o *Operator) settingsOrNoHome() (apply.Settings, error) {
-	set, err := o.Settings()
-	if errors.Is(err, fs.ErrNotExist) {
-		err = apply.ErrNoHome
-	}
 	return set, err
 }
 

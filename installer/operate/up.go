@@ -2,7 +2,9 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"slipway/fault"
 	"slipway/installer"
@@ -20,7 +22,10 @@ type UpInput struct {
 
 // request is the request that is set up, changed as asked.
 func (o *Operator) request(in UpInput) (installer.Input, error) {
-	set, err := o.settingsOrNoHome()
+	set, err := o.Settings()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNotSetUp
+	}
 	if err != nil {
 		return installer.Input{}, err
 	}
