@@ -74,9 +74,16 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 		host.CapBytes = 0
 	}
 	c.size(host, device, capabilities, in.MemoryBytes)
+	if in.ModelSetUp && c.proposal.Why == askedFor {
+		const kept = "The model that is set up."
+		c.proposal.Why, c.proposal.Reasons[0] = kept, kept
+	}
 	c.pin(in, k)
 	return c, nil
 }
+
+// askedFor is why a model was chosen that was named.
+const askedFor = "The model that was asked for."
 
 // askedProfile finds a profile that the server can honour.
 func askedProfile(id string, capabilities profiles.Capabilities) (profiles.Profile, error) {
@@ -147,9 +154,8 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 		c.sized.BudgetBytes, c.needs = result.BudgetBytes, result.UsedBytes
 	}
 	if c.proposal.ModelID == "" {
-		const why = "The model that was asked for."
 		c.proposal = profiles.Proposal{ModelID: c.manifest.ID, ProfileID: c.profile.ID, Device: device, Result: result,
-			Why: why, Reasons: []string{why, result.Sentence}}
+			Why: askedFor, Reasons: []string{askedFor, result.Sentence}}
 		if len(c.profile.Approximations) > 0 {
 			c.proposal.Reasons = append(c.proposal.Reasons, c.profile.Price(result.KVFormat))
 		}

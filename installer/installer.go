@@ -32,11 +32,13 @@ type Input struct {
 	KeepEngine       bool   // use the engine that is set up, whatever the source available is
 	DiskCacheAuto    bool   // choose the disk cache, whatever is set up
 	NormalizeGiven   bool   // Normalize was asked for, also where it is empty; else what is set up stays
+	ModelSetUp       bool   // the model was not asked for: it is the one that is set up, or was begun
 }
 
 // FillFrom takes from the request that is set up what this one leaves out.
 func (in *Input) FillFrom(r plan.Request) {
 	sameModel := in.Model == "" || in.Model == r.Model
+	in.ModelSetUp = in.Model == "" && r.Model != ""
 	in.Model = cmp.Or(in.Model, r.Model)
 	if sameModel {
 		in.Profile = cmp.Or(in.Profile, r.Profile)

@@ -150,6 +150,9 @@ func TestOneCommandSetsUpTheModelThatFitsEachRecordedMac(t *testing.T) {
 			if code != 0 || err != nil || !strings.Contains(errOut, "nothing was changed") || before != after {
 				t.Fatalf("again: %d %v\n%s%s\nbefore\n%s\nafter\n%s", code, err, out, errOut, before, after)
 			}
+			if _, out, _ := r.run(at(deadHub), "plan"); !strings.Contains(out, "The model that is set up.") {
+				t.Fatalf("what was proposed is told as what was asked for:\n%s", out)
+			}
 			if code, out, errOut := r.run(at(deadHub), "doctor"); code != 0 {
 				t.Fatalf("doctor: %d\n%s%s", code, out, errOut)
 			}
