@@ -289,7 +289,7 @@ func readKey(file string) (*api.Key, error) {
 	if err != nil {
 		return nil, usage("--api-key-file %s cannot be read: %v", file, err)
 	}
-	key := strings.TrimSpace(string(raw))
+	key := strings.TrimSpace(strings.TrimPrefix(string(raw), "\ufeff")) // editors write a mark of byte order
 	if len(key) < leastKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, usage("--api-key-file %s must hold one line of at least %d visible ASCII characters", file,
 			leastKey)

@@ -56,7 +56,8 @@ func (s *session) keyNamed(name, file string) (string, error) {
 		if err != nil {
 			return "", usage("--key-file: " + reasonOf(err))
 		}
-		if key = strings.TrimSpace(string(raw)); key == "" {
+		key = strings.TrimSpace(strings.TrimPrefix(string(raw), "\ufeff")) // editors write a mark of byte order
+		if key == "" {
 			return "", usage("--key-file: the file is empty")
 		}
 	}
