@@ -266,12 +266,20 @@ func TestSetupKilledAtEveryJournalWrite(t *testing.T) {
 	}
 }
 
+// killRounds is how often a run is killed at a random moment: 4, and 40 in make soak.
+func killRounds() int {
+	if os.Getenv("SLIPWAY_SOAK") != "" {
+		return 40
+	}
+	return 4
+}
+
 func TestSetupKilledAtRandomMoments(t *testing.T) {
 	r := newRig(t)
 	want := r.undisturbed()
 	kills := 0
 	random := rand.New(rand.NewSource(1))
-	for round := 0; round < 12; round++ {
+	for round := range killRounds() {
 		cmd := r.command(nil, r.setupArgs("--yes")...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -303,7 +311,7 @@ func TestUninstallKilledAtRandomMoments(t *testing.T) {
 	r := newRig(t)
 	random := rand.New(rand.NewSource(2))
 	kills := 0
-	for round := 0; round < 16; round++ {
+	for round := range killRounds() {
 		if code, _, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {
 			t.Fatalf("round %d: %d\n%s", round, code, errOut)
 		}
