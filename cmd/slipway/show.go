@@ -149,7 +149,7 @@ func shortAction(p installer.Prepared, a plan.Action, userHome string) string {
 		if d.Engine.Origin == plan.Prebuilt {
 			return "Copy the prebuilt server."
 		}
-		return "Compile the server, 1 to 3 minutes the first time."
+		return "Compile the server, up to 3 minutes the first time."
 	case plan.SettingsAction:
 		return "Write the settings."
 	case plan.StopsAction:

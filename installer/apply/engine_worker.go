@@ -125,7 +125,7 @@ func (w engineWorker) make(ctx context.Context, home *Home, report func(Event)) 
 	if w.tools.Toolchain == nil {
 		return r, build.ErrNoGo
 	}
-	report(Event{Kind: "waiting", Action: "engine", Text: "Compiling the server", Usual: "about 1 to 3 min"})
+	report(Event{Kind: "waiting", Action: "engine", Text: "Compiling the server", Usual: "up to 3 min"})
 	out, err := build.Server(ctx, *w.tools.Source, *w.tools.Toolchain, w.decisions.Target)
 	if err != nil {
 		return r, err
