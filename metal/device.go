@@ -117,9 +117,9 @@ func (d *Device) Name() string { return "metal" }
 // Numerics changes whenever a result may change by a bit: with the operands' type, and with every kernel file whose
 // plain variant is used.
 func (d *Device) Numerics() string {
-	name := "metal-f16-3"
+	name := "metal-f16-4"
 	if d.opt.BF16 {
-		name = "metal-bf16-3"
+		name = "metal-bf16-4"
 	}
 	if d.opt.Plain {
 		return name + "-plain"

@@ -43,6 +43,11 @@ var edges = map[string][]edge{
 		{"in", []int{32, 64, 544}}},
 	"linear_gemm_dense": {{"rows", []int{9, 31, 32, 33, 65}}, {"out", []int{1, 31, 32, 33, 40}},
 		{"in", []int{32, 64, 96}}},
+	// 3 to 8 rows, 4 bits by groups of whole 64
+	"linear_rows": {{"rows", []int{3, 7, 8}}, {"out", []int{1, 7, 8, 9, 15, 16, 17, 33}},
+		{"in", []int{64, 128, 192, 960, 1024, 1088, 1152, 2112}}, {"gated rows", []int{3, 7, 8}},
+		{"gated out", []int{1, 7, 8, 9, 15, 16, 17, 33}}},
+	"rows_half":           {{"rows", []int{3, 7, 8}}, {"in", []int{64, 128, 192}}},
 	"linear_plain_affine": {{"out", []int{1, 31, 32, 33, 40}}, {"rows", []int{1, 3, 7, 8, 9}}},
 	"linear_plain_dense": {{"out", []int{1, 31, 32, 33, 40}}, {"rows", []int{1, 3, 7, 8, 9}},
 		{"in", []int{1, 3, 4, 5, 31, 32, 33}}},

@@ -7,6 +7,7 @@ import (
 
 	"slipway/engine/device"
 	"slipway/metal/kernels"
+	"slipway/metal/mtl"
 )
 
 const (
@@ -15,7 +16,10 @@ const (
 	// splitColumns is the number of columns from which the two simdgroups of a threadgroup share the outputs, half of
 	// the columns each.
 	splitColumns = 1024
-	// gemvProducts is the most products of one dispatch of it.
+	// matrixRows is the least number of rows that linear_rows multiplies by matrices, where it has the form. Two rows
+	// keep the bits of one; by matrices they would cost as much as eight.
+	matrixRows = 3
+	// gemvProducts is the most products of one dispatch of either.
 	gemvProducts = 4
 	// gemmTile is the rows, and the outputs, of a tile of linear_gemm. Pieces of a product are whole tiles, so that its
 	// bits are the same.
@@ -35,7 +39,7 @@ func (p *pass) encodeLinear(e *encoder, o *device.Linear) error {
 		}
 		m := o.Products[i].W.(*matrix)
 		v := p.linearVariant(m, o.Rows)
-		if v.library != "linear_gemv" {
+		if v.library != "linear_gemv" && v.library != "linear_rows" {
 			if err := p.encodeProduct(e, o, &o.Products[i], v); err != nil {
 				return err
 			}
@@ -165,10 +169,25 @@ func (p *pass) encodeTogether(e *encoder, o *device.Linear, v variant, column in
 	params := kernels.LinearGemvParams{In: u32(own(o.X).cols), Tile1: never, Tile2: never, Tile3: never}
 	outs := [gemvProducts]*uint32{&params.Out0, &params.Out1, &params.Out2, &params.Out3}
 	begins := [gemvProducts]*uint32{nil, &params.Tile1, &params.Tile2, &params.Tile3}
-	var uses [1 + 4*gemvProducts]use
+	var uses [2 + 4*gemvProducts]use
 	n, tiles := 1, 0
 	var cost float64
 	uses[0] = own(o.X).use(5, read)
+	threads, outputs := 64, 8 // of a threadgroup
+	switch byMatrices := v.library == "linear_rows"; {
+	case byMatrices:
+		operands, totals, err := p.encodeRowsHalf(e, o, v)
+		if err != nil {
+			return err
+		}
+		uses[0], uses[1], n = operands.use(5), totals.use(18), 2
+		if threads, outputs = 256, 16; v.constants[3] != 0 {
+			outputs = 8
+		}
+	case v.constants[4] != 0 || v.constants[5] != 0:
+		outputs = 4
+	}
+	together := v.gated()
 	for q := range gemvProducts {
 		there := q < len(products)
 		of := products[0]
@@ -191,13 +210,10 @@ func (p *pass) encodeTogether(e *encoder, o *device.Linear, v variant, column in
 			params.Add |= 1 << q
 		}
 		cost += m.cost(o.Rows, m.out)
-		own := divide(m.out, 8) // of a matrix
-		if v.constants[5] != 0 {
-			own = divide(m.out, 4)
-		}
+		own := divide(m.out, outputs) // of a matrix
 		switch {
-		case v.constants[4] != 0:
-			tiles = divide(m.out, 4) // gate and up in the same ones
+		case together:
+			tiles = own // gate and up in the same ones
 		case q > 0:
 			*begins[q] = u32(tiles)
 			tiles += own
@@ -205,9 +221,41 @@ func (p *pass) encodeTogether(e *encoder, o *device.Linear, v variant, column in
 			tiles = own
 		}
 	}
-	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{tiles, 1, 1}, [3]int{64, 1, 1}, cost, 0,
+	return e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{tiles, 1, 1}, [3]int{threads, 1, 1},
+		cost, 0,
 		uses[:n]...)
 }
+
+// gated reports whether the variant runs gate, up and SwiGLU.
+func (v variant) gated() bool {
+	return v.library == "linear_gemv" && v.constants[4] != 0 || v.library == "linear_rows" && v.constants[3] != 0
+}
+
+// encodeRowsHalf makes the operands of linear_rows and the sums of their columns, which the next dispatch reads.
+func (p *pass) encodeRowsHalf(e *encoder, o *device.Linear, v variant) (operands, totals places, err error) {
+	in := own(o.X).cols
+	const perColumn = 8 / 2 // words of 8 rows of operands
+	if err := p.growPartial("the operands of several rows", perColumn*in+in/64*16); err != nil {
+		return operands, totals, err
+	}
+	operands, totals = places{p.meta.partial, 0}, places{p.meta.partial, 4 * perColumn * in}
+	params := kernels.LinearRowsParams{In: u32(in)}
+	v.name, v.constants[3] = "rows_half", 0
+	err = e.run(v, unsafe.Pointer(&params), int(unsafe.Sizeof(params)), [3]int{in / 64, 1, 1}, [3]int{256, 1, 1},
+		float64((4*o.Rows+2*8)*in), 0, use{operands.b, operands.offset, 1, write},
+		use{totals.b, totals.offset, 2, write},
+		own(o.X).use(3, read), p.status(4))
+	e.phase()
+	return operands, totals, err
+}
+
+// places is a part of a pass's partial sums.
+type places struct {
+	b      *mtl.Buffer
+	offset int
+}
+
+func (q places) use(index int) use { return use{q.b, q.offset, index, read} }
 
 // gated returns the variant that runs gate, up and SwiGLU in one dispatch, when the two operations are exactly that.
 func (p *pass) gated(linear *device.Linear, after *device.SwiGLU) (v variant, ok bool) {
@@ -221,10 +269,14 @@ func (p *pass) gated(linear *device.Linear, after *device.SwiGLU) (v variant, ok
 	}
 	v = p.linearVariant(gate.W.(*matrix), linear.Rows)
 	other := p.linearVariant(up.W.(*matrix), linear.Rows)
-	if v.library != "linear_gemv" || other != v {
+	if v.library != "linear_gemv" && v.library != "linear_rows" || other != v {
 		return v, false
 	}
-	v.constants[4], v.constants[5] = 1, 0
+	if v.library == "linear_rows" {
+		v.constants[3] = 1
+	} else {
+		v.constants[4], v.constants[5] = 1, 0
+	}
 	return p.dev.either(v, variant{}), p.dev.fast(v.library)
 }
 
@@ -255,6 +307,10 @@ func (p *pass) linearVariant(m *matrix, rows int) (v variant) {
 			fast.constants[5] = 1
 		}
 		v = p.dev.either(fast, v)
+		if m.format == device.FormatAffine && rows >= matrixRows && m.bits == 4 && m.group%64 == 0 && !p.dev.opt.BF16 {
+			v = p.dev.either(variant{library: "linear_rows", name: "linear_rows",
+				constants: [6]uint32{u32(int(m.scaleFormat)), u32(m.group), u32(rows)}, count: 4, threads: 256}, v)
+		}
 	case rows > gemvRows && many:
 		fast := variant{library: "linear_gemm", name: gemmLinear[kind], constants: m.weightConstants(), count: 3,
 			threads: 128}

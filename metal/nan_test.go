@@ -32,6 +32,7 @@ var spoiling = []spoiled{
 		return selftest.Rows(dst)
 	}, only(5), 0},
 	spoiltLinear(7, selftest.Affine(33, 64, 4, 32, device.FormatF16)),
+	spoiltLinear(7, selftest.Affine(33, 64, 4, 64, device.FormatF16)),
 	spoiltLinear(40, selftest.Affine(33, 64, 4, 32, device.FormatF16)),
 	spoiltLinear(7, selftest.Dense(33, 64, device.FormatF16)),
 	spoiltLinear(40, selftest.Dense(33, 64, device.FormatF16)),

@@ -20,6 +20,8 @@ import (
 var wrong = []struct{ file, from, to string }{
 	{"rms_norm", "float(p.cols) + p.eps", "float(p.cols + 1) + p.eps"},
 	{"linear_gemv", "+ now.bias[o] * values", "- now.bias[o] * values"},
+	{"linear_rows", "now.bias[i][s] + MIDDLE * scale", "now.bias[i][s] - MIDDLE * scale"},
+	{"linear_rows", "place / 8 * 4 + place % 4", "place / 8 + place % 4 * 2"},
 	{"delta_chunk", "betas[i] * sum", "betas[i] * sum * 1.01f"},
 	{"attention_decode_q8", "total = total * scaled + (w0 + w1)", "total = total + (w0 + w1)"},
 	{"linear_gemm", "high = BITS == 8 ? w[1] : low >> 16", "high = BITS == 8 ? w[0] : low >> 16"},

@@ -47,12 +47,14 @@ func TestActivationBeyondF16IsAnError(t *testing.T) {
 	}{
 		{"f16 operands", metal.Options{}, 40, false},
 		{"bf16 operands", metal.Options{BF16: true}, 40, true},
-		{"decode keeps f32", metal.Options{}, 4, true},
+		{"several rows by matrices", metal.Options{}, 4, false},
+		{"several rows where operands are bf16", metal.Options{BF16: true}, 4, true},
+		{"two rows keep f32", metal.Options{}, 2, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := open(t, fake.Configuration{Seed: 1}, c.opt)
 			run := func(w *selftest.World) ([][]float32, error) {
-				x, m, dst := w.Buffer(c.n, 64), w.Matrix(selftest.Affine(64, 64, 4, 32, device.FormatF16)),
+				x, m, dst := w.Buffer(c.n, 64), w.Matrix(selftest.Affine(64, 64, 4, 64, device.FormatF16)),
 					w.Output(c.n, 64)
 				x.Floats()[70] = 70000
 				err := w.Pass(selftest.Stateless(c.n), func(p device.Pass) {

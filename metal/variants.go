@@ -22,8 +22,9 @@ type variant struct {
 
 // plainOf maps each kernel file that may fail to the file that replaces it. The other files have no other variant.
 var plainOf = map[string]string{
-	"rms_norm": "rms_norm_plain", "linear_gemv": "linear_plain", "linear_gemm": "linear_plain",
-	"delta_step": "delta_step_plain", "delta_chunk": "delta_step", "attention_decode_q8": "attention_decode",
+	"rms_norm": "rms_norm_plain", "linear_gemv": "linear_plain", "linear_rows": "linear_gemv",
+	"linear_gemm": "linear_plain",
+	"delta_step":  "delta_step_plain", "delta_chunk": "delta_step", "attention_decode_q8": "attention_decode",
 	"gated_norm": "gated_norm_plain", "top_k": "top_k_plain", "attention_input": "attention_input_plain",
 	"attention_flash": "attention_plain", "attention_decode": "attention_flash",
 }

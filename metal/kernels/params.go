@@ -13,6 +13,7 @@ type (
 	GatherParams     struct{ Rows, Cols uint32 }
 	RotationParams   struct{ Rows, Pairs uint32 }
 	LinearGemvParams struct{ In, Add, Tile1, Tile2, Tile3, Out0, Out1, Out2, Out3 uint32 }
+	LinearRowsParams struct{ In, Add, Tile1, Tile2, Tile3, Out0, Out1, Out2, Out3 uint32 }
 	DeltaInputParams struct{ Rows, Channels, Heads, Convolve, KeepInput, KeepRest uint32 }
 	TopKParams       struct{ Rows, Cols, K uint32 }
 	DeltaStepParams  struct{ Rows, KeyHeads, ValueHeads, KeyDim, ValueDim uint32 }

@@ -56,18 +56,21 @@ func norm(n, cols, column int, inPlace bool) Operation {
 		}}
 }
 
-// linear is two products of one input; one of them is added to the destination.
-// productOf is the fast kernel file of a product of n rows, and its tolerance.
-func productOf(n int) (file string, tolerance float64) {
-	if n > 8 {
-		return "linear_gemm", halved
+// productOf is the fast kernel files of a product of n rows, the one that is used first, and its tolerance.
+func productOf(n int, s Shape) (files []string, tolerance float64) {
+	switch {
+	case n > 8:
+		return []string{"linear_gemm"}, halved
+	case n >= 3 && s.bits == 4 && s.group%64 == 0 && s.group > 0:
+		return []string{"linear_rows", "linear_gemv"}, halved
 	}
-	return "linear_gemv", ordered
+	return []string{"linear_gemv"}, ordered
 }
 
+// linear is two products of one input; one of them is added to the destination.
 func linear(n int, s Shape) Operation {
-	file, tolerance := productOf(n)
-	return Operation{fmt.Sprintf("%d rows of %v", n, s), []string{file}, tolerance,
+	files, tolerance := productOf(n, s)
+	return Operation{fmt.Sprintf("%d rows of %v", n, s), files, tolerance,
 		sizes{"rows": {n}, "out": {s.out}, "in": {s.in}}, func(w *World) [][]float32 {
 			x, a, b := w.Buffer(n, s.in), w.Matrix(s), w.Matrix(s)
 			dst, sum := w.Output(n, s.out), w.Buffer(n, s.out)
@@ -80,8 +83,9 @@ func linear(n int, s Shape) Operation {
 
 // gating is gate, up and their SwiGLU as the model records them, beside products of other shapes and forms.
 func gating(n int, s Shape) Operation {
-	_, tolerance := productOf(n)
-	return Operation{fmt.Sprintf("gate and up, %d rows of %v", n, s), []string{"linear_gemv", "linear_gemm"}, tolerance,
+	_, tolerance := productOf(n, s)
+	files := []string{"linear_rows", "linear_gemv", "linear_gemm"}
+	return Operation{fmt.Sprintf("gate and up, %d rows of %v", n, s), files, tolerance,
 		sizes{"gated rows": {n}, "gated out": {s.out}}, func(w *World) [][]float32 {
 			other, last := s, s
 			other.out, last.out = s.out+9, 1

@@ -56,6 +56,15 @@ func matrixShapes() (all []Operation) {
 		all = append(all, linear(n, Affine(6, 1024, 4, 64, bf16)), linear(n, Affine(11, 1088, 8, 32, f16)),
 			linear(n, Affine(4, 1536, 4, 128, f16)))
 	}
+	for _, n := range []int{3, 7, 8} { // by matrices: 16 outputs, or 8 of gate and of up; 128 columns a simdgroup, of 8
+		for _, out := range []int{1, 7, 8, 9, 15, 16, 17, 33} {
+			all = append(all, linear(n, Affine(out, 128, 4, 64, bf16)), gating(n, Affine(out, 128, 4, 64, f16)))
+		}
+		for _, in := range []int{64, 192, 960, 1024, 1088, 1152, 2112} {
+			all = append(all, linear(n, Affine(11, in, 4, 64, f32)))
+		}
+		all = append(all, linear(n, Affine(17, 1152, 4, 128, bf16)), gating(n, Affine(9, 1152, 4, 128, f32)))
+	}
 	return all
 }
 
@@ -159,6 +168,7 @@ func masked(format device.KVFormat) (all []Operation) {
 func Largest27B() []Operation {
 	return []Operation{
 		norm(1, 5120, 0, false), linear(1, Affine(24, 17408, 4, 64, bf16)), linear(9, Affine(33, 17408, 4, 64, bf16)),
+		linear(4, Affine(24, 17408, 4, 64, bf16)), gating(6, Affine(7, 5120, 4, 64, bf16)),
 		linear(1, Affine(17, 5120, 8, 64, bf16)),
 		linear(1, Dense(9, 5120, bf16)), linear(9, Dense(33, 5120, bf16)), gating(1, Affine(7, 5120, 4, 64, bf16)),
 		embedding(1, Affine(7, 5120, 4, 64, bf16)), embedding(1, Dense(3, 5120, bf16)), gathering(1, 5120),
@@ -195,7 +205,8 @@ func Few() []Operation {
 		linear(2, Affine(7, 1088, 4, 32, f16)), gating(3, Affine(9, 64, 8, 32, f16)),
 		gating(2, Shape{out: 6, in: 36, format: bf16}), linear(3, Affine(33, 64, 5, 32, f16)),
 		linear(2, Shape{out: 9, in: 132, format: bf16}), linear(34, Shape{out: 33, in: 64, format: f16}),
-		swiglu(3, 100), gathering(4, 33), selecting(2, 300, 5), selecting(1, 300, 40), rotating(200, 3, 8),
+		linear(3, Affine(19, 1152, 4, 64, bf16)), gating(5, Affine(11, 192, 4, 64, f16)), swiglu(3, 100),
+		gathering(4, 33), selecting(2, 300, 5), selecting(1, 300, 40), rotating(200, 3, 8),
 		convolving(67, 5, 2), delta(StateOf(2, 6, 32, 33), 5, 2), delta(StateOf(1, 2, 128, 7), 3),
 		delta(StateOf(1, 2, 32, 40), 43), gatedNorm(3, 3, 33),
 		attending(2, 1, 64, 8, place{start: 131, n: 3}, place{start: 250, n: 17}),

@@ -12,8 +12,8 @@ const samples = 64
 // whole multiplies a matrix of a real model whole and compares some of its outputs. The reference multiplies only their
 // rows.
 func whole(n int, s Shape) Operation {
-	file, tolerance := productOf(n)
-	return Operation{fmt.Sprintf("%d rows of %v, whole", n, s), []string{file}, tolerance,
+	files, tolerance := productOf(n, s)
+	return Operation{fmt.Sprintf("%d rows of %v, whole", n, s), files, tolerance,
 		sizes{"rows": {n}, "out": {s.out}, "in": {s.in}}, func(w *World) [][]float32 {
 			x, m := w.Buffer(n, s.in), w.matrixData(s)
 			chosen := make([]int, samples)

@@ -54,7 +54,7 @@ func build(dir string) error {
 	}
 	measured := cases()
 	for _, rows := range verifiedRows {
-		for _, p := range products(rows) {
+		for _, p := range append(products(rows), matrixProducts(rows)...) {
 			measured = append(measured, p.testCase)
 		}
 	}
