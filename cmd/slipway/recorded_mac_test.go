@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"slipway/installer"
+	"slipway/installer/apply"
 	"slipway/installer/machine"
 	"slipway/manifests"
 	testhub "slipway/test/hub"
@@ -235,12 +236,26 @@ func TestRequestHasOneDigestWhateverIsKnownOfTheFileList(t *testing.T) {
 		}
 		return p.Data.Digest + string(data)
 	}
-	first := digest(append(at("http://127.0.0.1:1"), "HF_HUB_OFFLINE=1"))
+	first := digest(append(at(deadHub), "HF_HUB_OFFLINE=1"))
+	if through := digest(at(hub.URL)); through != first {
+		t.Errorf("through a mirror it is another plan:\n%s\n%s", first, through)
+	}
+	for _, verb := range []string{"setup --dry-run", "doctor", "models list", "status"} {
+		r.run(at(hub.URL), strings.Fields(verb)...)
+	}
 	if asked := hub.Log(); len(asked) > 0 {
 		t.Fatalf("planning asked the hub: %v", asked)
 	}
-	if through := digest(at(hub.URL)); through != first {
-		t.Errorf("through a mirror it is another plan:\n%s\n%s", first, through)
+	// A run that is killed when the list is there, before the home's own action.
+	killed := append(at(hub.URL), apply.KillVariable+"=3:after")
+	if code, _, errOut := r.run(killed, r.setupArgs("--yes")...); code != -1 || !asked(hub, testhub.Git) {
+		t.Fatalf("not killed: %d\n%s", code, errOut)
+	}
+	for where, env := range map[string][]string{"offline": append(at(deadHub), "HF_HUB_OFFLINE=1"),
+		"online": at(hub.URL)} {
+		if behind := digest(env); behind != first {
+			t.Errorf("killed behind the list, %s, it is another plan:\n%s\n%s", where, first, behind)
+		}
 	}
 	// A run that stops after the list: the files cannot be had.
 	hub.Script(testhub.Fault{Place: testhub.Resolve, Kind: testhub.Status, Status: 403, Times: -1})
@@ -249,6 +264,17 @@ func TestRequestHasOneDigestWhateverIsKnownOfTheFileList(t *testing.T) {
 	}
 	if behind := digest(at(hub.URL)); behind != first {
 		t.Errorf("after the list it is another plan:\n%s\n%s", first, behind)
+	}
+	// The plan that was made without a network is the one that is carried out with it.
+	hub.Calm()
+	file := filepath.Join(t.TempDir(), "p.json")
+	_, text, _ := strings.Cut(first, "{")
+	if err := os.WriteFile(file, []byte("{"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errOut := r.run(at(hub.URL), "apply", "--plan", file, "--digest", strings.TrimSuffix(first, "{"+text))
+	if code != 0 || !strings.Contains(errOut, "Continuing") {
+		t.Fatalf("%d\n%s", code, errOut)
 	}
 }
 

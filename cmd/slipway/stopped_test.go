@@ -115,6 +115,20 @@ func TestVerbStoppedInTheMiddleSaysSo(t *testing.T) {
 		r.stopsWhen(func() bool { _, err := os.Stat(building); return err == nil }, func() { os.Remove(building) }, env,
 			r.setupArgs("--yes", "--source", source)...)
 	})
+	t.Run("setup that starts a server", func(t *testing.T) {
+		r := newRig(t)
+		if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
+			t.Fatalf("%d\n%s", code, errOut)
+		}
+		if err := os.WriteFile(filepath.Join(r.home, "fault"), []byte("slow\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r.stopsWhen(func() bool { return r.servers() == 1 }, func() {
+			if n := r.servers(); n > 0 {
+				t.Errorf("%d servers are left", n)
+			}
+		}, nil, r.setupArgs("--yes")...)
+	})
 	t.Run("verbs that wait for a server", func(t *testing.T) {
 		r := newRig(t)
 		if code, _, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {

@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"slipway/installer/process"
 )
 
 // inTmux runs slipway in a real terminal: tmux answers the cursor query. It returns what the screen shows and a way to
@@ -139,6 +142,32 @@ func TestTerminalNoAndCtrlCDoNothing(t *testing.T) {
 				t.Fatal("a home was made")
 			}
 		})
+	}
+}
+
+// A SIGTERM at the question ends it, whatever draws the question.
+func TestTerminalQuestionEndsWithSIGTERM(t *testing.T) {
+	r := newRig(t)
+	x := r.inTmux(r.setupArgs()...)
+	x.shows("Do this?")
+	pids, err := process.PIDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := 0
+	for _, pid := range pids {
+		if d, err := process.Look(pid); err == nil && len(d.Argv) > 1 && d.Argv[0] == r.slip {
+			syscall.Kill(pid, syscall.SIGTERM)
+			stopped++
+		}
+	}
+	if stopped != 1 {
+		t.Fatalf("%d processes are slipway's", stopped)
+	}
+	x.ends("143")
+	x.shows("Stopped by SIGTERM")
+	if _, err := os.Lstat(r.home); err == nil {
+		t.Fatal("a home was made")
 	}
 }
 

@@ -1,6 +1,7 @@
 package testhub
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -90,6 +91,16 @@ func (s *Server) fault(place Place, path string) *Fault {
 		return f
 	}
 	return nil
+}
+
+// silent answers nothing until the client leaves, where a stall is to come before the first byte.
+func silent(r *http.Request, f *Fault) bool {
+	if f == nil || f.Kind != Stall {
+		return false
+	}
+	io.Copy(io.Discard, r.Body) // so that the client's leaving is seen
+	<-r.Context().Done()
+	return true
 }
 
 // plainFault answers faults that need no file. It reports whether it did.

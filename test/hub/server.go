@@ -165,7 +165,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, name string) *Rep
 
 func (s *Server) serveModels(w http.ResponseWriter, r *http.Request, name string, rest []string) {
 	s.see(Seen{Place: Tree, Method: r.Method, Path: r.URL.Path, Authorization: r.Header.Get("Authorization")})
-	if plainFault(w, s.fault(Tree, r.URL.Path)) {
+	if fault := s.fault(Tree, r.URL.Path); silent(r, fault) || plainFault(w, fault) {
 		return
 	}
 	repo := s.admit(w, r, name)
@@ -338,7 +338,7 @@ func (s *Server) serveCDN(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveGit(w http.ResponseWriter, r *http.Request, parts []string) {
 	name := parts[0] + "/" + strings.TrimSuffix(parts[1], ".git")
 	s.see(Seen{Place: Git, Method: r.Method, Path: r.URL.Path, Authorization: r.Header.Get("Authorization")})
-	if plainFault(w, s.fault(Git, r.URL.Path)) {
+	if fault := s.fault(Git, r.URL.Path); silent(r, fault) || plainFault(w, fault) {
 		return
 	}
 	if s.admit(w, r, name) == nil {
