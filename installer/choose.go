@@ -44,6 +44,9 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 		asked.Experimental = false // it was asked for by name
 		offered = []profiles.Profile{asked}
 	}
+	for i := range offered {
+		offered[i] = offered[i].WithDraft(profiles.DraftKind(in.Draft))
+	}
 	if in.Model == "" {
 		proposal, err := profiles.ProposeFor(host, pinned(k), offered, &capabilities, sequences, in.MemoryBytes)
 		if err != nil {
@@ -67,6 +70,7 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 	if c.profile, err = askedProfile(in.Profile, capabilities); err != nil {
 		return c, err
 	}
+	c.profile = c.profile.WithDraft(profiles.DraftKind(in.Draft))
 	device := "cpu"
 	if host.CapBytes > 0 && slices.Contains(capabilities.Devices, "metal") && c.proposal.Device != "cpu" {
 		device = "metal"
@@ -74,6 +78,10 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 		host.CapBytes = 0
 	}
 	c.size(host, device, capabilities, in.MemoryBytes)
+	if in.Draft != "" && c.result != nil && c.sized.Draft != in.Draft {
+		why := slices.IndexFunc(c.result.Reductions, func(r string) bool { return strings.HasPrefix(r, "no draft") })
+		return c, &ChoiceError{fmt.Sprintf("--draft %s cannot be had: %s", in.Draft, c.result.Reductions[why])}
+	}
 	if in.ModelSetUp && c.proposal.Why == askedFor {
 		const kept = "The model that is set up."
 		c.proposal.Why, c.proposal.Reasons[0] = kept, kept
@@ -111,10 +119,19 @@ func pinned(k known) []profiles.Candidate {
 	var all []profiles.Candidate
 	for _, m := range k.manifests() {
 		if m.Revision != "" {
-			all = append(all, m.Candidate())
+			all = append(all, candidateOf(m))
 		}
 	}
 	return all
+}
+
+// candidateOf is a model as it can be set up: a draft of a repository of its own is not fetched yet.
+func candidateOf(m manifests.Manifest) profiles.Candidate {
+	c := m.Candidate()
+	if !m.Embedded {
+		c.DFlash2 = nil
+	}
+	return c
 }
 
 // lockOf finds a model's lock: the one that `slipway models lock` left in the home, else the one that is shipped.
@@ -134,7 +151,7 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 	capabilities = capabilities.On(device)
 	c.sized = plan.Profile{Name: c.profile.ID, PrefillPolicy: c.profile.Prefill.Policy, Parallel: sequences,
 		Device: device}
-	c.input = profiles.Input{Model: c.manifest.Candidate(), Profile: c.profile, Machine: host, Sequences: sequences,
+	c.input = profiles.Input{Model: candidateOf(c.manifest), Profile: c.profile, Machine: host, Sequences: sequences,
 		Capabilities: &capabilities, UserBudgetBytes: budgetBytes}
 	result, err := profiles.SizeUpTo(c.input)
 	var noFit *profiles.NoFitError

@@ -46,6 +46,9 @@ func (in *Input) FillFrom(r plan.Request) {
 	if sameModel && in.Profile == r.Profile {
 		in.MemoryBytes = cmp.Or(in.MemoryBytes, r.MemoryBytes)
 	}
+	if sameModel {
+		in.Draft = cmp.Or(in.Draft, r.Draft)
+	}
 	// Consent to unproven files is asked for again where such a file is still to be installed.
 	in.AcceptUnproven = in.AcceptUnproven || sameModel && r.AcceptUnproven
 	in.InPlace = in.InPlace || sameModel && r.InPlace

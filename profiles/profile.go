@@ -82,6 +82,20 @@ type Profile struct {
 	Draft          DraftChoice `toml:"draft" json:"draft"`
 }
 
+// WithDraft is the profile with another draft, of its usual number of tokens; empty: the profile's own.
+func (p Profile) WithDraft(kind DraftKind) Profile {
+	switch {
+	case kind == "" || kind == p.Draft.Kind:
+	case kind == MTP:
+		p.Draft = DraftChoice{MTP, 1}
+	case kind == DFlash2:
+		p.Draft = DraftChoice{DFlash2, 3}
+	default:
+		p.Draft = DraftChoice{Kind: NoDraft}
+	}
+	return p
+}
+
 // Capabilities is what a server honours.
 type Capabilities = wire.Capabilities
 

@@ -46,6 +46,10 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 			return in, usage(fmt.Sprintf("--memory is %q, and memory is a number of bytes such as 12GB", text))
 		}
 	}
+	if in.Draft = c.String("draft"); c.IsSet("draft") &&
+		!slices.Contains([]string{string(profiles.NoDraft), string(profiles.MTP), string(profiles.DFlash2)}, in.Draft) {
+		return in, usage(fmt.Sprintf("--draft is %q; it is mtp, dflash2 or none", in.Draft))
+	}
 	if err := conversationsInto(c, &in); err != nil {
 		return in, err
 	}
@@ -115,7 +119,7 @@ func modelDirOf(c *cli.Context) (string, error) {
 func givenFlags(c *cli.Context) [][]string {
 	var given [][]string
 	for _, name := range []string{"home", "model", "profile", "source", "model-dir", "limit-rate", "max-download",
-		"memory",
+		"memory", "draft",
 		"disk-cache", "normalize-file"} {
 		if c.IsSet(name) {
 			value := c.String(name)

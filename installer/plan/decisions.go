@@ -29,6 +29,8 @@ type Request struct {
 	IdleForS int `json:"idle_for_s,omitempty"`
 	// MemoryBytes is the most that sizing may count on; 0: what the machine gives.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// Draft names what proposes tokens, by the names of the server's probe; empty: as the profile says.
+	Draft string `json:"draft,omitempty"`
 	// DiskCacheBytes is the most that restore points may take on disk; DiskCacheOff: none are kept there.
 	DiskCacheBytes int64 `json:"disk_cache_bytes,omitempty"`
 	// Normalize is the rules that make changing text of system messages stable, as ReadNormalize gives them; empty:
