@@ -11,6 +11,7 @@ import (
 	"slipway/installer/pin"
 	"slipway/installer/plan"
 	"slipway/manifests"
+	"slipway/units"
 )
 
 // ListError: the file list of a model could not be fetched. Nothing was changed.
@@ -76,6 +77,15 @@ func hubHost(at Environment) string {
 	return client.Name()
 }
 
+// listWords says what a file list is worth, in a line.
+func listWords(lock manifests.Lock) string {
+	said := fmt.Sprintf("%d files, %s", len(lock.Files), units.Short(lock.TotalBytes()))
+	if n := lock.Unproven(); n > 0 {
+		return fmt.Sprintf("%s; for %d of them only the hub vouches.", said, n)
+	}
+	return said + ", every hash proven."
+}
+
 // prove is what the list action of a plan does; nil where the list is in this program.
 func prove(at Environment, m manifests.Manifest, model plan.Model) func(context.Context,
 	func(apply.Event)) (manifests.Lock, error) {
@@ -85,9 +95,9 @@ func prove(at Environment, m manifests.Manifest, model plan.Model) func(context.
 	return func(ctx context.Context, report func(apply.Event)) (manifests.Lock, error) {
 		report(apply.Event{Kind: "waiting", Action: "list", Text: "Waiting for " + hubHost(at)})
 		note := func(text string) { report(apply.Event{Kind: "note", Action: "list", Text: text}) }
-		lock, sentence, err := proveList(ctx, m, !model.ProvenOnly, note, at)
+		lock, _, err := proveList(ctx, m, !model.ProvenOnly, note, at)
 		if err == nil {
-			note(fmt.Sprintf("%d files, %s", len(lock.Files), sentence))
+			note(listWords(lock))
 		}
 		return lock, err
 	}

@@ -290,7 +290,7 @@ func TestScreenWhileItWorks(t *testing.T) {
 		f := newFilm(columns, false)
 		f.action(1, 6, "list")
 		f.waits("list", "Waiting for huggingface.co", "", 1, 2, 3)
-		f.p.report(apply.Event{Kind: "note", Action: "list", Text: "7 files, every hash proven"})
+		f.p.report(apply.Event{Kind: "note", Action: "list", Text: "7 files, 480 MB, every hash proven."})
 		f.action(2, 6, "home")
 		f.action(3, 6, "model")
 		f.downloads(0, 480e6, 480e6, 40e6)

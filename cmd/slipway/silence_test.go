@@ -137,6 +137,9 @@ func TestSlowHubIsNotSilent(t *testing.T) {
 	proxy := holdingProxy(t, hub.URL, held)
 	said := r.speaks(at(proxy), `\n  Waiting for 127\.0\.0\.1:\d+: \d+ s so far`, func() { close(held) },
 		r.setupArgs("--yes", "--no-launch")...)
+	if !strings.Contains(said, "\n  2 files, 200 kB, every hash proven.\n") {
+		t.Errorf("it is not said what the list is worth:\n%s", said)
+	}
 	if strings.Contains(said, "s left") {
 		t.Errorf("a time left is said for a few kilobytes:\n%s", said)
 	}
