@@ -192,7 +192,7 @@ func TestStatusMarksProvisionalRatesAndKeepsTheSum(t *testing.T) {
 		{"id":"req_cccccccccccc","phase":"decode","prompt_tokens":10,"cached_tokens":0,"computed_tokens":10,"completion_tokens":40,"max_tokens":100,"first_token_ms":12.4,"decode_tokens_per_s":31.25},
 		{"id":"req_dddddddddddd","phase":"cancelled","prefill_policy":"exact","prompt_tokens":512,"cached_tokens":0,"computed_tokens":512,"prefill":{"done_tokens":512,"of_tokens":9000},"prefill_ms":2000,"prefill_tokens_per_s":256},
 		{"id":"req_eeeeeeeeeeee","phase":"done","prefill_policy":"windowed","prompt_tokens":20,"cached_tokens":12,"computed_tokens":8,"completion_tokens":5,"prefill_ms":30,"first_token_ms":31,
-		 "draft":{"drafted":10,"accepted":7},"recomputed":{"known_tokens":19,"again_tokens":7,"because":"evicted"}}]}`), &l); err != nil {
+		 "draft":{"drafted":10,"accepted":7,"tokens_per_pass":2.75,"off":"it is slower"},"recomputed":{"known_tokens":19,"again_tokens":7,"because":"evicted"}}]}`), &l); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
@@ -207,7 +207,7 @@ func TestStatusMarksProvisionalRatesAndKeepsTheSum(t *testing.T) {
 			"10 = 0 cached + 10 computed\n",
 		"dddddddd cancelled: prompt 512 = 0 cached + 512 computed, of 9,000; prefill 2.0 s, 256 tok/s; 0 tokens\n",
 		"eeeeeeee done: prompt 20 = 12 cached + 8 computed; prefill 30 ms; first token 31 ms; 5 tokens; draft 7 of " +
-			"10 accepted; prefill policy windowed; 7 of 19 known computed again: evicted\n",
+			"10 accepted, 2.75 tokens a pass, switched off; prefill policy windowed; 7 of 19 known computed again: evicted\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in:\n%s", want, out.String())

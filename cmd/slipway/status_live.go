@@ -142,8 +142,14 @@ func outcome(r wire.WatchedRequest) string {
 	}
 	words = append(words, reply)
 	if r.Draft != nil {
-		words = append(words, fmt.Sprintf("draft %s of %s accepted", units.Count(r.Draft.Accepted),
-			units.Count(r.Draft.Drafted)))
+		draft := fmt.Sprintf("draft %s of %s accepted", units.Count(r.Draft.Accepted), units.Count(r.Draft.Drafted))
+		if r.Draft.TokensPerPass > 0 {
+			draft += fmt.Sprintf(", %.2f tokens a pass", r.Draft.TokensPerPass)
+		}
+		if r.Draft.Off != "" {
+			draft += ", switched off"
+		}
+		words = append(words, draft)
 	}
 	if r.PrefillPolicy != "exact" {
 		words = append(words, "prefill policy "+r.PrefillPolicy)

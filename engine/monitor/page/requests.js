@@ -108,9 +108,27 @@ function updateRow(row, r) {
   text(first, duration(r.first_token_ms));
   text(reply, tokens(r.completion_tokens) + (r.phase === "done" ? `, ${r.finish_reason}` : ""));
   text(decode, rate(r.decode_tokens_per_s));
-  text(draft, r.draft ? `${count(r.draft.accepted)} of ${count(r.draft.drafted)}` : "no draft");
+  draft.replaceChildren(...drafted(r.draft));
   text(policy, r.prefill_policy);
   again.replaceChildren(...computedAgain(r.recomputed));
+}
+
+// drafted says how many proposed tokens were accepted, and how that came about.
+function drafted(d) {
+  if (!d) return ["no draft"];
+  const words = [`${count(d.accepted)} of ${count(d.drafted)}`];
+  if (d.tokens_per_pass) words.push(`${d.tokens_per_pass.toFixed(2)} tokens a pass`);
+  if (d.off) words.push("switched off");
+  const parts = [words.join(", ")];
+  const lines = (d.positions ?? []).map((p, i) => [`Place ${i + 1}`, `${count(p.accepted)} of ${count(p.drafted)}`]);
+  if (d.verify_ms) lines.push(["Time in the draft", duration(d.draft_ms)], ["Time in verification", duration(d.verify_ms)]);
+  if (d.off) lines.push(["Why it is off", d.off]);
+  if (lines.length) {
+    const how = element("dl", {});
+    facts(how, lines);
+    parts.push(element("details", {}, element("summary", {}, "By place"), how));
+  }
+  return parts;
 }
 
 function computedAgain(c) {

@@ -9,10 +9,10 @@ export function showServer(server, cache) {
   const pill = by("state");
   pill.dataset.state = state;
   text(pill, word);
-  text(by("facts"), [server.device, `window ${count(server.window_tokens)} tokens`, `prefill ${server.prefill_policy}`, server.kv_format && `KV ${server.kv_format}`].filter(Boolean).join(" · "));
+  text(by("facts"), [server.device, `window ${count(server.window_tokens)} tokens`, `prefill ${server.prefill_policy}`, server.kv_format && `KV ${server.kv_format}`, draftWords(server)].filter(Boolean).join(" · "));
   facts(by("served"), [
     ["Name", server.model], ["Revision", server.revision ? server.revision.slice(0, 12) : "not given"], ["Device", server.device || "—"],
-    ["Window", `${count(server.window_tokens)} tokens`], ["Prefill policy", server.prefill_policy], ["KV format", server.kv_format || "—"], ["Numerics", server.numerics || "—"],
+    ["Window", `${count(server.window_tokens)} tokens`], ["Prefill policy", server.prefill_policy], ["KV format", server.kv_format || "—"], ["Draft", draftWords(server) ?? "none"], ["Numerics", server.numerics || "—"],
   ]);
   showCache(cache);
 }
@@ -78,4 +78,10 @@ function showMemory(m, launch) {
   });
   const label = parts.map(([name, n]) => `${name} ${bytes(n)}`).join(", ") + (budget > 0 ? `, of a budget of ${bytes(budget)}` : "");
   holder.replaceChildren(element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": label, class: "bar" }, ...bars));
+}
+
+// draftWords names the draft and how many tokens it proposes at a time; null without one.
+function draftWords(server) {
+  if (!server.draft || server.draft === "none") return null;
+  return server.draft_tokens === 0 ? `draft ${server.draft}, off` : `draft ${server.draft}, ${count(server.draft_tokens)} at a time`;
 }
