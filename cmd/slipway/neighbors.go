@@ -76,7 +76,8 @@ func neighborLine(n neighbor.Server) string {
 	case len(n.Losses) > 0:
 		state += "; a stop needs --accept-loss"
 	}
-	return termtext.Name(fmt.Sprintf("%-9s %6d %6s %11s  %s", n.Kind, n.Port, pid, memory, state), 79)
+	line := fmt.Sprintf("%-9s %6d %6s %11s  %s", n.Kind, n.Port, pid, memory, state)
+	return termtext.Cut(termtext.Name(line, 400), 79)
 }
 
 func printNeighbor(w io.Writer, n neighbor.Server) {

@@ -184,6 +184,18 @@ func TestScreenInTheReadmeIsTheScreenOfToday(t *testing.T) {
 	}
 }
 
+// A neighbour takes one line of a terminal of 80 columns, whatever its program is called.
+func TestScreenHasOneLineForEachNeighbor(t *testing.T) {
+	for _, exe := range []string{"/opt/server", "/opt/" + strings.Repeat("模型", 40),
+		"/opt/" + strings.Repeat("e\u0301", 90)} {
+		line := neighborLine(neighbor.Server{Kind: "unknown", Port: 8000, PID: 4711, Exe: exe, FootprintBytes: 3 << 30,
+			Refusal: "slipway does not know this program"})
+		if n := termtext.Width(line); n > 79 || n < 60 || strings.Contains(line, "\n") {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
 // What --verbose shows is whole: every action's sentence and every reason.
 func TestScreenWithAllSentences(t *testing.T) {
 	p := preparedOn(t, "m1-16", installer.Input{})
