@@ -67,7 +67,7 @@ func upgradeVerb(s *session) *cli.Command {
 			sourceFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "allow writing in the home, building and launching without a question"},
 			&cli.BoolFlag{Name: "no-input", Usage: "never ask; without consent end with exit code 5"},
-			eventsFlag()},
+			verboseFlag(), eventsFlag()},
 		Action: func(c *cli.Context) error {
 			answer, err := s.operator(c).Upgrade(s.ctx, operate.UpInput{Yes: c.Bool("yes"), Source: c.String("source")})
 			return s.setupAnswer(c, answer, err)
