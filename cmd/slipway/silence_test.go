@@ -126,6 +126,8 @@ func TestSlowServerIsNotSilent(t *testing.T) {
 		r.remove(hold)()
 	}, "up")
 	r.touch(hold)
+	r.speaks(nil, `\n?  Waiting for the answer: \d+ s so far\n`, r.remove(hold), "ask", "Hello")
+	r.touch(hold)
 	r.speaks(nil, `  Waiting for the first answer: \d+ s so far`, r.remove(hold), r.setupArgs("--yes")...)
 }
 

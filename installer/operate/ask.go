@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 
 	"slipway/checks/client"
 	"slipway/fault"
+	"slipway/installer/apply"
 	"slipway/installer/launch"
 )
 
@@ -30,11 +32,39 @@ func (o *Operator) Ask(ctx context.Context, in AskInput) (AskAnswer, error) {
 	if err != nil {
 		return AskAnswer{}, err
 	}
-	reply, err := askOnce(ctx, set.Port, set.ModelID, in)
+	reply, err := o.askAloud(ctx, set, in)
 	if err != nil {
 		return AskAnswer{}, err
 	}
 	return AskAnswer{set.ModelID, in.Question, reply.Text}, nil
+}
+
+// askAloud says what is waited for until the answer begins, and not a word between its pieces.
+func (o *Operator) askAloud(ctx context.Context, set launch.Settings, in AskInput) (reply *client.Reply, err error) {
+	begun, cleared, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	begin, onPiece := sync.OnceFunc(func() { close(begun) }), in.OnPiece
+	in.OnPiece = func(piece string) {
+		begin()
+		<-cleared
+		if onPiece != nil {
+			onPiece(piece)
+		}
+	}
+	go func() {
+		defer close(ended)
+		reply, err = askOnce(ctx, set.Port, set.ModelID, in)
+	}()
+	o.during("Waiting for the answer", func() error {
+		select {
+		case <-begun:
+		case <-ended:
+		}
+		return nil
+	})
+	o.Caller.Report(apply.Event{Kind: "done"})
+	close(cleared)
+	<-ended
+	return reply, err
 }
 
 // askOnce puts one question to a server of ours on a loopback port and returns the complete answer.

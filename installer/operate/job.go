@@ -133,7 +133,11 @@ const pollEvery = 100 * time.Millisecond
 // Wait waits for the end of a detached apply.
 func (o *Operator) Wait(ctx context.Context, in WaitInput) (a JobAnswer, err error) {
 	err = o.inHome(func(home *apply.Home) error {
-		job, err := awaitJob(ctx, home, in)
+		var job apply.Job
+		err := o.during("Waiting for the background job", func() (err error) {
+			job, err = awaitJob(ctx, home, in)
+			return err
+		})
 		if err != nil {
 			return err
 		}
