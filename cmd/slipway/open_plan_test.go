@@ -99,8 +99,9 @@ func TestDoctorAndPlanLookAtTheSetUpThatWasBegun(t *testing.T) {
 	}
 	for _, verb := range []string{"doctor", "plan"} {
 		_, out, _ := r.run(nil, verb, "--json")
-		if !strings.Contains(out, `"digest": "`+open.Digest+`"`) {
-			t.Errorf("%s looks at another plan:\n%s", verb, out)
+		var looked struct{ Data struct{ Digest string } }
+		if err := json.Unmarshal([]byte(out), &looked); err != nil || looked.Data.Digest != open.Digest {
+			t.Errorf("%s looks at another plan (%v):\n%s", verb, err, out)
 		}
 	}
 }
