@@ -190,6 +190,7 @@ func (r *rig) hubInTheWay(code int, text, says string) {
 
 // Without a hub the toy is offered on every Mac and never set up in silence; nothing is changed.
 func TestHubThatIsDownChangesNothingAndOffersTheToyByName(t *testing.T) {
+	t.Parallel() // it waits, most of its time
 	_, revisions := threeModels(t)
 	type run struct {
 		rig  *rig

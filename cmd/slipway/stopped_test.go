@@ -76,7 +76,7 @@ func TestEveryVerbThatASignalStopsSaysSo(t *testing.T) {
 }
 
 // A signal in the middle of what takes long ends it with "Stopped": fetching a list and weights, building, starting,
-// waiting, asking, measuring, checking, looking at other servers, reading standard input, following a log.
+// waiting, asking, measuring, checking, reading from a pipe, following a log.
 func TestVerbStoppedInTheMiddleSaysSo(t *testing.T) {
 	t.Run("setup that fetches", func(t *testing.T) {
 		hub, revisions := threeModels(t)
@@ -172,28 +172,31 @@ func TestVerbStoppedInTheMiddleSaysSo(t *testing.T) {
 			}
 		}
 	})
-	t.Run("neighbors that looks at a silent server", func(t *testing.T) {
-		leave, err := alone.Enter()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer leave()
-		r := newRig(t)
-		wasAsked := filepath.Join(r.dir, "asked")
-		silent, err := exec.LookPath("llama-server")
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command(silent, "--port", fmt.Sprint(freePort(t)))
-		cmd.Env = append(os.Environ(), "SILENT_SERVER_ASKED="+wasAsked)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer func() { cmd.Process.Kill(); cmd.Wait() }()
-		r.until("it listens", func() bool { _, err := os.Stat(wasAsked + ".listens"); return err == nil })
-		r.stopsWhen(func() bool { _, err := os.Stat(wasAsked); return err == nil }, func() { os.Remove(wasAsked) }, nil,
-			"neighbors")
-	})
+}
+
+// neighbors waits for a server that does not answer, and a signal ends that.
+func TestLookAtASilentServerIsStoppedByASignal(t *testing.T) {
+	t.Parallel() // it waits for its turn, most of its time
+	leave, err := alone.Enter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	r := newRig(t)
+	wasAsked := filepath.Join(r.dir, "asked")
+	silent, err := exec.LookPath("llama-server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(silent, "--port", fmt.Sprint(freePort(t)))
+	cmd.Env = append(os.Environ(), "SILENT_SERVER_ASKED="+wasAsked)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	r.until("it listens", func() bool { _, err := os.Stat(wasAsked + ".listens"); return err == nil })
+	r.stopsWhen(func() bool { _, err := os.Stat(wasAsked); return err == nil }, func() { os.Remove(wasAsked) }, nil,
+		"neighbors")
 }
 
 func asked(hub *testhub.Server, place testhub.Place) bool {
