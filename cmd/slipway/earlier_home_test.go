@@ -62,6 +62,9 @@ func TestHomeOfAnEarlierVersionStillWorks(t *testing.T) {
 				strings.Contains(out, `"open_plan": ""`) == begun {
 				t.Fatalf("status: %d\n%s%s", code, out, errOut)
 			}
+			if _, text, _ := r.run(nil, "status"); strings.Contains(text, "setup --home "+r.home) != begun {
+				t.Fatalf("the command that continues: %s", text)
+			}
 			code, out, errOut = r.run(nil, "setup", "--yes", "--no-launch")
 			if code != exitOK {
 				t.Fatalf("setup: %d\n%s%s", code, out, errOut)
