@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -95,8 +96,8 @@ func (s *Server) body(r Request) []byte {
 	if !r.Plain && !s.lacks[streamUsage] {
 		members[streamUsage] = map[string]any{"include_usage": true}
 	}
-	if r.DraftTokens != nil {
-		members["slipway"] = map[string]int{"draft_tokens": *r.DraftTokens}
+	if n := cmp.Or(r.DraftTokens, s.DraftTokens); n != nil {
+		members["slipway"] = map[string]int{"draft_tokens": *n}
 	}
 	if len(r.Tools) > 0 {
 		members["tools"] = r.Tools

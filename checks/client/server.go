@@ -23,6 +23,8 @@ type Server struct {
 	Model    string        // empty until Identify has asked
 	Key      string        // never printed; removed from every text that is received
 	Patience time.Duration // the longest silence that is waited for
+	// DraftTokens is how many tokens a server of ours drafts at a time where a Request does not say; nil: as it is set.
+	DraftTokens *int
 
 	http    *http.Client
 	lacks   map[string]bool // members of requests that this server has refused

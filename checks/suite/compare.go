@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 
 	"slipway/checks/client"
 	"slipway/checks/compare"
@@ -97,6 +98,9 @@ func (r *Runner) Compare(ctx context.Context, b *client.Server, in Input) (Compa
 		own := setup
 		own.URL, own.Model, own.Revision = server.Base, server.Model, server.Details.Revision
 		own.Options = map[string]string{"side": "ab"[i : i+1]}
+		if n := server.DraftTokens; n != nil {
+			own.Options["draft_tokens"] = strconv.Itoa(*n)
+		}
 		if policy := server.Details.PrefillPolicy; policy != "" {
 			own.Options["prefill_policy"] = policy
 		}

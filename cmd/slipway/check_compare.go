@@ -10,6 +10,7 @@ import (
 	"slipway/checks/compare"
 	"slipway/checks/record"
 	"slipway/checks/suite"
+	"slipway/installer/operate"
 	"slipway/termtext"
 )
 
@@ -20,7 +21,10 @@ func checkCompareVerb(s *session) *cli.Command {
 			&cli.StringFlag{Name: "model", Usage: "model of A; left out: its only one"},
 			&cli.StringFlag{Name: "model-b", Usage: "model of B"},
 			&cli.StringFlag{Name: "key-env-b", Usage: "name of the environment variable that holds B's key"},
-			&cli.StringFlag{Name: "key-file-b", Usage: "file that holds B's key"}), recordFlags(10, 256)...),
+			&cli.StringFlag{Name: "key-file-b", Usage: "file that holds B's key"},
+			&cli.IntFlag{Name: "draft-tokens", Usage: "tokens that A drafts at a time, 0: none; left out: as A is set"},
+			&cli.IntFlag{Name: "draft-tokens-b", Usage: "the same of B, which may be the same server"}),
+			recordFlags(10, 256)...),
 		Action: func(c *cli.Context) error {
 			a, b := c.Args().Get(0), c.Args().Get(1)
 			if c.Args().Len() != 2 {
@@ -50,6 +54,13 @@ func (s *session) compare(c *cli.Context, a, b string, files bool) (suite.Compar
 	}
 	inB := inA
 	inA.URL, inB.URL, inB.Model = a, b, c.String("model-b")
+	for name, side := range map[string]*operate.ServerInput{"draft-tokens": &inA, "draft-tokens-b": &inB} {
+		if n := c.Int(name); c.IsSet(name) && n < 0 {
+			return suite.CompareAnswer{}, usage(fmt.Sprintf("--%s is %d, and must be 0 or more", name, n))
+		} else if c.IsSet(name) {
+			side.DraftTokens = &n
+		}
+	}
 	if inB.Key, err = s.keyNamed(c.String("key-env-b"), c.String("key-file-b")); err != nil {
 		return suite.CompareAnswer{}, err
 	}
@@ -100,7 +111,7 @@ func printCompare(w io.Writer, a suite.CompareAnswer) {
 // profileWord distinguishes what may differ between two runs of one server.
 func profileWord(setup record.Setup) string {
 	text := ""
-	for _, name := range []string{"profile", "prefill_policy"} {
+	for _, name := range []string{"profile", "prefill_policy", "draft_tokens"} {
 		if value := setup.Options[name]; value != "" {
 			text += ", " + strings.ReplaceAll(name, "_", " ") + " " + termtext.Line(value)
 		}

@@ -335,7 +335,8 @@ func TestScreenOfAnInterruptedDownload(t *testing.T) {
 			Err: errors.New("no route to host")}})
 		again := newFilm(columns, false)
 		again.s.given = f.s.given
-		again.p.report(apply.Event{Kind: "note", Text: "Continuing the plan sha256:3f6f0d1c2b9a that was begun before."})
+		again.p.report(apply.Event{Kind: "note", Text: "Continuing the plan sha256:3f6f0d1c2b9a that was " +
+			"begun before."})
 		again.action(3, 6, "model")
 		again.downloads(6_360_000_000, 6_480_000_000, 16_000_000_000, 30_000_000)
 		again.s.finish(&operate.PausedError{Err: &stopError{fault.Interrupted, "Ctrl-C"}})

@@ -73,8 +73,9 @@ func TestSlowCompilerIsNotSilent(t *testing.T) {
 		flags   []string
 		pattern string
 	}{
-		"words":  {nil, `\n  Compiling the server: \d+ s so far \(up to 3 min\)\n`},
-		"events": {[]string{"--json", "--events", "ndjson"}, `\{"event":"waiting","action":"engine","text":"Compiling the server","seconds":\d+,"usual":"up to 3 min"\}\n`},
+		"words": {nil, `\n  Compiling the server: \d+ s so far \(up to 3 min\)\n`},
+		"events": {[]string{"--json", "--events", "ndjson"},
+			`\{"event":"waiting","action":"engine","text":"Compiling the server","seconds":\d+,"usual":"up to 3 min"\}\n`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -102,7 +103,8 @@ func slowGo(t *testing.T, dir, held string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = build ]; then while [ -e %s ]; do sleep 0.05; done; fi\nexec %s \"$@\"\n",
+	script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = build ]; then while [ -e %s ]; do sleep 0.05; done; fi\nexec "+
+		"%s \"$@\"\n",
 		shellWords([]string{held}), shellWords([]string{real}))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

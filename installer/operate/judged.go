@@ -15,6 +15,8 @@ type ServerInput struct {
 	Model    string        // to ask for; empty: the server's only one
 	Key      string        // empty: none is sent
 	Patience time.Duration // longest silence of the server that is waited for, more than 0
+	// DraftTokens is how many tokens a server of ours drafts at a time for these requests; nil: as it is set.
+	DraftTokens *int
 }
 
 // Judged returns the server, already asked for its model, and the profile that it runs with: empty where it is not the
@@ -37,6 +39,6 @@ func (o *Operator) Judged(ctx context.Context, in ServerInput) (server *client.S
 	if server, err = client.New(in.URL, in.Model, in.Key); err != nil {
 		return nil, "", err
 	}
-	server.Patience = in.Patience
+	server.Patience, server.DraftTokens = in.Patience, in.DraftTokens
 	return server, profile, server.Identify(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"slipway/checks/compare"
 	"slipway/checks/suite"
 )
 
@@ -52,5 +53,22 @@ func TestDraftSweepIsRefusedWithoutADraft(t *testing.T) {
 		if o := slipway(t, nil, args...); o.code != 2 {
 			t.Errorf("%v: %v", args, o)
 		}
+	}
+}
+
+// Greedy answers with a draft are those without: the comparison of a server with itself finds every answer alike.
+func TestCompareFindsDraftedAnswersTheSame(t *testing.T) {
+	at := pocket(t, "--draft", "mtp", "--window", "4096")
+	a, code := document[suite.CompareAnswer](t, "check compare", "--draft-tokens", "0", "--draft-tokens-b", "3",
+		"--lengths", "600", "--samples", "1", "--out", t.TempDir(), at, at)
+	if code != 0 || a.Tasks < 3 || a.Same != a.Tasks || a.Decision != compare.Identical {
+		t.Errorf("exit code %d, %+v", code, a)
+	}
+	if a.A.Setup.Options["draft_tokens"] != "0" || a.B.Setup.Options["draft_tokens"] != "3" {
+		t.Errorf("the runs do not say how they were drafted: %v, %v", a.A.Setup.Options, a.B.Setup.Options)
+	}
+	if o := slipway(t, nil, "check", "compare", "--draft-tokens-b", "9", "--lengths", "600", "--samples", "1",
+		"--out", t.TempDir(), at, at); o.code == 0 || !strings.Contains(o.errOut, "at most") {
+		t.Error(o)
 	}
 }
