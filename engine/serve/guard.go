@@ -10,8 +10,11 @@ import (
 // measured in this run, as they differ between devices and models. Medians leave out what else the machine did. Steps
 // of several requests are left out, as they share their time.
 
-// Decode steps of a request after which the guard judges it: soon where it clearly loses, later where it is close.
+// Decode steps of a request after which the guard judges it: soon where it clearly loses, sooner where it has lost the
+// time of several tokens, as with long blocks of which nothing is accepted; later where it is close.
 const (
+	guardFirst = 3
+	mostLost   = 4 // tokens
 	guardSoon  = 8
 	guardEvery = 32
 	clearLoss  = 0.85 // of the undrafted rate
@@ -45,11 +48,15 @@ type guarded struct {
 func (r *guarded) judge(g *guard, tokens int, took time.Duration) (off string) {
 	r.tokens, r.took = r.tokens+tokens, append(r.took, took)
 	steps := len(r.took)
-	if !g.knows() || steps < guardSoon || r.judged && steps < guardEvery {
+	if !g.knows() || steps < guardFirst {
 		return ""
 	}
 	perStep := float64(r.tokens) / float64(steps)
-	rate := perStep * float64(median(g.singles)) / float64(max(1, median(r.took))) // over that of single steps
+	cost := float64(max(1, median(r.took))) / float64(max(1, median(g.singles))) // of a step, in single steps
+	rate := perStep / cost                                                       // over that of single steps
+	if (steps < guardSoon || r.judged && steps < guardEvery) && float64(steps)*(cost-perStep) < mostLost {
+		return ""
+	}
 	if rate < clearLoss || rate < 1 && steps >= guardEvery {
 		return fmt.Sprintf("drafting is off for this request: a pass gave %.2f tokens, at %.2f times the rate "+
 			"without a draft", perStep, rate)

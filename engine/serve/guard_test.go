@@ -14,7 +14,9 @@ func TestGuardSwitchesDraftingOffOnlyWhereItLoses(t *testing.T) {
 		steps  int
 		off    int // step at which it is switched off; 0: never
 	}{
-		{"every proposal is rejected", 10 * time.Millisecond, []int{1}, 100, guardSoon},
+		{"every proposal is rejected", 13 * time.Millisecond, []int{1}, 100, guardSoon},
+		{"four tokens of time are lost", 10 * time.Millisecond, []int{1}, 100, 7},
+		{"nothing of long blocks is accepted", 4 * time.Millisecond, []int{1}, 100, guardFirst},
 		{"every proposal is accepted", 10 * time.Millisecond, []int{2}, 200, 0},
 		{"a close loss waits for more steps", 10 * time.Millisecond, []int{1, 2}, 200, guardEvery},
 		{"what single steps cost is unknown", 0, []int{1}, 200, 0},
