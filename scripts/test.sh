@@ -11,7 +11,8 @@ step "vet";                             go vet ./...
 step "vet and build for the Mac";       GOOS=darwin GOARCH=arm64 go vet ./... && GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/slipway && GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/slipway-server
 step "static analysis";                 ./scripts/lint.sh
 step "modules of the assembly generator"; (cd engine/device/cpu/kernels/gen && go mod download && go vet ./...)
-step "tests";                           go test -json -timeout 20m ./... | go run ./scripts/testreport
+# Three packages at a time: the tests of processes and neighbours wait most of their time.
+step "tests";                           go test -p 3 -json -timeout 20m ./... | go run ./scripts/testreport
 for module in test/*/go.mod; do
   [ -e "$module" ] || continue
   folder=$(dirname "$module")
