@@ -85,7 +85,7 @@ func (e *emulator) shows(t *testing.T, text string, times int) {
 const report = "\x1b[24;80R"
 
 // slow is a time after which the terminal counts as one that does not answer.
-const slow = 2 * cursorLimit
+const slow = 3 * cursorLimit
 
 // later sends each part the line's time after the one before.
 func (e *emulator) later(parts ...string) {
