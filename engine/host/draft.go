@@ -201,7 +201,9 @@ func (h *Host) proposer() draft.Proposer {
 		return draft.NewMTP(h.network, h.network.Config().Hidden, draft.MostDepth)
 	case h.draftFiles != nil:
 		c := h.draftFiles.Config
-		return dflash.NewProposer(c, func() *dflash.Network { return h.draft }, c.Block-1)
+		p := dflash.NewProposer(c, func() *dflash.Network { return h.draft }, c.Block-1)
+		p.Off = func(err error) { h.log.Warn("drafting is off", "draft", dflash2, "error", err.Error()) }
+		return p
 	}
 	return nil
 }

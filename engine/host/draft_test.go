@@ -368,3 +368,36 @@ func TestDraftsThatDoNotFitAreRefusedAtLoad(t *testing.T) {
 	}
 	h.Close(0)
 }
+
+// A server that gave its memory back drafts again after it has loaded the model again.
+func TestDraftIsLoadedAgainAfterAnIdleUnload(t *testing.T) {
+	h, err := Open(Settings{ModelDir: pocketDir, ModelID: "pocket", Device: "cpu", Operands: "auto", WindowTokens: 1024,
+		Parallel: 1, Queue: 2, CacheMemoryBytes: 16 << 20, Draft: "dflash2", Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.network.Sleep()
+	if h.draft != nil || h.draftFiles != nil {
+		t.Error("the draft stays while the model is unloaded")
+	}
+	if err := h.network.Wake(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- h.Run(ctx) }()
+	d := &draftedHost{t, h}
+	p := sample.Neutral()
+	p.Temperature = 0
+	for range 2 { // the second one goes on from a point of the first
+		a := d.ask(serve.Request{Prompt: textsOf(t)[0], MaxTokens: 30, Sampling: p, TopLogprobs: -1, DraftTokens: 3}, 0)
+		if a.usage.Drafts.Accepted() < 15 {
+			t.Errorf("%d tokens were taken of %d", a.usage.Drafts.Accepted(), a.usage.Drafts.Drafted())
+		}
+	}
+	cancel()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	h.Close(0)
+}

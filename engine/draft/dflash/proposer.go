@@ -2,8 +2,10 @@ package dflash
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"slipway/engine/device"
 	"slipway/engine/draft"
 	"slipway/engine/pass"
 	"slipway/engine/weights"
@@ -23,6 +25,11 @@ type Proposer struct {
 	most   int
 	config Config
 	net    func() *Network // the loaded draft; another one after the model was unloaded
+
+	// Off is called once where drafting ends for all, because the draft's values do not fit into the device's operands;
+	// nil: nothing is called.
+	Off func(error)
+	off bool
 
 	chunk  []float32 // taps of a prefill pass
 	blocks []block
@@ -102,6 +109,9 @@ func (n *Network) give(ring int) { n.idle = append(n.idle, ring) }
 
 // Want implements draft.Context: of a long segment the taps of the last Window rows.
 func (s *sequence) Want(segment *pass.Segment) {
+	if s.p.off {
+		return
+	}
 	rows := min(len(segment.Tokens), s.p.config.Window)
 	n := rows * len(s.p.config.Taps) * s.p.config.Hidden
 	room := &s.own
@@ -116,9 +126,25 @@ func (s *sequence) Want(segment *pass.Segment) {
 // Kept implements draft.Context: it computes context rows of the tokens, which are the segment's first ones. Those of a
 // prompt get their keys and values at once, those of a step together with the next block.
 func (s *sequence) Kept(ctx context.Context, tokens []int32) error {
-	if len(tokens) == 0 {
+	if len(tokens) == 0 || s.p.off {
 		return nil
 	}
+	return s.p.unlessBeyond(s.keep(ctx, tokens))
+}
+
+// unlessBeyond ends drafting where a value is beyond the range of the device's operands: replies go on without it.
+func (p *Proposer) unlessBeyond(err error) error {
+	var beyond *device.RangeError
+	if !errors.As(err, &beyond) {
+		return err
+	}
+	if p.off = true; p.Off != nil {
+		p.Off(err)
+	}
+	return nil
+}
+
+func (s *sequence) keep(ctx context.Context, tokens []int32) error {
 	c := s.p.config
 	width := len(c.Taps) * c.Hidden
 	rows := min(len(tokens), len(s.taps)/width)
@@ -189,6 +215,13 @@ func (s *sequence) section() pass.Section {
 
 // Propose implements draft.Proposer: one block pass for all asks, then the selector for each.
 func (p *Proposer) Propose(ctx context.Context, asks []draft.Ask) error {
+	if p.off {
+		return nil
+	}
+	return p.unlessBeyond(p.propose(ctx, asks))
+}
+
+func (p *Proposer) propose(ctx context.Context, asks []draft.Ask) error {
 	n, h := p.net(), p.config.Hidden
 	p.blocks = p.blocks[:0]
 	room := contextRows

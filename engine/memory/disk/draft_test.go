@@ -157,3 +157,43 @@ func TestForeignOrMissingDraftLeavesThePointUsable(t *testing.T) {
 		})
 	}
 }
+
+// rows is a state with the context rows of a DFlash2 draft from first on.
+type rows struct {
+	content
+	first int
+}
+
+func (r rows) Slots() (int, []byte) {
+	all := make([]byte, 0, len(r.ids)*slotBytes)
+	for i, id := range r.ids {
+		all = binary.LittleEndian.AppendUint64(all, uint64(id)<<32|uint64(i))
+	}
+	return r.first, all[r.first*slotBytes:]
+}
+
+// A context row does not depend on the token that follows: a file has one for every token, the last ones of the window.
+func TestContextRowsAreKeptUpToTheLastToken(t *testing.T) {
+	const window = 5
+	o := options()
+	o.Draft = DraftOptions{Key: "draft of r", SlotBytes: slotBytes, MostSlots: window, DFlash2: true}
+	for _, n := range []int{1, window, testPage + 1, 40} {
+		folder := filepath.Join(t.TempDir(), "c")
+		s := open(t, folder, o)
+		ids := someIDs(6, n)
+		first := max(0, n-window)
+		saveState(t, s, ids, rows{content{ids}, first})
+		saved, err := s.Load(key, ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, want := (rows{content{ids}, first}).Slots(); saved.Draft.First != first ||
+			!bytes.Equal(saved.Draft.Slots, want) {
+			t.Errorf("%d tokens: rows from %d on, %d bytes", n, saved.Draft.First, len(saved.Draft.Slots))
+		}
+		s.opt.Draft = DraftOptions{Key: "draft of r", SlotBytes: slotBytes, MostSlots: 1000} // an MTP head of that key
+		if saved, err = s.Load(key, ids); err != nil || len(saved.Draft.Slots) != 0 {
+			t.Errorf("%d tokens: rows serve as slots of an MTP head: %v", n, err)
+		}
+	}
+}
