@@ -174,6 +174,16 @@ func (s *Sampler) keepTopK(k int) {
 	if k <= 0 || k >= len(s.ids) {
 		return
 	}
+	if k == 1 { // the greedy choice of every request without temperature
+		best := 0
+		for i, w := range s.weights {
+			if w > s.weights[best] || w == s.weights[best] && s.ids[i] < s.ids[best] {
+				best = i
+			}
+		}
+		s.ids, s.weights = append(s.ids[:0], s.ids[best]), append(s.weights[:0], s.weights[best])
+		return
+	}
 	kept := worstFirst{candidates{s.ids[:k], s.weights[:k]}}
 	heap.Init(kept)
 	for i := k; i < len(s.ids); i++ {
