@@ -207,15 +207,20 @@ func TestToolCallsArriveComplete(t *testing.T) {
 			[]string{`get_weather {"city":"Oslo","days":3}`, `get_time {"zone":"UTC"}`}, "tool_calls"},
 		{"one call wanted, two come", weatherCall + "\n" + timeCall, twoTools + `,"parallel_tool_calls":false`, "",
 			[]string{`get_weather {"city":"Oslo","days":3}`}, "tool_calls"},
-		{"required, the model would rather call another", strings.Replace(timeCall, "get_time", "fly", 1), twoTools +
-			`,"tool_choice":"required"`, "", []string{"get_"}, "tool_calls"},
+		{"required, the model begins with a parameter", weatherCall[strings.Index(weatherCall, "<parameter"):],
+			twoTools +
+				`,"tool_choice":"required"`, "", []string{`get_weather {"city":"Oslo","days":3}`}, "tool_calls"},
 		{"required, the model calls", timeCall, twoTools + `,"tool_choice":"required"`, "",
 			[]string{`get_time {"zone":"UTC"}`}, "tool_calls"},
 		{"named", timeCall, twoTools + `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`, "",
 			[]string{`get_time {"zone":"UTC"}`}, "tool_calls"},
-		{"named, the model would rather call another", weatherCall, twoTools +
+		{"named, the model begins with a parameter", timeCall[strings.Index(timeCall, "<parameter"):], twoTools +
 			`,"tool_choice":{"type":"function","function":{"name":"get_time"}}`, "",
-			[]string{`get_time {"city":"Oslo","days":"3"}`}, "tool_calls"},
+			[]string{`get_time {"zone":"UTC"}`}, "tool_calls"},
+		{"named, the model writes another's parameters", weatherCall[strings.Index(weatherCall, "<parameter"):],
+			twoTools +
+				`,"tool_choice":{"type":"function","function":{"name":"get_time"}}`,
+			"<tool_call>\n<function=get_time>\n" + weatherCall[strings.Index(weatherCall, "<parameter"):], nil, "stop"},
 		{"none", "Hello!", twoTools + `,"tool_choice":"none"`, "Hello!", nil, "stop"},
 	}
 	for _, test := range tests {

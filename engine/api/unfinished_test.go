@@ -1,9 +1,11 @@
 package api_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
+	"time"
+
+	"slipway/engine/pass"
 )
 
 // streamed is what a client puts together from a stream.
@@ -44,31 +46,35 @@ func (s *server) stream(t *testing.T, members string) (got streamed) {
 	return got
 }
 
-// A client runs what it is handed: arguments that are cut off, or missing and taken for none, must never look like a
-// call.
-func TestUnfinishedCallNeverLooksComplete(t *testing.T) {
+// A client runs what it is handed, and some repair arguments that are cut off. So no delta of a call is sent that is
+// not whole: what the tokens end in is left out, and what the model left unfinished is text.
+func TestUnfinishedCallIsNeverSent(t *testing.T) {
 	half := timeCall[:strings.Index(timeCall, "\n</parameter>")]
 	named := `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`
 	tests := []struct {
 		name, say, members string
 		content, finish    string
-		calls              int    // whole ones
-		begun              int    // calls that a stream has begun
-		streamFinish       string // where it differs
+		notice             string
 	}{
-		{"ends in the opening", "I look.\n\n<tool_call>\n<function=get_", "", "I look.", "stop", 0, 0, ""},
-		{"ends after the tag", "I look.\n\n<tool_call>", "", "I look.", "stop", 0, 0, ""},
-		{"ends after the name", "I look.\n\n<tool_call>\n<function=get_time>\n", "", "I look.", "stop", 0, 0, ""},
-		{"ends in a value", "I look.\n\n" + half, "", "I look.", "stop", 0, 1, ""},
-		{"runs out in a value", half + strings.Repeat(" UTC", 50), `,"max_tokens":40`, "", "length", 0, 1, ""},
-		{"ends in the second call", weatherCall + "\n" + half, "", "", "tool_calls", 1, 2, "stop"},
-		{"ends in the second call's opening", weatherCall + "\n<tool_call>\n<func", "", "", "tool_calls", 1, 1, ""},
-		{"required call of one token", timeCall, `,"tool_choice":"required","max_tokens":1`, "", "length", 0, 0, ""},
-		{"required call of two tokens", timeCall, `,"tool_choice":"required","max_tokens":2`, "", "length", 0, 0, ""},
-		{"required call of three tokens", timeCall, `,"tool_choice":"required","max_tokens":3`, "", "length", 0, 0, ""},
-		{"named call of one token", timeCall, named + `,"max_tokens":1`, "", "length", 0, 0, ""},
-		{"named call of three tokens", timeCall, named + `,"max_tokens":3`, "", "length", 0, 0, ""},
-		{"named call of five tokens", timeCall, named + `,"max_tokens":5`, "", "length", 0, 0, ""},
+		{"ends in the opening", "I look.\n\n<tool_call>\n<function=get_", "", "I look.\n\n<tool_call>\n<function=get_",
+			"stop", "left as text"},
+		{"ends after the tag", "I look.\n\n<tool_call>", "", "I look.\n\n<tool_call>", "stop", "left as text"},
+		{"ends in a value", "I look.\n\n" + half, "", "I look.\n\n" + half, "stop", "left as text"},
+		{"runs out in a value", "I look.\n\n" + half + strings.Repeat(" UTC", 50), `,"max_tokens":40`, "I look.",
+			"length",
+			"inside a tool call; it is left out"},
+		{"runs out in the second call", weatherCall + "\n" + half + strings.Repeat(" UTC", 50), `,"max_tokens":60`, "",
+			"length", "inside a tool call; it is left out"},
+		{"ends in the second call", weatherCall + "\n" + half, "", weatherCall + "\n" + half, "stop", "left as text"},
+		{"calls no tool that is given", strings.Replace(timeCall, "get_time", "rm", 1), "",
+			strings.Replace(timeCall, "get_time", "rm", 1), "stop", "left as text"},
+		{"required call of one token", timeCall, `,"tool_choice":"required","max_tokens":1`, "", "length", "left out"},
+		{"required call of two tokens", timeCall, `,"tool_choice":"required","max_tokens":2`, "", "length", "left out"},
+		{"required call of three tokens", timeCall, `,"tool_choice":"required","max_tokens":3`, "", "length",
+			"left out"},
+		{"named call of one token", timeCall, named + `,"max_tokens":1`, "", "length", "left out"},
+		{"named call of three tokens", timeCall, named + `,"max_tokens":3`, "", "length", "left out"},
+		{"named call of five tokens", timeCall, named + `,"max_tokens":5`, "", "length", "left out"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -77,35 +83,51 @@ func TestUnfinishedCallNeverLooksComplete(t *testing.T) {
 			members := twoTools + thinkingOff + test.members
 			r := s.ask(t, members)
 			c := r.Choices[0]
-			if c.FinishReason != test.finish || len(c.Message.ToolCalls) != test.calls ||
-				!strings.Contains(r.Slipway.Notice, "inside a tool call; it is left out") ||
-				r.Usage.Slipway.Notice != r.Slipway.Notice {
+			if c.FinishReason != test.finish || len(c.Message.ToolCalls) != 0 ||
+				!strings.Contains(r.Slipway.Notice, test.notice) || r.Usage.Slipway.Notice != r.Slipway.Notice {
 				t.Errorf("plain: %+v, notice %q, %q", c, r.Slipway.Notice, r.Usage.Slipway.Notice)
 			}
-			for _, call := range c.Message.ToolCalls {
-				if !json.Valid([]byte(call.Function.Arguments)) {
-					t.Errorf("plain: arguments %q", call.Function.Arguments)
-				}
-			}
-			if content := c.Message.Content; test.calls == 0 && (content == nil || *content != test.content) {
+			if content := c.Message.Content; content == nil || *content != test.content {
 				t.Errorf("plain: content %v, want %q", content, test.content)
 			}
 			got := s.stream(t, members)
-			finish := test.finish
-			if test.streamFinish != "" {
-				finish = test.streamFinish
-			}
-			if got.finish != finish || got.content != test.content || len(got.calls) != test.begun ||
-				!strings.Contains(got.notice, "inside a tool call") {
+			if got.finish != test.finish || got.content != test.content || len(got.calls) != 0 ||
+				!strings.Contains(got.notice, test.notice) {
 				t.Errorf("stream: %+v", got)
 			}
-			for i, call := range got.calls {
-				if whole := i < test.calls; json.Valid([]byte(call.Function.Arguments)) != whole ||
-					call.Function.Arguments == "" {
-					t.Errorf("stream: call %d has the arguments %q", i, call.Function.Arguments)
-				}
-			}
 		})
+	}
+}
+
+// A call that is held sends nothing for a long time; the client must not take that for a dead server.
+func TestHeldCallKeepsTheStreamAlive(t *testing.T) {
+	step := make(chan struct{})
+	s := start(t, setup{keepAlive: 20 * time.Millisecond, pass: func([]pass.Segment) error { <-step; return nil }})
+	s.say(strings.Replace(timeCall, "UTC", strings.Repeat("UTC ", 100), 1))
+	e := s.open(t, t.Context(), chatPath, chat(twoTools+thinkingOff+`,"stream":true`))
+	kept, calls, stop, over := 0, 0, make(chan struct{}), make(chan struct{})
+	go func() { // the passes never pause for as long as the client is kept alive after
+		defer close(over)
+		for {
+			select {
+			case step <- struct{}{}:
+				time.Sleep(time.Millisecond)
+			case <-stop:
+				return
+			}
+		}
+	}()
+	for _, c := range e.all() {
+		d := c.Choices[0].Delta
+		if calls == 0 && d.Role == "" && d.Content == nil && d.ToolCalls == nil && c.Choices[0].FinishReason == nil {
+			kept++
+		}
+		calls += len(d.ToolCalls)
+	}
+	close(stop)
+	<-over
+	if kept == 0 || calls == 0 {
+		t.Errorf("%d empty deltas, %d of calls", kept, calls)
 	}
 }
 

@@ -69,7 +69,7 @@ func (e *Engine) read(j *job, id int32) (reason FinishReason, text string, err e
 		reason = FinishStop
 	} else {
 		text, hit = j.stops.Push(j.Text.Push(id))
-		if hit || j.over(text, false) {
+		if hit || j.over(text, "") {
 			return FinishStop, text, nil
 		}
 		if len(j.out) >= j.limit {
@@ -83,7 +83,7 @@ func (e *Engine) read(j *job, id int32) (reason FinishReason, text string, err e
 			return FinishStop, text, nil
 		}
 		j.tail = rest + j.stops.Flush()
-		if j.over(j.tail, true) {
+		if j.over(j.tail, reason) {
 			reason = FinishStop
 		}
 	}

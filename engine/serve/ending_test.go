@@ -134,10 +134,12 @@ func TestReplyEndsAtTheFirstReasonToEnd(t *testing.T) {
 			r.MaxTokens = 5
 		}, text: "bcdef", reason: serve.FinishLength, tokens: 5},
 		{name: "watched text", change: func(r *serve.Request) {
-			r.Watch = func(text string, _ bool) bool { return text == "d" }
+			r.Watch = func(text string, _ serve.FinishReason) bool { return text == "d" }
 		}, text: "bcd", reason: serve.FinishStop, tokens: 3},
 		{name: "watched end of a reply that ran out", change: func(r *serve.Request) {
-			r.MaxTokens, r.Watch = 2, func(_ string, final bool) bool { return final }
+			r.MaxTokens, r.Watch = 2, func(_ string, reason serve.FinishReason) bool {
+				return reason == serve.FinishLength
+			}
 		}, text: "bc", reason: serve.FinishStop, tokens: 2},
 		{name: "opening", change: func(r *serve.Request) { r.Opening = []int32{20, 21}; r.MaxTokens = 4 }, text: "uvwx",
 			reason: serve.FinishLength, tokens: 4},

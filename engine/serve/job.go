@@ -67,7 +67,9 @@ func (j *job) endDraft() {
 }
 
 // over reports whether the request's Watch ends the reply; a request without one never does.
-func (j *job) over(text string, final bool) bool { return j.Watch != nil && j.Watch(text, final) }
+func (j *job) over(text string, reason FinishReason) bool {
+	return j.Watch != nil && j.Watch(text, reason)
+}
 
 // count counts a token of the reply for penalties.
 func (j *job) count(id int32) {

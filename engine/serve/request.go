@@ -34,9 +34,10 @@ type Request struct {
 	Text Decoder  // the reply's own text stream
 
 	// Watch reports that the reply is over with this text (the end of Event.Text so far), as an end token would; nil
-	// never ends one. It is called once for each token of which text may come, and with final when the reply ends by
-	// itself. Only Run's goroutine calls it. What Text gave is sent whole: the reader cuts it where Watch meant.
-	Watch func(text string, final bool) (over bool)
+	// never ends one. It is called once for each token of which text may come, with the reason when the reply ends by
+	// itself, and an empty one before. Only Run's goroutine calls it. What Text gave is sent whole: the reader cuts it
+	// where Watch meant.
+	Watch func(text string, reason FinishReason) (over bool)
 
 	Tokenize time.Duration // already spent on making Prompt
 	Entry    *Entry        // from [Ledger.Open], with its context; nil: Submit opens one

@@ -62,11 +62,11 @@ func (w *Wire) plainChat(rec *web.Record, reply *turn.Reply, q *turn.Request) *t
 		return nil // the client is gone
 	}
 	m := said.Message()
-	choice := chatChoice{Message: messageOf(m), FinishReason: finishReasons[end.Finish(false)]}
+	choice := chatChoice{Message: messageOf(m), FinishReason: finishReasons[end.Finish()]}
 	if q.TopLogprobs >= 0 && answered {
 		choice.Logprobs = &logprobs{Content: entriesOf(m.Tokens, []tokenLogprob{})}
 	}
-	notice := end.Notice(false)
+	notice := end.Notice()
 	return p.Finish(chatReply{head, []chatChoice{choice}, usageOf(end, notice), noteOf(notice)}, end.Failure)
 }
 

@@ -57,7 +57,7 @@ func (w *Wire) streamChat(rec *web.Record, reply *turn.Reply, q *turn.Request, h
 		s.out.Send(documentOf(end.Failure))
 		return end.Failure
 	}
-	notice, finish := end.Notice(true), finishReasons[end.Finish(true)]
+	notice, finish := end.Notice(), finishReasons[end.Finish()]
 	s.chunk.Choices[0].FinishReason, s.chunk.Slipway = &finish, noteOf(notice)
 	if s.send(delta{}, nil) != nil {
 		return nil

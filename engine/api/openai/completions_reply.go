@@ -58,13 +58,13 @@ func (w *Wire) plainText(rec *web.Record, reply *turn.Reply, q *turn.Request) *t
 	if err != nil {
 		return nil // the client is gone
 	}
-	m, finish := said.Message(), finishReasons[end.Finish(false)]
+	m, finish := said.Message(), finishReasons[end.Finish()]
 	whole := textChoice{Text: m.Content, FinishReason: &finish}
 	if q.TopLogprobs >= 0 {
 		whole.Logprobs = &textLogprobs{[]string{}, []float64{}, []map[string]float64{}, []int{}}
 		whole.Logprobs.add(m.Tokens, new(int))
 	}
-	notice := end.Notice(false)
+	notice := end.Notice()
 	u := usageOf(end, notice)
 	return p.Finish(textReply{head, []textChoice{whole}, &u, noteOf(notice)}, end.Failure)
 }
@@ -103,7 +103,7 @@ func (w *Wire) streamText(rec *web.Record, reply *turn.Reply, q *turn.Request, h
 		out.Send(documentOf(end.Failure))
 		return end.Failure
 	}
-	notice, finish := end.Notice(true), finishReasons[end.Finish(true)]
+	notice, finish := end.Notice(), finishReasons[end.Finish()]
 	if send(textChoice{FinishReason: &finish}, noteOf(notice)) != nil {
 		return nil
 	}

@@ -26,6 +26,5 @@
 // finish_reason is "length" where the tokens ran out, else "stop" or, after complete calls, "tool_calls";
 // slipway.notice says what that leaves open. Only a complete reply has a finish_reason: one that was cancelled gets
 // 499 with code "cancelled", or that error as the last event of a stream that ends without [DONE], or as the body
-// of a plain reply whose white space was sent already. Clients treat an unfinished call by what its finish_reason
-// and arguments say, as they must with OpenAI, which sends unfinished arguments with "length" too.
+// of a plain reply whose white space was sent already. Only complete calls are sent, each with its whole arguments.
 package openai

@@ -9,7 +9,7 @@
 //
 // # Where what belongs
 //
-//   - What a reply may say only once it is certain (the opening of a call) is held in [Reply.step].
+//   - What a reply may say only once it is certain (a call) is held by the family's parser.
 //   - Which tokens may follow (a forced call's name, a schema) is the mask that [Service.Start] gives the queue:
 //     opening.go.
 //   - Continuing a client's last assistant message is the request's own prefix: prompt.go renders it, reading.go starts
@@ -22,11 +22,10 @@
 // itself: not in the markup of tool calls, their arguments or forced tokens, nor in the newlines around them that
 // are left out.
 //
-// # Calls that are not finished
+// # Calls are whole or none
 //
-// A reply can end inside a call, because it ran out of tokens or because the model gave up. A reply in one piece
-// leaves such a call out, markup and all. A stream cannot take back what it has sent; it opens a call only with the
-// first of its arguments, so that the client holds the unfinished JSON "{…", which no JSON reader accepts, and
-// never a call that seems to have no arguments. [End.Finish] is then never [FinishCalls], and [End.Notice] says
-// what happened.
+// What may be a call is held until its reading is certain, which is the end of the reply; streams and replies in one
+// piece therefore give the same calls, each with its whole arguments. What has no reading, or several, is text; where
+// the
+// reply was cut, it is left out. [End.Notice] says so.
 package turn

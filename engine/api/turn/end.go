@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"slipway/engine/serve"
+	"slipway/engine/text/family"
 )
 
 // Finish says why a complete reply ended.
@@ -28,30 +29,28 @@ type End struct {
 	reason      serve.FinishReason
 	limitTokens int
 	windowed    bool // prompt and reply filled the window
-	calls       int  // complete
-	begun       int  // calls whose opening was sent
-	unfinished  bool // it ended inside a call
-	thought     bool // there was thinking
-	answered    bool // there was content or a call
-	normalized  int  // places of the prompt that rules changed
+	calls       int
+	verdict     family.Verdict // on what looked like a call
+	thought     bool           // there was thinking
+	answered    bool           // there was content or a call
+	normalized  int            // places of the prompt that rules changed
 	thinkingOff string
 }
 
-// Finish gives the reason of a complete reply. A stream that has begun a call and not finished it never says
-// FinishCalls.
-func (e *End) Finish(streamed bool) Finish {
+// Finish gives the reason of a complete reply.
+func (e *End) Finish() Finish {
 	switch {
 	case e.reason == serve.FinishLength:
 		return FinishLength
-	case e.calls > 0 && !(streamed && e.begun > e.calls):
+	case e.calls > 0:
 		return FinishCalls
 	}
 	return FinishStop
 }
 
 // Notice says in sentences what the finish reason leaves open; empty where nothing needs saying.
-func (e *End) Notice(streamed bool) string {
-	notice := e.why(streamed)
+func (e *End) Notice() string {
+	notice := e.why()
 	if e.normalized == 0 {
 		return notice
 	}
@@ -63,17 +62,21 @@ func (e *End) Notice(streamed bool) string {
 		"to keep it stable.", notice, what))
 }
 
-func (e *End) why(streamed bool) string {
-	if e.unfinished {
-		what := "it is left out"
-		if streamed && e.begun > e.calls {
-			what = "its arguments are not whole and it must not be run"
-		}
-		if e.reason == serve.FinishLength {
-			return fmt.Sprintf("The reply ran out of its %d tokens inside a tool call; %s. Allow more tokens.",
-				e.limitTokens, what)
-		}
-		return "The model ended its reply inside a tool call; " + what + ". Ask again."
+func (e *End) why() string {
+	switch {
+	case e.verdict == family.CutCall && e.reason == serve.FinishLength:
+		return fmt.Sprintf("The reply ran out of its %d tokens inside a tool call; it is left out. Allow more tokens.",
+			e.limitTokens)
+	case e.verdict == family.CutCall:
+		return "The reply was cut inside a tool call; it is left out."
+	case e.verdict == family.NoReading:
+		return "The reply holds what looks like a tool call and is none of the given tools with its " +
+			"parameters; it is " +
+			"left as text, and must not be run. Ask again."
+	case e.verdict == family.SeveralReadings:
+		return "The reply holds what looks like a tool call and can be read in more than one way; it is " +
+			"left as text, " +
+			"and must not be run. Ask again."
 	}
 	onlyThought := e.thought && !e.answered
 	switch {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"slipway/engine/serve"
 	"slipway/engine/text"
 	"slipway/engine/text/family"
 )
@@ -12,7 +13,7 @@ import (
 // Message is what a reply says as a whole.
 type Message struct {
 	Reasoning, Content string
-	Calls              []Call // complete ones
+	Calls              []Call
 	Tokens             []Token
 }
 
@@ -23,7 +24,6 @@ type Call struct{ ID, Name, Arguments string }
 type Collector struct {
 	reasoning, content strings.Builder
 	calls              []Call
-	complete           int
 	tokens             []Token
 }
 
@@ -39,21 +39,19 @@ func (c *Collector) Add(e Event) {
 		c.calls = append(c.calls, Call{ID: e.ID, Name: e.Name})
 	case CallArguments:
 		c.calls[len(c.calls)-1].Arguments += e.Text
-	case CallEnd:
-		c.complete++
 	}
 }
 
-// Message gives the reply so far without an incomplete call. Only the last call can be incomplete.
+// Message gives the reply so far.
 func (c *Collector) Message() Message {
-	return Message{c.reasoning.String(), c.content.String(), c.calls[:c.complete], c.tokens}
+	return Message{c.reasoning.String(), c.content.String(), c.calls, c.tokens}
 }
 
 // saying is a message that can be compared: white space around it and the writing of the arguments do not count.
 type saying struct {
 	reasoning, content string
 	calls              []sayingCall
-	unfinished         bool
+	broken             bool // arguments that are no JSON
 }
 
 type sayingCall struct {
@@ -65,7 +63,7 @@ type sayingCall struct {
 func readTurn(f *family.Family, whole string, tools []json.RawMessage) saying {
 	parser := f.NewParser(family.ParserOptions{Tools: tools})
 	r := Reply{reading: &reading{parser: parser}, callID: func(int) string { return "" }}
-	for _, e := range r.reading.push(whole, true) {
+	for _, e := range r.reading.push(whole, serve.FinishStop) {
 		r.step(e)
 	}
 	var c Collector
@@ -74,7 +72,6 @@ func readTurn(f *family.Family, whole string, tools []json.RawMessage) saying {
 	}
 	m := c.Message()
 	said := saying{reasoning: strings.TrimSpace(m.Reasoning), content: strings.TrimSpace(m.Content)}
-	said.unfinished = r.reading.unfinished()
 	for _, call := range m.Calls {
 		said.addCall(call.Name, call.Arguments)
 	}
@@ -94,13 +91,13 @@ func (s *saying) addCall(name, arguments string) {
 	decoder := json.NewDecoder(strings.NewReader(arguments))
 	decoder.UseNumber()
 	if decoder.Decode(&c.arguments) != nil {
-		s.unfinished = true
+		s.broken = true
 	}
 	s.calls = append(s.calls, c)
 }
 
-// equal reports whether two turns say the same. One that ended inside a call says nothing complete.
+// equal reports whether two turns say the same. One with broken arguments equals none.
 func (s saying) equal(o saying) bool {
-	return !s.unfinished && !o.unfinished && s.reasoning == o.reasoning && s.content == o.content &&
+	return !s.broken && !o.broken && s.reasoning == o.reasoning && s.content == o.content &&
 		reflect.DeepEqual(s.calls, o.calls)
 }

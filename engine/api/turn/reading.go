@@ -29,7 +29,8 @@ type reading struct {
 
 func newReading(q *Request, thinking bool, f *family.Family) *reading {
 	return &reading{
-		parser:  f.NewParser(family.ParserOptions{ThinkingOpen: thinking, Tools: q.Conversation.Tools}),
+		parser: f.NewParser(family.ParserOptions{ThinkingOpen: thinking, Tools: q.Conversation.Tools,
+			OneCall: q.OneCall}),
 		stops:   serve.StopFinder{Stops: q.Stop},
 		oneCall: q.OneCall,
 		tools:   len(q.Conversation.Tools) > 0,
@@ -40,8 +41,8 @@ func newReading(q *Request, thinking bool, f *family.Family) *reading {
 func (r *reading) ends() bool { return len(r.stops.Stops) > 0 || r.oneCall && r.tools }
 
 // ahead reads for the queue, which asks whether the reply is over with this text.
-func (r *reading) ahead(s string, final bool) (over bool) {
-	events := r.push(s, final)
+func (r *reading) ahead(s string, reason serve.FinishReason) (over bool) {
+	events := r.push(s, reason)
 	r.mu.Lock()
 	r.early = append(r.early, events)
 	r.mu.Unlock()
@@ -62,17 +63,20 @@ func (r *reading) next(e serve.Event) []family.Event {
 	if early {
 		return events
 	}
-	return r.push(e.Text, e.End != nil)
+	if e.End != nil {
+		return r.push(e.Text, e.End.Reason)
+	}
+	return r.push(e.Text, "")
 }
 
-// push takes more of the reply and gives what became certain; final ends it.
-func (r *reading) push(s string, final bool) (events []family.Event) {
+// push takes more of the reply and gives what became certain; a reason ends it.
+func (r *reading) push(s string, reason serve.FinishReason) (events []family.Event) {
 	if r.over {
 		return nil
 	}
 	parsed := r.parser.Push(s)
-	if final {
-		parsed = append(parsed, r.parser.Close()...)
+	if reason != "" {
+		parsed = append(parsed, r.parser.Close(reason != serve.FinishStop)...)
 	}
 	if len(r.stops.Stops) == 0 && !r.oneCall {
 		return parsed
@@ -101,11 +105,16 @@ func (r *reading) push(s string, final bool) (events []family.Event) {
 			return events
 		}
 	}
-	if final {
+	if reason != "" {
 		give(r.stops.Flush())
 	}
 	return events
 }
 
-// unfinished reports, at the end, that the reply ended inside a call.
-func (r *reading) unfinished() bool { return !r.over && r.parser.Unfinished() }
+// verdict says, at the end, what became of text that looked like a call.
+func (r *reading) verdict() family.Verdict {
+	if r.over {
+		return family.Certain
+	}
+	return r.parser.Verdict()
+}

@@ -19,8 +19,6 @@ type Reply struct {
 	events   []Event // of the last Take
 	waiting  []Token // whose text is not out yet
 	thinking bool    // no content and no call yet, in a reply that began with thinking
-	opening  Event   // of the call whose arguments have not begun
-	held     bool    // opening is one
 }
 
 func (s *Service) newReply(q *Request, p prompt) *Reply {
@@ -34,7 +32,7 @@ func (s *Service) newReply(q *Request, p prompt) *Reply {
 }
 
 // watch is how the queue learns that the reply is over; nil where only the model and the bounds end it.
-func (r *Reply) watch() func(string, bool) bool {
+func (r *Reply) watch() func(string, serve.FinishReason) bool {
 	if r.reading == nil || !r.reading.ends() {
 		return nil
 	}
@@ -82,8 +80,7 @@ func (r *Reply) read(e serve.Event) {
 	}
 }
 
-// step translates one event of the parser. A call's opening waits for the first of its arguments: a client that
-// takes no arguments for empty ones must not be left with a call that ended after its name.
+// step translates one event of the parser.
 func (r *Reply) step(e family.Event) {
 	switch e.Kind {
 	case family.ReasoningDelta:
@@ -94,16 +91,13 @@ func (r *Reply) step(e family.Event) {
 		r.end.answered = r.end.answered || strings.TrimSpace(e.Text) != ""
 		r.thinking = false
 		r.content(e.Text)
+	case family.CallHeld:
+		r.thinking = false
 	case family.ToolCallStart:
 		r.end.answered = true
 		r.thinking, r.waiting = false, nil
-		r.opening, r.held = Event{Kind: CallStart, Index: e.Index, ID: r.callID(e.Index), Name: e.Name}, true
+		r.events = append(r.events, Event{Kind: CallStart, Index: e.Index, ID: r.callID(e.Index), Name: e.Name})
 	case family.ToolCallArguments:
-		if r.held {
-			r.events = append(r.events, r.opening)
-			r.held = false
-			r.end.begun++
-		}
 		r.events = append(r.events, Event{Kind: CallArguments, Index: e.Index, Text: e.Text})
 	case family.ToolCallEnd:
 		r.end.calls++
@@ -119,6 +113,8 @@ func (r *Reply) content(piece string) {
 func (r *Reply) close(end *serve.End) {
 	r.end.Failure, r.end.Usage, r.end.Times = failureOf(end), end.Usage, end.Times
 	r.end.reason, r.end.limitTokens, r.end.windowed = end.Reason, end.LimitTokens, end.Windowed
-	r.end.unfinished = r.reading != nil && r.reading.unfinished()
+	if r.reading != nil {
+		r.end.verdict = r.reading.verdict()
+	}
 	r.events = append(r.events, Event{Kind: Ended, End: &r.end})
 }

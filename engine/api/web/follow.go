@@ -12,7 +12,8 @@ import (
 // cancelled.
 const SendPatience = 2 * time.Minute
 
-// Follow hands a reply's events to each as they come, and calls idle whenever nothing was sent for keepAlive. The
+// Follow hands a reply's events to each as they come, and calls idle whenever none came for keepAlive: while the prompt
+// is read, and while the reply is in what may be a call, which is held until it is certain. The
 // first error ends it and cancels the reply. It returns the reply's end.
 func Follow(w http.ResponseWriter, reply *turn.Reply, keepAlive time.Duration,
 	each func(turn.Event) error, idle func() error) (*turn.End, error) {
@@ -24,7 +25,8 @@ func Follow(w http.ResponseWriter, reply *turn.Reply, keepAlive time.Duration,
 		select {
 		case <-reply.Ready():
 			allowTime()
-			for _, e := range reply.Take() {
+			events := reply.Take()
+			for _, e := range events {
 				if e.Kind == turn.Ended {
 					return e.End, nil
 				}
@@ -32,6 +34,9 @@ func Follow(w http.ResponseWriter, reply *turn.Reply, keepAlive time.Duration,
 					reply.Cancel(context.Canceled)
 					return nil, err
 				}
+			}
+			if len(events) == 0 {
+				continue
 			}
 		case <-timer.C:
 			allowTime()

@@ -3,6 +3,7 @@ package qwen35
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"slipway/engine/text/pyjson"
@@ -50,7 +51,9 @@ func readToolSchemas(tools []json.RawMessage) map[string]toolSchema {
 			tool = v
 		}
 		parameters, _ := member(tool, "parameters").(*pyjson.Object)
-		schemas[name] = toolSchema{parameters}
+		if name != "" {
+			schemas[name] = toolSchema{parameters}
+		}
 	}
 	return schemas
 }
@@ -62,6 +65,35 @@ func member(v any, name string) any {
 		return nil
 	}
 	return o.Values[name]
+}
+
+// knows reports whether the function has a parameter of the name. A schema without properties, or one that allows
+// additional ones, knows every name.
+func (s toolSchema) knows(parameter string) bool {
+	if s.parameters == nil || parameter == "" {
+		return false
+	}
+	properties, ok := member(s.parameters, "properties").(*pyjson.Object)
+	if !ok || member(s.parameters, "patternProperties") != nil {
+		return true
+	}
+	if _, known := properties.Values[parameter]; known {
+		return true
+	}
+	more, given := s.parameters.Values["additionalProperties"]
+	return given && more != false && more != nil
+}
+
+// complete reports whether the call has all the arguments that the schema requires.
+func (s toolSchema) complete(c readCall) bool {
+	required, _ := member(s.parameters, "required").([]any)
+	for _, name := range required {
+		if text, ok := name.(string); ok && !slices.ContainsFunc(c.arguments,
+			func(a readArgument) bool { return a.name == text }) {
+			return false
+		}
+	}
+	return true
 }
 
 // typesOf gives the types of a parameter: string where the schema does not know it, any where it says nothing.
@@ -168,6 +200,11 @@ func argumentJSON(value string, types typeSet) string {
 		if number, ok := pyjson.Number(text, types&typeNumber != 0); ok {
 			return number
 		}
+		if types&typeString == 0 { // 140.0 is 140
+			if number, ok := pyjson.Number(text, true); ok && !strings.ContainsAny(number, ".eE") {
+				return number
+			}
+		}
 	}
 	if types&typeObject != 0 && strings.HasPrefix(text, "{") || types&typeArray != 0 && strings.HasPrefix(text, "[") {
 		var compact bytes.Buffer
@@ -179,4 +216,11 @@ func argumentJSON(value string, types typeSet) string {
 		}
 	}
 	return `"` + jsonText(value) + `"`
+}
+
+// jsonText is s as the inside of a JSON string.
+func jsonText(s string) string {
+	var out strings.Builder
+	pyjson.AppendText(&out, s)
+	return out.String()
 }

@@ -43,11 +43,21 @@ type Family struct {
 type Parser interface {
 	// Push takes more of the reply and gives what became certain.
 	Push(s string) []Event
-	// Close ends the reply and gives the rest. The parser cannot be used again.
-	Close() []Event
-	// Unfinished reports, after Close, that the reply ended inside a call.
-	Unfinished() bool
+	// Close ends the reply and gives the rest; cut: the model did not end it itself. The parser cannot be used again.
+	Close(cut bool) []Event
+	// Verdict says, after Close, what became of text that looked like a call.
+	Verdict() Verdict
 }
+
+// Verdict says how text that looked like a call was read.
+type Verdict int
+
+const (
+	Certain         Verdict = iota // it was a call, or there was none
+	CutCall                        // the reply was cut in it: it is left out
+	NoReading                      // it is no call of the given tools: it is text
+	SeveralReadings                // it can be read in more than one way: it is text
+)
 
 // EventKind says what a piece of a reply is.
 type EventKind int
@@ -57,6 +67,8 @@ const (
 	ContentDelta                       // Text: more of the answer
 	ToolCallStart                      // Index, Name: a call begins
 	ToolCallArguments                  // Index, Text: more of the arguments' JSON
+	// what follows may be a call, so that nothing comes until it is certain
+	CallHeld
 	// Index: the call is complete; the texts of its arguments joined are a JSON object
 	ToolCallEnd
 )
@@ -77,4 +89,7 @@ type ParserOptions struct {
 	// Tools as the client sent them; their schemas give the types of arguments. Without tools the tags of calls are
 	// content.
 	Tools []json.RawMessage
+
+	// OneCall: the reply is over with its first complete call.
+	OneCall bool
 }
