@@ -138,7 +138,8 @@ var givesConsent = []string{
 
 // givesNone are the others: they say what is meant, or how it is shown. --digest is the consent itself.
 var givesNone = []string{
-	"at-least", "attach", "codes", "deep", "detach", "digest", "disk-cache", "draft", "draft-sweep", "dry-run",
+	"at-least", "attach", "codes", "deep", "detach", "digest", "disk-cache", "draft", "draft-sweep",
+	"draft-tokens", "draft-tokens-b", "dry-run",
 	"events",
 	"file", "follow", "fresh", "grid", "home", "idle-for", "in", "in-place", "job", "json", "keep",
 	"keep-models", "key-env", "key-env-b", "key-file", "key-file-b", "lang", "lengths", "limit-rate", "lines",
