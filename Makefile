@@ -1,7 +1,7 @@
 # slipway: every command that an engineer needs. `make test` is the one that CI runs.
 .PHONY: test soak bench generate need
 
-test: need     ## everything that must hold, under 25 minutes on two cores
+test: need     ## everything that must hold, about ten minutes on two cores
 	./scripts/test.sh
 
 soak: need     ## the long loops: kill points, random faults, random histories

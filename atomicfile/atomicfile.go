@@ -14,11 +14,11 @@ import (
 // Replace writes data under name below root. The folder must exist. The temporary name is fixed, so that a killed run
 // leaves at most one such file, which the next Replace removes. Nobody else may write name at the same time.
 func Replace(root *os.Root, name string, data []byte, mode fs.FileMode) error {
-	return ReplaceVia(root, Temporary(name), name, data, mode)
+	return ReplaceVia(root, temporary(name), name, data, mode)
 }
 
-// Temporary is the name through which Replace writes.
-func Temporary(name string) string { return path.Join(path.Dir(name), "."+path.Base(name)+".new") }
+// temporary is the name through which Replace writes.
+func temporary(name string) string { return path.Join(path.Dir(name), "."+path.Base(name)+".new") }
 
 // ReplaceVia is Replace through a temporary name of the caller's choice, in the same folder.
 func ReplaceVia(root *os.Root, temporary, name string, data []byte, mode fs.FileMode) error {

@@ -135,7 +135,7 @@ func (e *ChoiceError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Usage}
 }
 
-// Prepare looks, decides, makes the plan and holds it against the world. Errors: *ChoiceError, *apply.HomeError only
+// Prepare looks, decides, makes the plan and assesses it. Errors: *ChoiceError, *apply.HomeError only
 // for homes that cannot even be named, *apply.JournalError.
 func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	home, err := apply.ResolveHome(in.Home, at.UserHome)

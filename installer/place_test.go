@@ -14,7 +14,7 @@ import (
 
 // Without room for a copy a model that is here already is used in place; with room it is copied; a whole copy is
 // never given up for it; and nobody is told of a folder that is not there.
-func TestNoRoomForACopyOfWeightsThatAreHere(t *testing.T) {
+func TestWeightsThatAreHereAreUsedInPlaceWithoutRoomForACopy(t *testing.T) {
 	const size = 600 << 20
 	m, ok := manifests.ByID("qwen3.8-27b-mtplx-bare-speed")
 	if !ok {

@@ -14,7 +14,7 @@ import (
 )
 
 // Capabilities is what the server of this version is taken to honour on a machine before it is built and can say so
-// itself. A test holds it against the real server's probe.
+// itself. A test compares it with the real server's probe.
 func Capabilities(at machine.Sources) profiles.Capabilities {
 	system, processor, _ := at.Platform()
 	return capabilitiesOn(system, processor)

@@ -6,7 +6,7 @@ import (
 )
 
 // What is approximated depends on the format that the server keeps, not on the one that was wished for.
-func TestPriceOfAFormatThatIsNotKept(t *testing.T) {
+func TestSentenceIsOfTheFormatThatIsKept(t *testing.T) {
 	for _, c := range []struct {
 		profile      string
 		kv           KVFormat

@@ -27,7 +27,7 @@ const (
 	system   = "You are a helpful assistant."
 	Template = `system: "` + system +
 		`"; user: "Document:\n{random word}\n{filler with codes}\n\nWhat is the access code for the {name}?"; the tool scene: get_weather with a result {"temperature": N, "sky": "sunny"}`
-	Scoring = "pass: the answer has the value that stands in the text now, and what the server says it took from " +
+	Scoring = "pass: the answer has the value that is in the text now, and what the server says it took from " +
 		"its cache ends where the text changed; fail: the value that stood there before, or a wrong answer where " +
 		"the same question right after a new random word is answered rightly; unknown: the model does not find the " +
 		"value without the cache either"

@@ -82,7 +82,7 @@ func expectMostFrequent(t *testing.T, words [][]string, want []string, n int) {
 		}
 	}
 	if len(want) != n || least <= most || least == 1<<30 {
-		t.Errorf("%d words wanted, the rarest %d times; another stands there %d times", len(want), least, most)
+		t.Errorf("%d words wanted, the rarest %d times; another is there %d times", len(want), least, most)
 	}
 }
 
@@ -96,13 +96,13 @@ func TestScoringIsStringMatchAll(t *testing.T) {
 	}
 }
 
-// No word may stand inside another: the scoring would find it there.
+// No word may be part of another: the scoring would find it there.
 func TestNoWordContainsAnother(t *testing.T) {
 	words := newKeys(random(), 2000, word)
 	all := fmt.Sprint(words)
 	for _, w := range words {
 		if strings.Count(all, w) != 1 {
-			t.Fatalf("%s stands in another word", w)
+			t.Fatalf("%s is part of another word", w)
 		}
 	}
 }

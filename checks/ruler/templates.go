@@ -21,5 +21,5 @@ const (
 )
 
 // Scoring is RULER's string_match_all.
-const Scoring = "RULER's string_match_all: the share of the wanted strings that stand in the answer, whatever its " +
+const Scoring = "RULER's string_match_all: the share of the wanted strings that are in the answer, whatever its " +
 	"case and whatever else it says"

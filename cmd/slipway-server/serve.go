@@ -157,7 +157,7 @@ func stop(engine *serve.Engine, cut func(), ran <-chan error, signals <-chan os.
 	case <-time.After(finishPatience):
 	}
 	status := engine.Status()
-	log.Warn("cutting what still runs", "active", status.Active, "queued", status.Queued)
+	log.Warn("ending what still runs", "active", status.Active, "queued", status.Queued)
 	cut()
 	select {
 	case <-ran:

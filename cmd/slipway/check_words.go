@@ -47,7 +47,7 @@ func printReport(w io.Writer, r record.Report) {
 	}
 }
 
-// joined puts the parts that are there behind each other.
+// joined puts the parts that are there one after another.
 func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }

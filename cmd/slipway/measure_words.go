@@ -35,7 +35,8 @@ func forecastWords(f *measure.Forecast) string {
 		"A prompt", units.Count(f.PromptTokens), measure.Seconds(f.PrefillSeconds), units.Count(f.ProbeTokens),
 		measure.Seconds(f.ProbeSeconds))
 	for _, t := range f.Exceeds {
-		text += fmt.Sprintf(" That is longer than the %.0f s that %s waits for a whole answer unless told otherwise.",
+		text += fmt.Sprintf(" That is longer than the %.0f s that %s waits for a whole answer unless it is set "+
+			"otherwise.",
 			t.Seconds, t.Client)
 	}
 	if len(f.Exceeds) > 0 {

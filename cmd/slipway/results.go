@@ -29,7 +29,7 @@ func (w *results) Write(p []byte) (int, error) {
 // lostAnswer is the failure of an answer that could not be written.
 func lostAnswer(err error) *failure {
 	f := &failure{code: exitInternal, what: "The answer could not be written to standard output: " + err.Error() + ".",
-		then: "What the command did stands. Send the output somewhere else and run the same command again."}
+		then: "What the command did is done. Send the output somewhere else and run the same command again."}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		f.code = exitNoSpace
 	}

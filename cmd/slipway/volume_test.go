@@ -59,7 +59,7 @@ func TestApplyOnAVolumeThatFillsUpKeepsWhatIsWholeAndContinues(t *testing.T) {
 	}
 	final, err := filepath.Glob(filepath.Join(r.home, "models/slipway--pocket/*/model.safetensors"))
 	if err != nil || len(final) != 0 {
-		t.Fatalf("a file that is not whole stands under its final name: %v %v", final, err)
+		t.Fatalf("a file that is not whole has its final name: %v %v", final, err)
 	}
 	if out, err := exec.Command("mount", "-o", "remount,size=200m", small).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -123,7 +123,7 @@ func TestHomesOfOthersAreRefused(t *testing.T) {
 }
 
 // As an ordinary user, a folder without permission to write.
-func TestSetupWithoutPermissionToWrite(t *testing.T) {
+func TestSetupWithoutPermissionToWriteChangesNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user: the missing permission is not driven here")
 	}

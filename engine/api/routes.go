@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"slipway/engine/api/turn"
@@ -29,8 +30,14 @@ func (s *Server) routes() *routes {
 	return all
 }
 
+// add panics where two wires answer one path: which of them was meant is not for their order to decide.
 func (all *routes) add(wire web.Wire, list []web.Route) {
 	for _, r := range list {
+		for _, there := range slices.Concat(all.exact[r.Path], all.patterns) {
+			if there.Path == r.Path && there.Method == r.Method {
+				panic("api: two wires answer " + r.Method + " " + r.Path)
+			}
+		}
 		if strings.HasSuffix(r.Path, "/") || strings.Contains(r.Path, web.PathID) {
 			all.patterns = append(all.patterns, &route{r, wire})
 			continue

@@ -39,7 +39,7 @@ func (s *Server) system(w http.ResponseWriter, _ *http.Request) {
 		v.Machine = &m
 	}
 	if s.opt.LaunchFile != "" {
-		launch, err := ReadLaunch(s.opt.LaunchFile)
+		launch, err := readLaunch(s.opt.LaunchFile)
 		if err == nil {
 			v.Launch = launch
 		} else if s.launchWarned.CompareAndSwap(false, true) {
@@ -67,8 +67,8 @@ const (
 	mostNeighbors   = 32
 )
 
-// ReadLaunch reads the launch file that the installer wrote. Errors: the file's, or what is wrong with it.
-func ReadLaunch(path string) (*wire.Launch, error) {
+// readLaunch reads the launch file that the installer wrote. Errors: the file's, or what is wrong with it.
+func readLaunch(path string) (*wire.Launch, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ type Head interface {
 // HeadSequence is a sequence of such a network.
 type HeadSequence interface {
 	pass.Sequence
-	MTPLen() int           // slots known; the head may begin behind slot 0
+	MTPLen() int           // slots known; the head may begin after slot 0
 	Last() []float32       // final row of the last token; empty where it is not known
 	SetLast(row []float32) // gives it again after a rewind
 }
@@ -32,7 +32,7 @@ const keptPairs = 8
 // MTP drafts with the checkpoint's own multi-token prediction head. The head sees the rows after the trunk's final
 // norm.
 //
-// A slot pairs the row of a position with the token behind it, so that the last row waits for its token. Drafting adds
+// A slot pairs the row of a position with the token after it, so that the last row waits for its token. Drafting adds
 // slots of drafted tokens; those that were verified are computed again from the trunk's rows.
 type MTP struct {
 	head   Head
@@ -56,7 +56,7 @@ func NewMTP(head Head, hidden, depth int) *MTP {
 // Most implements Proposer.
 func (m *MTP) Most() int { return m.depth }
 
-// mtpContext: rows holds the rows of positions at, at+1, ... that are not paired yet, and tokens the tokens behind them
+// mtpContext: rows holds the rows of positions at, at+1, ... that are not paired yet, and tokens the tokens after them
 // but for the last one's.
 type mtpContext struct {
 	m      *MTP
@@ -71,7 +71,7 @@ type mtpContext struct {
 }
 
 // Begin implements Proposer. A few rows at the end may not be known, as after a restore within a tape: zeros stand for
-// them, so that the head sees those tokens alone. Where more is missing the head begins anew behind it.
+// them, so that the head sees those tokens alone. Where more is missing the head begins anew after it.
 func (m *MTP) Begin(seq pass.Sequence, prompt []int32) Context {
 	c := &mtpContext{m: m, seq: seq.(HeadSequence)}
 	n := seq.Len()
@@ -122,7 +122,7 @@ func (c *mtpContext) Kept(ctx context.Context, tokens []int32) error {
 	return c.pair(ctx, len(tokens))
 }
 
-// pair runs the head over all pairs that are complete, with the first rows of the pass under way behind those that
+// pair runs the head over all pairs that are complete, with the first rows of the pass under way after those that
 // wait.
 func (c *mtpContext) pair(ctx context.Context, fresh int) error {
 	h := c.m.hidden

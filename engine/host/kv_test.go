@@ -38,7 +38,7 @@ func TestKVTakesTheSizeThatThePlanCounts(t *testing.T) {
 	}
 }
 
-// auto that had to go to the CPU keeps what the CPU has, and says so; what auto will be is held against the format
+// auto that had to go to the CPU keeps what the CPU has, and says so; what auto will be is compared with the format
 // before that.
 func TestFormatThatTheDeviceLacksIsReplacedWithANote(t *testing.T) {
 	o := opened{device: cpu.New(1)}

@@ -37,7 +37,7 @@ func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
 	}
 	over := short.Held + short.Bytes - short.WorkingSet + short.WorkingSet/roomMargin
 	if pages := (context + points) / page; short.Bytes == pages*model.PageBytes(h.device, c, h.kv, model.NoDraft) {
-		over += context + points - short.Bytes // the draft's pages come behind them
+		over += context + points - short.Bytes // the draft's pages come after them
 	}
 	tokens := (context + points - over) / (page * int64(s.Parallel)) * device.PageTokens
 	var lower []string

@@ -176,7 +176,7 @@ func TestEveryFormOfTheSameModelGivesTheSameBits(t *testing.T) {
 		s := newSequence(t, n)
 		hidden := make([]float32, len(prompt)*n.config.Hidden)
 		logits = forward(t, s, prompt, 512, pass.LogitsAll, hidden)
-		rows, err := n.MTP(t.Context(), []MTPSegment{
+		rows, err := n.MTP(t.Context(), []pass.HeadSegment{
 			{Seq: s, Tokens: prompt[1:], Hidden: hidden, Logits: pass.LogitsLast}})
 		if err != nil {
 			t.Fatal(err)

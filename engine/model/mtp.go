@@ -8,13 +8,10 @@ import (
 	"slipway/engine/pass"
 )
 
-// MTPSegment is what MTP advances a sequence's head by.
-type MTPSegment = pass.HeadSegment
-
 // MTP advances the MTP head of a network that was loaded with it. Results and errors as Forward, but after an error a
 // head may have lost its slots from its segment's Slot on. The head's pages are its own: dropping slots never touches
 // the trunk. Source: spec of the MTP head; the embedding comes first in the pair.
-func (n *Network) MTP(ctx context.Context, segments []MTPSegment) ([][][]float32, error) {
+func (n *Network) MTP(ctx context.Context, segments []pass.HeadSegment) ([][][]float32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mtp == nil {
@@ -40,7 +37,7 @@ func (n *Network) MTP(ctx context.Context, segments []MTPSegment) ([][][]float32
 	return n.results(len(segments)), nil
 }
 
-func (n *Network) prepareMTP(ctx context.Context, segments []MTPSegment) error {
+func (n *Network) prepareMTP(ctx context.Context, segments []pass.HeadSegment) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -79,7 +76,7 @@ func (n *Network) prepareMTP(ctx context.Context, segments []MTPSegment) error {
 	return w.growLogits(n, len(w.indices))
 }
 
-func (n *Network) recordMTP(segments []MTPSegment) {
+func (n *Network) recordMTP(segments []pass.HeadSegment) {
 	w, p, c, m := &n.work, n.pass, n.config, n.mtp
 	hidden := false
 	for i := range segments {

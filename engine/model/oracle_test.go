@@ -182,7 +182,7 @@ func checkMTP(t *testing.T, n *Network, s *Sequence, want oraclePrompt, hidden [
 	tokens := append(append([]int32(nil), want.IDs[1:]...), next)
 	for at := 0; at < len(tokens); at += 200 {
 		end := min(at+200, len(tokens))
-		rows, err := n.MTP(context.Background(), []MTPSegment{
+		rows, err := n.MTP(context.Background(), []pass.HeadSegment{
 			{Seq: s, Slot: at, Tokens: tokens[at:end], Hidden: hidden[at*n.config.Hidden : end*n.config.Hidden],
 				Logits: pass.LogitsAll}})
 		if err != nil {

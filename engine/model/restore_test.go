@@ -66,7 +66,7 @@ func TestMTPHeadIsRestoredWithItsSequence(t *testing.T) {
 		t.Helper()
 		tokens := append([]int32(nil), prompt[slot+1:slot+1+count]...)
 		tokens[0] = (tokens[0] + shift) % 4000
-		rows, err := n.MTP(context.Background(), []MTPSegment{
+		rows, err := n.MTP(context.Background(), []pass.HeadSegment{
 			{Seq: s, Slot: slot, Tokens: tokens, Hidden: hidden[slot*h:], Logits: pass.LogitsAll}})
 		if err != nil {
 			t.Fatal(err)

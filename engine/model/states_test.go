@@ -96,7 +96,7 @@ func TestOracleAgreesAfterEveryLayer(t *testing.T) {
 }
 
 // The oracle's file holds no recurrent and conv states (transformers keeps them under other names than its writer
-// looked for), so these are held against the float64 evaluation, whose own logits are held against the oracle's.
+// looked for), so these are compared with the float64 evaluation, whose own logits are compared with the oracle's.
 func TestRecurrentAndConvStatesAreThoseOfTheFormulas(t *testing.T) {
 	want := readOracle(t, "oracle-bf16.json")["hello"]
 	p := newPlain(t, pocketBF16)

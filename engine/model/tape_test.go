@@ -174,7 +174,7 @@ func TestPointSharesMTPSlotsButTheLast(t *testing.T) {
 	s := newSequence(t, n)
 	hidden := make([]float32, 100*h)
 	forward(t, s, prompt[:100], 512, pass.LogitsNone, hidden)
-	if _, err := n.MTP(t.Context(), []MTPSegment{{Seq: s, Tokens: prompt[1:101], Hidden: hidden}}); err != nil {
+	if _, err := n.MTP(t.Context(), []pass.HeadSegment{{Seq: s, Tokens: prompt[1:101], Hidden: hidden}}); err != nil {
 		t.Fatal(err)
 	}
 	point, err := s.Save(false)
@@ -196,13 +196,13 @@ func TestPointSharesMTPSlotsButTheLast(t *testing.T) {
 	freshHidden := make([]float32, 100*h)
 	forward(t, fresh, prompt[:100], 512, pass.LogitsNone, freshHidden)
 	other := append(slices.Clone(prompt[1:100]), 7)
-	rows, err := n.MTP(t.Context(), []MTPSegment{
+	rows, err := n.MTP(t.Context(), []pass.HeadSegment{
 		{Seq: fresh, Tokens: other, Hidden: freshHidden, Logits: pass.LogitsLast}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := [][]float32{slices.Clone(rows[0][0])}
-	rows, err = n.MTP(t.Context(), []MTPSegment{
+	rows, err = n.MTP(t.Context(), []pass.HeadSegment{
 		{Seq: branch, Slot: 99, Tokens: []int32{7}, Hidden: point.Hidden(), Logits: pass.LogitsLast}})
 	if err != nil {
 		t.Fatal(err)

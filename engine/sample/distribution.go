@@ -168,7 +168,7 @@ func (s *Sampler) candidates(adjusted []float32, mask Mask) (top float64, err er
 	return top, nil
 }
 
-// keepTopK leaves the k likeliest, in order. Among equals the smaller id stays. The k best so far stand in front, worst
+// keepTopK leaves the k likeliest, in order. Among equals the smaller id stays. The k best so far are in front, worst
 // of them first in a heap, so that almost every candidate costs one comparison.
 func (s *Sampler) keepTopK(k int) {
 	if k <= 0 || k >= len(s.ids) {

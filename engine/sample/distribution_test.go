@@ -186,7 +186,7 @@ func TestMaskPaddingAndBrokenLogits(t *testing.T) {
 	}
 }
 
-func TestGreedyTieIsNotTheSmallestID(t *testing.T) {
+func TestGreedyTieTakesTheSmallestID(t *testing.T) {
 	p := sample.Neutral()
 	p.Temperature = 0
 	d, _ := sample.NewSampler(4).Distribution([]float32{1, 7, 7, 7}, p, nil, nil)
@@ -203,7 +203,7 @@ func TestGreedyTieIsNotTheSmallestID(t *testing.T) {
 
 // The empirical frequencies of 200,000 draws: a chi-square over 4 cells has 3 degrees of freedom; 30 has a chance of
 // 1e-6 by luck, and the seed is fixed anyway.
-func TestDrawsDoNotFollowTheDistribution(t *testing.T) {
+func TestDrawsFollowTheDistribution(t *testing.T) {
 	probs := []float64{.55, .25, .15, .05}
 	var logits []float32
 	for _, p := range probs {
@@ -227,7 +227,7 @@ func TestDrawsDoNotFollowTheDistribution(t *testing.T) {
 	}
 }
 
-func TestGeneratorLeavesItsPublishedSequence(t *testing.T) {
+func TestGeneratorFollowsItsPublishedSequence(t *testing.T) {
 	// First outputs of SplitMix64 for seed 1234567, from the Rosetta Code page on it.
 	g := sample.NewGenerator(1234567)
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423} {

@@ -30,7 +30,7 @@ func topOf(logits []float32, k int) sample.Top {
 	return top
 }
 
-func TestChoiceOfTheDeviceIsAnotherThanThatOfTheWholeRow(t *testing.T) {
+func TestChoiceOfTheDeviceIsThatOfTheWholeRow(t *testing.T) {
 	const vocab, rows = 300, 320 // 20 rows of padding
 	g := sample.NewGenerator(5)
 	a, b := sample.NewSampler(vocab), sample.NewSampler(vocab)
@@ -80,7 +80,7 @@ func TestChoiceOfTheDeviceIsAnotherThanThatOfTheWholeRow(t *testing.T) {
 	}
 }
 
-func TestChoiceThatTheTopAloneCannotMake(t *testing.T) {
+func TestChoiceThatTheTopAloneCannotMakeIsLeftToTheRow(t *testing.T) {
 	greedy := sample.Neutral()
 	greedy.Temperature = 0
 	s := sample.NewSampler(3)

@@ -203,7 +203,7 @@ func (d *draftDecoder) verify(j *job, segment int, rows [][]float32) (s step, ke
 	for i := range accepted {
 		s.tokens = append(s.tokens, d.e.token(j, j.drafted[i].ID, rows[i]))
 	}
-	if err != nil { // the next step meets it again, behind what is accepted
+	if err != nil { // the next step meets it again, after what is accepted
 		return s, accepted
 	}
 	s.tokens = append(s.tokens, d.e.token(j, next, rows[accepted]))

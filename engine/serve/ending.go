@@ -49,7 +49,7 @@ func (e *Engine) dropCancelled() {
 func (e *Engine) end(j *job, reason FinishReason, err error) {
 	if j.seq != nil {
 		e.commit(j, reason, err)
-		j.endDraft() // behind the states that carry what it knows
+		j.endDraft() // after the states that carry what it knows
 		if closeErr := closeSequence(j.seq); closeErr != nil {
 			e.logPanic(closeErr, j)
 		}

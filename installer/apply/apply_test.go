@@ -76,7 +76,7 @@ func TestJournalDamageIsSeenWhereverItIs(t *testing.T) {
 		"a line is lost":         bytes.Join([][]byte{lines[0], lines[2], lines[3]}, nil),
 		"two lines change place": bytes.Join([][]byte{lines[0], lines[2], lines[1], lines[3]}, nil),
 		"the first line is lost": bytes.Join(lines[1:], nil),
-		"a line stands twice":    bytes.Join([][]byte{lines[0], lines[1], lines[1], lines[2]}, nil),
+		"a line is there twice":  bytes.Join([][]byte{lines[0], lines[1], lines[1], lines[2]}, nil),
 		"garbage at the start":   append([]byte("garbage\n"), whole...),
 		"zeros":                  append(make([]byte, 100), '\n'),
 	}

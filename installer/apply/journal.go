@@ -27,7 +27,7 @@ type record struct {
 	Digest string      `json:"digest"`
 	Action string      `json:"action,omitempty"`
 	Paths  []string    `json:"paths,omitempty"` // of an intent: what may come to be
-	Items  []Item      `json:"items,omitempty"` // of a result: what stands
+	Items  []Item      `json:"items,omitempty"` // of a result: what is there
 	Time   string      `json:"time"`
 	Sum    string      `json:"sum"`
 
@@ -243,7 +243,7 @@ func readJournal(home *Home) ([]record, int64, error) {
 		}
 		switch {
 		case r.Seq != len(records)+1:
-			return nil, 0, damaged(fmt.Sprintf("record %d stands where %d should", r.Seq, len(records)+1))
+			return nil, 0, damaged(fmt.Sprintf("record %d is where %d should be", r.Seq, len(records)+1))
 		case r.Sum != sumOf(prev, r):
 			return nil, 0, damaged("its checksum does not match")
 		case (r.Event == planBegun) != (r.Seq == 1):

@@ -9,7 +9,7 @@ import (
 	"slipway/manifests"
 )
 
-// An action that was interrupted has no list of what it made. What stands under its final name is ours where its bytes
+// An action that was interrupted has no list of what it made. What has its final name is ours where its bytes
 // prove it.
 
 // provenIn lists such files in a folder of a model or of an engine, and the folders between.

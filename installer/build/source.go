@@ -19,7 +19,7 @@ import (
 // serverPackage is what is built, relative to the source.
 const serverPackage = "./cmd/slipway-server"
 
-// sourceRoots is everything of this module that the server program is made of. A test holds it against `go list`.
+// sourceRoots is everything of this module that the server program is made of. A test compares it with `go list`.
 var sourceRoots = []string{"go.mod", "go.sum", "cmd/slipway-server", "engine", "metal", "profiles", "termtext", "units",
 	"wire"}
 

@@ -35,7 +35,7 @@ type typed struct {
 	file *os.File
 	rest []byte // read from the terminal and not handed on yet
 	all  []byte // every byte that was read
-	err  error  // that ended it; survey goes on past an error of its question about the cursor
+	err  error  // that ended it; survey continues after an error of its question about the cursor
 	owed int    // questions about the cursor without an answer
 }
 

@@ -119,7 +119,7 @@ func (k *kit) nothingWrong() {
 	}
 	for _, bad := range report.Bad() {
 		if bad.State != store.Missing {
-			k.t.Errorf("%s stands under its final name and is %s", bad.Path, bad.State)
+			k.t.Errorf("%s has its final name and is %s", bad.Path, bad.State)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestDownloadSurvivesEachFaultOnce(t *testing.T) {
 	}
 }
 
-// The same faults without end: the download ends with an error, and nothing wrong stands under a final name.
+// The same faults without end: the download ends with an error, and nothing wrong has a final name.
 func TestEndlessFaultEndsInAnError(t *testing.T) {
 	rows := map[string]testhub.Fault{
 		"closed before the first byte": {Place: testhub.CDN, Kind: testhub.Cut},
@@ -286,7 +286,7 @@ func TestDeadMirrorIsReplacedByTheNext(t *testing.T) {
 }
 
 // A mirror that leaves out the hub's headers: the lock's size serves, never the redirect's Content-Length.
-func TestMirrorWithoutTheHubsHeaders(t *testing.T) {
+func TestMirrorWithoutTheHubsHeadersIsUsable(t *testing.T) {
 	for name, fault := range map[string]testhub.Fault{
 		"redirect with a length of its own": {Place: testhub.Resolve, Kind: testhub.BareResolve, Times: -1},
 		"no Content-Length anywhere":        {Place: testhub.CDN, Kind: testhub.NoLength, After: -1, Times: -1},
@@ -341,7 +341,7 @@ func TestRateLimitIsWaitedOutAsTheHubAsks(t *testing.T) {
 	}
 }
 
-func TestUpstreamThatDiffersFromTheLock(t *testing.T) {
+func TestUpstreamThatDiffersFromTheLockIsRefused(t *testing.T) {
 	k := newKit(t)
 	lock := k.repo.Lock()
 	for name, change := range map[string]func(*manifests.File){
@@ -366,7 +366,7 @@ func TestUpstreamThatDiffersFromTheLock(t *testing.T) {
 	}
 }
 
-func TestDeclaredSizesBeyondPlainHTTP(t *testing.T) {
+func TestFileTooLargeForPlainHTTPIsRefusedBeforeARequest(t *testing.T) {
 	k := newKit(t)
 	lock := k.repo.Lock()
 	lock.Files[0].Size = 50_000_000_001
@@ -380,7 +380,7 @@ func TestDeclaredSizesBeyondPlainHTTP(t *testing.T) {
 	}
 }
 
-func TestManyFilesThroughFewConnections(t *testing.T) {
+func TestManyFilesGoThroughFewConnections(t *testing.T) {
 	var files []testhub.File
 	for i := range 60 {
 		files = append(files, testhub.File{Path: fmt.Sprintf("part-%03d.bin", i),

@@ -250,7 +250,7 @@ func TestCancelledKeepsEveryByteThatArrived(t *testing.T) {
 }
 
 // A damaged journal is never a failure, and with the one before it available costs little.
-func TestDamagedJournal(t *testing.T) {
+func TestDownloadWithADamagedJournalLosesLittle(t *testing.T) {
 	damage := map[string]func(name string) error{
 		"empty": func(name string) error { return os.WriteFile(name, nil, 0o644) },
 		"half": func(name string) error {
@@ -348,7 +348,7 @@ func TestTwoProcessesOneHome(t *testing.T) {
 }
 
 // Random faults in random places: never a wrong file, never success with bytes missing, always an end.
-func TestRandomFaults(t *testing.T) {
+func TestRandomFaultsNeverLeaveAWrongFile(t *testing.T) {
 	rounds := 25
 	if os.Getenv("SLIPWAY_SOAK") != "" {
 		rounds = 1000

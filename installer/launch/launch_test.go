@@ -134,7 +134,7 @@ func TestLastLinesOfALargeLogWithoutEscapes(t *testing.T) {
 	}
 }
 
-// The cause of a fault stands before hundreds of lines of stacks.
+// The cause of a fault comes before hundreds of lines of stacks.
 func TestCauseOfAFaultIsAmongTheLinesOfACrash(t *testing.T) {
 	root, dir := openRoot(t)
 	text := strings.Repeat("filler\n", 50) + "fatal error: out of memory\n" +
@@ -240,7 +240,7 @@ func TestStopOfAServerThatIgnoresItsSignal(t *testing.T) {
 	}
 }
 
-func TestProbeThatCannotHonourThePlan(t *testing.T) {
+func TestServerThatCannotHonourThePlanIsRefused(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "server")
 	script := `#!/bin/sh
 echo '{"schema_version":1,"recommended_max_working_set":1000,"capabilities":{"kv_formats":["f32","f16","q8"],"kv_formats_of":{"cpu":["f32"],"metal":["f16","q8"]},"prefill_policies":["exact"],"drafts":["none"],"devices":["cpu","metal"]}}'

@@ -133,7 +133,7 @@ func TestUnprovenHashesAreNeverAcceptedSilently(t *testing.T) {
 	})
 }
 
-func TestCommitThatTheHubDoesNotGiveOut(t *testing.T) {
+func TestCommitThatTheHubDoesNotGiveOutIsNotLocked(t *testing.T) {
 	server, repo := serve(t)
 	_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Origin: server.URL}),
 		pin.Ask{Repo: repo.Name, Revision: manifests.Revision(strings.Repeat("ab", 20))})
@@ -142,7 +142,7 @@ func TestCommitThatTheHubDoesNotGiveOut(t *testing.T) {
 	}
 }
 
-func TestLockThatContradictsTheProof(t *testing.T) {
+func TestLockThatContradictsTheProofIsRefused(t *testing.T) {
 	_, repo := serve(t)
 	proven := repo.Lock()
 	for name, change := range map[string]func(*manifests.File){

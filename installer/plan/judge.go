@@ -118,7 +118,7 @@ type Check struct {
 	DocsURL  string   `json:"docs_url"`
 }
 
-// Assessment is a plan held against the world.
+// Assessment is a plan compared with the world.
 type Assessment struct {
 	States   map[string]State `json:"states"` // by action id
 	Ready    bool             `json:"ready"`  // launchable now: everything but the launch is done

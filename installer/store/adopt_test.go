@@ -79,7 +79,7 @@ func TestAdoptionNeverTouchesTheSource(t *testing.T) {
 	}
 }
 
-func TestAdoptionOfTheRightSizeAndWrongBytes(t *testing.T) {
+func TestAdoptionNamesFilesOfTheRightSizeAndWrongBytes(t *testing.T) {
 	lock := lockOf(t, sample)
 	dir, unchanged := foreignFolder(t, map[string]string{"config.json": `{"a":2}`, "other name": sample["config.json"]})
 	home := openHome(t)

@@ -97,7 +97,7 @@ func TestInstallRefusesWrongBytes(t *testing.T) {
 				t.Fatalf("got %v, want an IntegrityError that names config.json", err)
 			}
 			if _, err := home.Lstat(filePath(lock, "config.json")); !errors.Is(err, fs.ErrNotExist) {
-				t.Fatalf("a final name stands with wrong bytes: %v", err)
+				t.Fatalf("a final name has wrong bytes: %v", err)
 			}
 		})
 	}

@@ -28,7 +28,7 @@ func Names() []string {
 	return names
 }
 
-// Source is the text of one library: the prelude, then the file. The names of the files stand in a compiler's messages.
+// Source is the text of one library: the prelude, then the file. A compiler's messages name the files.
 func Source(name string) string {
 	return fmt.Sprintf("#line 1 %q\n%s\n#line 1 %q\n%s", preludeName, read(preludeName), name+".metal",
 		read(name+".metal"))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestLinkedModuleWithoutItsNotice(t *testing.T) {
+func TestEveryLinkedModuleHasItsNotice(t *testing.T) {
 	if err := file.Check(filepath.Join("..", "..")); err != nil {
 		t.Fatal(err)
 	}

@@ -246,7 +246,7 @@ func metrics(t *testing.T) string {
 	return page.String()
 }
 
-func TestErrorsAreNotTheClientsOwn(t *testing.T) {
+func TestErrorsBecomeTheClientsOwn(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*openai.ChatCompletionNewParams)

@@ -15,7 +15,7 @@ type Drafted struct {
 	Q  sample.Distribution
 }
 
-// Verify gives how many of the drafted tokens are accepted, and the token behind them: the residual's after a
+// Verify gives how many of the drafted tokens are accepted, and the token after them: the residual's after a
 // rejection, the target's own after the last. target(i) gives the target's distribution for the token that follows the
 // first i drafted ones, with those in its history. It is asked in order for 0, 1, ... up to the accepted length, and
 // its result is used only until the next call. random gives numbers in [0, 1), asked for only where there is a choice.

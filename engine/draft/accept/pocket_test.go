@@ -78,7 +78,7 @@ func (p *pocket) sequence() *model.Sequence {
 func (p *pocket) mtp(s *model.Sequence, slot int, tokens []int32, rows []float32, wanted pass.Logits,
 	out []float32) [][]float32 {
 	p.t.Helper()
-	got, err := p.n.MTP(context.Background(), []model.MTPSegment{
+	got, err := p.n.MTP(context.Background(), []pass.HeadSegment{
 		{Seq: s, Slot: slot, Tokens: tokens, Hidden: rows, Logits: wanted, HiddenOut: out}})
 	if err != nil {
 		p.t.Fatal(err)

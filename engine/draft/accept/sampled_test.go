@@ -10,7 +10,7 @@ import (
 	"slipway/engine/sample"
 )
 
-// drawn draws first and second tokens behind a prompt with a draft of one token, from logits that are cached by prefix.
+// drawn draws first and second tokens after a prompt with a draft of one token, from logits that are cached by prefix.
 type drawn struct {
 	p       *pocket
 	params  sample.Params
@@ -20,7 +20,7 @@ type drawn struct {
 	drafts  map[int32][2]sample.Distribution
 }
 
-// after gives the distributions behind the prompt (0) and behind first (1), of target and draft.
+// after gives the distributions after the prompt (0) and after first (1), of target and draft.
 func (d *drawn) after(first int32) (targets, drafts [2]sample.Distribution) {
 	if t, known := d.targets[first]; known {
 		return t, d.drafts[first]

@@ -89,7 +89,7 @@ type block struct {
 }
 
 // pages is the page table of a sequence's ring, up to position end: a page is used again once a window and a block lie
-// behind it.
+// after it.
 func (n *Network) pages(room []int32, ring, end int) []int32 {
 	for at := 0; at*device.PageTokens < end; at++ {
 		room = append(room, int32(ring*n.ring+at%n.ring))
@@ -243,7 +243,7 @@ func (n *Network) lay(blocks []block) {
 	n.blocks = blocks
 }
 
-// convolved ends a pass with the norm of x and the kernels of it, and begins the next one behind side 0 of the
+// convolved ends a pass with the norm of x and the kernels of it, and begins the next one after side 0 of the
 // convolution, which the host computes into w.p.
 func (n *Network) convolved(ctx context.Context, v *conv, norm device.Buffer, rows int) error {
 	w, c, p := &n.work, n.config, n.pass

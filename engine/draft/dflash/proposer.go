@@ -68,7 +68,7 @@ type sequence struct {
 	own  []float32 // room for those of a short pass
 }
 
-// Begin implements draft.Proposer. Without a section the draft begins anew behind what the sequence has.
+// Begin implements draft.Proposer. Without a section the draft begins anew after what the sequence has.
 func (p *Proposer) Begin(seq pass.Sequence, _ []int32) draft.Context {
 	s := &sequence{p: p, seq: seq.(Sequence), ring: p.net().take()}
 	s.restart(seq.Len())
@@ -195,7 +195,7 @@ func (s *sequence) remember(ctx context.Context, rows int) error {
 	return nil
 }
 
-// end is the position behind the last context row.
+// end is the position after the last context row.
 func (s *sequence) end() int { return s.first + len(s.kept)/s.p.config.Hidden }
 
 // section is what a state that is saved now carries: the last Window context rows in BF16, little-endian. Zero where

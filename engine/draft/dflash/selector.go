@@ -15,7 +15,7 @@ func (n *Network) candidates(row int, ids []int32, logits []float32) ([]int32, [
 	return ids, logits
 }
 
-// score adds to the candidates' logits what the selector knows of them behind token before:
+// score adds to the candidates' logits what the selector knows of them after token before:
 // Σ_r predecessor[before,r]·hidden[r]·successor[candidate,r].
 func (n *Network) score(row int, before int32, ids []int32, logits []float32) {
 	r := n.config.Rank

@@ -8,7 +8,7 @@ const contextRows = 64
 // work is the buffers of a pass, [rows, width] each, and its layout.
 type work struct {
 	x, y                  device.Buffer // residual stream; normed input, then a sub-layer's output
-	p                     device.Buffer // after side 0 of a convolution; behind the blocks, pending context rows
+	p                     device.Buffer // after side 0 of a convolution; after the blocks, pending context rows
 	kernels               device.Buffer // of the dynamic convolution
 	rotation              device.Buffer
 	query, qGate, q, k, v device.Buffer // query as projected; with an open gate beside each head
