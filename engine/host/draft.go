@@ -163,13 +163,16 @@ func refuseDraft(dir string, err error) error {
 		dflash2, dir, err)
 }
 
+// quantizesDraft tells whether float matrices of the draft become 4 bit while they are loaded.
+func (h *Host) quantizesDraft() bool { return h.s.DraftBits != 16 }
+
 // loadDraft puts the opened draft on the device, beside the network whose embedding and head it shares.
 func (h *Host) loadDraft(n *model.Network) (err error) {
 	if h.draftFiles == nil {
 		return nil
 	}
 	h.draft, err = dflash.Load(h.device, h.draftFiles, dflash.Options{Embedding: n.Embedding(), Head: n.Head(),
-		Sequences: h.s.Parallel, Quantize: h.s.DraftBits != 16})
+		Sequences: h.s.Parallel, Quantize: h.quantizesDraft()})
 	var misfit *weights.MisfitError
 	if other := new(dflash.MisfitError); errors.As(err, &misfit) || errors.As(err, &other) {
 		return refuseDraft(h.draftFiles.Dir(), err)
@@ -189,7 +192,7 @@ func (h *Host) draftOptions(o *model.Options) {
 func (h *Host) mappings() [][]byte {
 	all := h.checkpoint.Mappings()
 	if h.draftFiles != nil {
-		all = append(all, h.draftFiles.Mappings()...)
+		all = append(all, h.draftFiles.Mappings(h.quantizesDraft())...)
 	}
 	return all
 }

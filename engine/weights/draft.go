@@ -61,8 +61,11 @@ func DraftBeside(dir string) bool {
 	return err == nil
 }
 
-// Tensors is how many tensors there are.
-func (c *Checkpoint) Tensors() int { return len(c.tensors) }
+// Has tells whether a draft or a trunk has a tensor.
+func (c *Checkpoint) Has(name string) bool {
+	_, ok := c.tensors[c.prefix+name]
+	return ok
+}
 
 // FloatMatrix is Floats [out, in] as it is in the file, of which single rows are read.
 func (c *Checkpoint) FloatMatrix(name string, out, in int) (Matrix, error) {

@@ -37,8 +37,14 @@ func (c *Checkpoint) Close() error { return c.files.Close() }
 // Dir is the folder that was opened.
 func (c *Checkpoint) Dir() string { return c.files.Dir }
 
-// Mappings are the mapped files, for a device that reads weights in place.
-func (c *Checkpoint) Mappings() [][]byte { return c.files.Mappings() }
+// Mappings are the mapped files, for a device that reads weights in place. None where they are float and quantize is
+// to convert them: the device then holds matrices that are not in the file.
+func (c *Checkpoint) Mappings(quantize bool) [][]byte {
+	if quantize && !c.files.Has("fc.scales") {
+		return nil
+	}
+	return c.files.Mappings()
+}
 
 // Options say how a draft is loaded.
 type Options struct {

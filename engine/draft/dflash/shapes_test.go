@@ -250,6 +250,20 @@ func loadShapes(t *testing.T, config string, tensors []shaped, prefix string) (*
 	return n, dev, err
 }
 
+// A device reads in place what it holds as it is in the file, and is not given 16-bit weights that become 4 bit.
+func TestFloatFilesThatAreQuantizedAreNotMappedForTheDevice(t *testing.T) {
+	for _, c := range []struct {
+		dir      string
+		quantize bool
+		mapped   bool
+	}{{"testdata/bf16", true, false}, {"testdata/bf16", false, true}, {pocketDir, true, true}, {pocketDir, false,
+		true}} {
+		if runs := open(t, c.dir).Mappings(c.quantize); (len(runs) > 0) != c.mapped {
+			t.Errorf("%s, quantize %v: %d mappings", c.dir, c.quantize, len(runs))
+		}
+	}
+}
+
 // lonely is a sequence without a network.
 type lonely struct {
 	pass.Sequence
