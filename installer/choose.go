@@ -35,6 +35,9 @@ type choice struct {
 func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabilities) (choice, error) {
 	var c choice
 	host := facts.Sizing()
+	if err := checkDraft(in.Draft); err != nil {
+		return c, err
+	}
 	offered := profiles.All()
 	if in.Profile != "" {
 		asked, err := askedProfile(in.Profile, capabilities)

@@ -5,7 +5,6 @@ package installer
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -142,11 +141,14 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
+	in.Port = cmp.Or(in.Port, at.Port, DefaultPort)
+	in.MonitorPort = cmp.Or(in.MonitorPort, at.MonitorPort, DefaultMonitorPort)
+	if err := in.Check(); err != nil {
+		return Prepared{}, err
+	}
 	if in.AllowStop, err = allowedKinds(in.AllowStop); err != nil {
 		return Prepared{}, err
 	}
-	in.Port = cmp.Or(in.Port, at.Port, DefaultPort)
-	in.MonitorPort = cmp.Or(in.MonitorPort, at.MonitorPort, DefaultMonitorPort)
 	known := lookHome(home, at)
 	defer known.close()
 
@@ -221,6 +223,9 @@ func (c *choice) resolve(r plan.Request) plan.Request {
 	r.DiskCacheBytes = c.diskCache(r)
 	if r.AllowStop == "" {
 		r.AcceptLoss, r.IdleForS = false, 0
+	}
+	if r.IdleForS == leastIdleS {
+		r.IdleForS = 0 // the same plan as without a span
 	}
 	return r
 }
@@ -309,12 +314,4 @@ func (k known) root() *os.Root {
 		return nil
 	}
 	return k.home.Root
-}
-
-// CheckPort refuses what is no port.
-func CheckPort(name string, n int) error {
-	if n < 1 || n > 65535 {
-		return &ChoiceError{fmt.Sprintf("--%s is %d, and a port is a number from 1 to 65535", name, n)}
-	}
-	return nil
 }

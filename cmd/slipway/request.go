@@ -12,7 +12,6 @@ import (
 
 	"slipway/installer"
 	"slipway/installer/plan"
-	"slipway/profiles"
 	"slipway/units"
 )
 
@@ -23,14 +22,10 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 		Launch: !c.Bool("no-launch"), AcceptUnproven: c.Bool("accept-told"), InPlace: c.Bool("in-place"),
 		AllowStop: plan.KindsOf(c.StringSlice("allow-stop")), AcceptLoss: c.Bool("accept-loss"),
 	}}
-	for _, name := range []string{"port", "monitor-port"} {
-		if c.IsSet(name) {
-			if err := installer.CheckPort(name, c.Int(name)); err != nil {
-				return in, err
-			}
-		}
+	err := portsGiven(c)
+	if err != nil {
+		return in, err
 	}
-	var err error
 	if in.IdleForS, err = idleForOf(c); err != nil {
 		return in, err
 	}
@@ -46,9 +41,8 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 			return in, usage(fmt.Sprintf("--memory is %q, and memory is a number of bytes such as 12GB", text))
 		}
 	}
-	if in.Draft = c.String("draft"); c.IsSet("draft") &&
-		!slices.Contains([]string{string(profiles.NoDraft), string(profiles.MTP), string(profiles.DFlash2)}, in.Draft) {
-		return in, usage(fmt.Sprintf("--draft is %q; it is mtp, dflash2 or none", in.Draft))
+	if in.Draft = c.String("draft"); c.IsSet("draft") && in.Draft == "" {
+		return in, usage("--draft is empty; it is mtp, dflash2 or none")
 	}
 	if err := conversationsInto(c, &in); err != nil {
 		return in, err
@@ -56,10 +50,19 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 	if in.ModelDir, err = modelDirOf(c); err != nil {
 		return in, err
 	}
-	if in.Port != 0 && in.Port == in.MonitorPort {
-		return in, usage(fmt.Sprintf("--port and --monitor-port are both %d", in.Port))
+	return in, in.Check()
+}
+
+// portsGiven refuses a port that was given and is none: to a request, 0 is a port that was left out.
+func portsGiven(c *cli.Context) error {
+	for _, name := range []string{"port", "monitor-port"} {
+		if c.IsSet(name) {
+			if err := installer.CheckPort(name, c.Int(name)); err != nil {
+				return err
+			}
+		}
 	}
-	return in, nil
+	return nil
 }
 
 // conversationsInto reads --disk-cache and --normalize-file.
@@ -75,9 +78,11 @@ func conversationsInto(c *cli.Context, in *installer.Input) error {
 		in.DiskCacheBytes = plan.DiskCacheOff
 	default:
 		bytes, ok := units.ParseBytes(text)
-		if !ok || bytes < profiles.LeastDiskCacheBytes {
-			return usage(fmt.Sprintf("--disk-cache is %q; it is a size of at least %s such as 20GB, auto, or off", text,
-				units.Bytes(profiles.LeastDiskCacheBytes)))
+		if !ok {
+			return usage(fmt.Sprintf("--disk-cache is %q; it is a size such as 20GB, auto, or off", text))
+		}
+		if err := installer.CheckDiskCache(bytes); err != nil {
+			return err
 		}
 		in.DiskCacheBytes = bytes
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/installer"
 	"slipway/installer/neighbor"
 	"slipway/installer/operate"
 )
@@ -102,12 +103,10 @@ func idleForOf(c *cli.Context) (int, error) {
 	if !c.IsSet("idle-for") {
 		return 0, nil
 	}
-	least := neighbor.DefaultTiming.Span
-	if d := c.Duration("idle-for"); d < least || d > time.Hour || d%time.Second != 0 {
-		return 0, usage(fmt.Sprintf("--idle-for is %s, and must be whole seconds from %s to 1h", d, least))
+	span := c.Duration("idle-for")
+	if span%time.Second != 0 {
+		return 0, usage(fmt.Sprintf("--idle-for is %s, and must be whole seconds", span))
 	}
-	if c.Duration("idle-for") == least {
-		return 0, nil // the same plan as without the flag
-	}
-	return int(c.Duration("idle-for") / time.Second), nil
+	seconds := int(span / time.Second)
+	return seconds, installer.CheckIdle(seconds)
 }

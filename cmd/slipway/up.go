@@ -23,9 +23,11 @@ func upVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "attach", Usage: "stay, show the log, and stop the server at Ctrl-C"},
 			eventsFlag()},
 		Action: func(c *cli.Context) error {
-			answer, err := s.operator(c).Up(s.ctx, operate.UpInput{Change: func(in *installer.Input) error {
-				return changeInto(c, in)
-			}})
+			in, err := upInput(c)
+			if err != nil {
+				return err
+			}
+			answer, err := s.operator(c).Up(s.ctx, in)
 			if err == nil && c.Bool("attach") {
 				return s.attach()
 			}
@@ -37,27 +39,24 @@ func upVerb(s *session) *cli.Command {
 	}
 }
 
-// changeInto reads the flags of up into the request that is set up.
-func changeInto(c *cli.Context, in *installer.Input) (err error) {
-	in.AllowStop, in.AcceptLoss = plan.KindsOf(c.StringSlice("allow-stop")), c.Bool("accept-loss")
-	if err := conversationsInto(c, in); err != nil {
-		return err
+// upInput reads the flags of up.
+func upInput(c *cli.Context) (operate.UpInput, error) {
+	in := operate.UpInput{Profile: c.String("profile"), Port: c.Int("port"), MonitorPort: c.Int("monitor-port"),
+		AllowStop: plan.KindsOf(c.StringSlice("allow-stop")), AcceptLoss: c.Bool("accept-loss")}
+	err := portsGiven(c)
+	if err != nil {
+		return in, err
 	}
-	if in.IdleForS, err = idleForOf(c); err != nil {
-		return err
+	var kept installer.Input
+	if err := conversationsInto(c, &kept); err != nil {
+		return in, err
 	}
-	if c.IsSet("profile") {
-		in.Profile = c.String("profile")
+	in.DiskCacheBytes, in.DiskCacheAuto = kept.DiskCacheBytes, kept.DiskCacheAuto
+	if kept.NormalizeGiven {
+		in.Normalize = &kept.Normalize
 	}
-	if c.IsSet("port") {
-		in.Port = c.Int("port")
-	}
-	if c.IsSet("monitor-port") {
-		if in.MonitorPort = c.Int("monitor-port"); in.MonitorPort == 0 {
-			in.MonitorPort = -1 // refused: 0 would mean that none was given
-		}
-	}
-	return nil
+	in.IdleForS, err = idleForOf(c)
+	return in, err
 }
 
 func upgradeVerb(s *session) *cli.Command {
@@ -69,7 +68,8 @@ func upgradeVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "no-input", Usage: "never ask; without consent end with exit code 5"},
 			verboseFlag(), eventsFlag()},
 		Action: func(c *cli.Context) error {
-			answer, err := s.operator(c).Upgrade(s.ctx, operate.UpInput{Yes: c.Bool("yes"), Source: c.String("source")})
+			answer, err := s.operator(c).Upgrade(s.ctx, operate.UpgradeInput{
+				Yes: c.Bool("yes"), Source: c.String("source")})
 			return s.setupAnswer(c, answer, err)
 		},
 	}

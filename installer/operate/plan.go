@@ -59,6 +59,9 @@ func classOf(s plan.Assessment) fault.Class {
 // DryRun makes the plan of a set-up and changes nothing.
 func (o *Operator) DryRun(ctx context.Context, in SetupInput) (LookAnswer, error) {
 	o.fillFromSetUp(&in.Input)
+	if err := in.Check(); err != nil {
+		return LookAnswer{}, err
+	}
 	if in.SetAsideJournal {
 		if err := o.SetAsideJournal(); err != nil {
 			return LookAnswer{}, err

@@ -55,6 +55,9 @@ const (
 // Setup is the main line: facts, plan, consent, actions, receipt, answer.
 func (o *Operator) Setup(ctx context.Context, in SetupInput) (SetupAnswer, error) {
 	o.fillFromSetUp(&in.Input)
+	if err := in.Check(); err != nil {
+		return SetupAnswer{}, err
+	}
 	if in.SetAsideJournal {
 		if err := o.SetAsideJournal(); err != nil {
 			return SetupAnswer{}, err

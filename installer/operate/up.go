@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,16 +13,44 @@ import (
 	"slipway/installer/plan"
 )
 
-// UpInput is what Up and Upgrade change of what is set up; zero values keep it.
+// UpInput is what Up changes of the request that is set up; zero values keep it. What may be stopped is asked for each
+// time.
 type UpInput struct {
-	// Change edits the request that is set up. nil: nothing.
-	Change func(*installer.Input) error
-	Yes    bool   // Upgrade: allow writing, building and launching without a question
-	Source string // Upgrade: folder of slipway's source
+	Profile        string     `json:"profile"`
+	Port           int        `json:"port"`
+	MonitorPort    int        `json:"monitor_port"`
+	AllowStop      plan.Kinds `json:"allow_stop"`
+	AcceptLoss     bool       `json:"accept_loss"`
+	IdleForS       int        `json:"idle_for_s"`
+	DiskCacheBytes int64      `json:"disk_cache_bytes"` // plan.DiskCacheOff: none
+	DiskCacheAuto  bool       `json:"disk_cache_auto"`  // choose the disk cache again
+	Normalize      *string    `json:"normalize"`        // as plan.ReadNormalize gives it; "" ends the rules
 }
 
-// request is the request that is set up, changed as asked.
-func (o *Operator) request(in UpInput) (installer.Input, error) {
+// UpgradeInput is the input of Upgrade.
+type UpgradeInput struct {
+	Yes    bool   `json:"yes"`    // allow writing, building and launching without a question
+	Source string `json:"source"` // folder of slipway's source
+}
+
+// into changes the request that is set up. Error: *installer.ChoiceError.
+func (in UpInput) into(request *installer.Input) error {
+	request.Profile = cmp.Or(in.Profile, request.Profile)
+	request.Port = cmp.Or(in.Port, request.Port)
+	request.MonitorPort = cmp.Or(in.MonitorPort, request.MonitorPort)
+	request.AllowStop, request.AcceptLoss, request.IdleForS = in.AllowStop, in.AcceptLoss, in.IdleForS
+	request.DiskCacheBytes = cmp.Or(in.DiskCacheBytes, request.DiskCacheBytes)
+	if in.DiskCacheAuto {
+		request.DiskCacheAuto, request.DiskCacheBytes = true, 0
+	}
+	if in.Normalize != nil {
+		request.NormalizeGiven, request.Normalize = true, *in.Normalize
+	}
+	return request.Check()
+}
+
+// request is the request that is set up.
+func (o *Operator) request() (installer.Input, error) {
 	set, err := o.Settings()
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNotSetUp
@@ -37,25 +66,16 @@ func (o *Operator) request(in UpInput) (installer.Input, error) {
 		return installer.Input{}, err
 	}
 	request := installer.Input{Request: set.Decisions.Request, KeepEngine: true}
-	request.Launch, request.AllowStop, request.AcceptLoss = true, "", false
-	if in.Change != nil {
-		if err := in.Change(&request); err != nil {
-			return request, err
-		}
-	}
-	if request.Port == request.MonitorPort {
-		return request, &installer.ChoiceError{
-			Why: fmt.Sprintf("the port and the monitor's port are both %d", request.Port)}
-	}
-	if err := installer.CheckPort("monitor-port", request.MonitorPort); err != nil {
-		return request, err
-	}
-	return request, installer.CheckPort("port", request.Port)
+	request.Launch, request.AllowStop, request.AcceptLoss, request.IdleForS = true, "", false, 0
+	return request, nil
 }
 
 // Up plans with what is set up and carries out what is left of it: settings and launch. Anything else is set-up's work.
 func (o *Operator) Up(ctx context.Context, in UpInput) (SetupAnswer, error) {
-	request, err := o.request(in)
+	request, err := o.request()
+	if err == nil {
+		err = in.into(&request)
+	}
 	if err != nil {
 		return SetupAnswer{}, err
 	}
@@ -91,11 +111,11 @@ func (o *Operator) Up(ctx context.Context, in UpInput) (SetupAnswer, error) {
 
 // Upgrade plans with what is set up and the source available, carries that out, and removes the old engine once the new
 // one answers. When the new one does not, the old settings come back and the old server runs again.
-func (o *Operator) Upgrade(ctx context.Context, in UpInput) (SetupAnswer, error) {
+func (o *Operator) Upgrade(ctx context.Context, in UpgradeInput) (SetupAnswer, error) {
 	if err := o.migrate(); err != nil {
 		return SetupAnswer{}, err
 	}
-	request, err := o.request(in)
+	request, err := o.request()
 	if err != nil {
 		return SetupAnswer{}, err
 	}
