@@ -29,6 +29,7 @@ const (
 	TrustedBundle   Step = "take the bundle from a source that you trust"
 	ReadHelp        Step = "read the help"
 	GiveLengths     Step = "give the lengths"
+	GiveFolder      Step = "name a folder"
 	CompareFinished Step = "compare finished runs"
 	SameFlags       Step = "run both with the same flags"
 	NothingDone     Step = "nothing was done"

@@ -48,8 +48,17 @@ var (
 	quickRulerTokens  = []int{1400}
 )
 
+// CheckCard refuses values that no report card can have.
+func CheckCard(in Input) error {
+	in.Samples = cmp.Or(in.Samples, 1)
+	return in.Check()
+}
+
 // All measures and runs every check of one server. in.Samples 0: each check's own.
 func (r *Runner) All(ctx context.Context, in Input) (CardAnswer, error) {
+	if err := CheckCard(in); err != nil {
+		return CardAnswer{}, err
+	}
 	answer := CardAnswer{Quick: in.Quick, Server: r.Server.Details, URL: r.Server.Base, Reports: []record.Report{}}
 	speed, err := measure.Do(ctx, r.Server, measure.Options{Text: OurText(), Fresh: true, Nonce: randomWord,
 		MaxTokens: 64,
@@ -73,22 +82,22 @@ func (r *Runner) All(ctx context.Context, in Input) (CardAnswer, error) {
 	}
 	short := part("cache", 3, 1, nil)
 	short.Thinking = false
-	for _, check := range []func() (record.Report, error){
-		func() (record.Report, error) {
+	for _, check := range []func() (CheckAnswer, error){
+		func() (CheckAnswer, error) {
 			return r.Needle(ctx, NeedleInput{Input: part("needle", 20, 4, r.fitting(in, quickNeedleTokens)), Codes: 4})
 		},
-		func() (record.Report, error) {
+		func() (CheckAnswer, error) {
 			return r.Ruler(ctx, RulerInput{Input: part("ruler", 25, 2, r.fitting(in, quickRulerTokens)), Tasks: tasks,
 				Shots: 1})
 		},
-		func() (record.Report, error) { return r.Cache(ctx, CacheInput{Input: short, Tokens: textTokens}) },
-		func() (record.Report, error) { return r.Tools(ctx, part("tools", 10, 2, nil)) },
+		func() (CheckAnswer, error) { return r.Cache(ctx, CacheInput{Input: short, Tokens: textTokens}) },
+		func() (CheckAnswer, error) { return r.Tools(ctx, part("tools", 10, 2, nil)) },
 	} {
 		report, err := check()
 		if err != nil {
 			return answer, err
 		}
-		answer.Reports = append(answer.Reports, report)
+		answer.Reports = append(answer.Reports, report.Report)
 	}
 	return answer, nil
 }

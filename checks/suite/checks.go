@@ -45,8 +45,8 @@ func (r *Runner) setupOfLengths(ctx context.Context, check string, in Input, usu
 // NeedleInput is the input of Needle.
 type NeedleInput struct {
 	Input
-	Codes int // in each text, asked for together; 1 to 32
-	Grid  int // depths at which one code is placed; 0: anywhere; at most 64
+	Codes int `json:"codes"` // in each text, asked for together; 1 to 32
+	Grid  int `json:"grid"`  // depths at which one code is placed; 0: anywhere; at most 64
 }
 
 // Check refuses values that no needle check can have.
@@ -57,21 +57,21 @@ func (in NeedleInput) Check() error {
 	if in.Grid < 0 || in.Grid > 64 {
 		return wrong("--grid is 1 to 64")
 	}
-	return nil
+	return in.Input.Check()
 }
 
 // Needle hides codes in long texts and asks for them.
-func (r *Runner) Needle(ctx context.Context, in NeedleInput) (record.Report, error) {
+func (r *Runner) Needle(ctx context.Context, in NeedleInput) (CheckAnswer, error) {
 	if err := in.Check(); err != nil {
-		return record.Report{}, err
+		return CheckAnswer{}, err
 	}
 	setup, counter, err := r.setupOfLengths(ctx, "needle", in.Input, needleLengths)
 	if err != nil {
-		return record.Report{}, err
+		return CheckAnswer{}, err
 	}
 	lines, err := needle.Measure(ctx, counter)
 	if err != nil {
-		return record.Report{}, err
+		return CheckAnswer{}, err
 	}
 	setup.Template, setup.Scoring, setup.Tokens = needle.Template, needle.Scoring, lines.Route
 	setup.Options["codes"], setup.Options["grid"] = fmt.Sprint(in.Codes), fmt.Sprint(in.Grid)
@@ -119,8 +119,8 @@ func lengthNotes(answers []record.Answer) []string {
 // RulerInput is the input of Ruler.
 type RulerInput struct {
 	Input
-	Tasks []string // of ruler.Names
-	Shots int      // 1: a solved example in front of vt and cwe, as RULER has it; 0: none
+	Tasks []string `json:"tasks"` // of ruler.Names; empty: all
+	Shots int      `json:"shots"` // 1: a solved example in front of vt and cwe, as RULER has it; 0: none
 }
 
 // Check refuses tasks that do not exist.
@@ -133,17 +133,20 @@ func (in RulerInput) Check() error {
 	if in.Shots != 0 && in.Shots != 1 {
 		return wrong("--shots is 0 or 1")
 	}
-	return nil
+	return in.Input.Check()
 }
 
 // Ruler puts tasks of NVIDIA's RULER.
-func (r *Runner) Ruler(ctx context.Context, in RulerInput) (record.Report, error) {
+func (r *Runner) Ruler(ctx context.Context, in RulerInput) (CheckAnswer, error) {
 	if err := in.Check(); err != nil {
-		return record.Report{}, err
+		return CheckAnswer{}, err
+	}
+	if len(in.Tasks) == 0 {
+		in.Tasks = ruler.Names()
 	}
 	setup, counter, err := r.setupOfLengths(ctx, "ruler", in.Input, rulerLengths)
 	if err != nil {
-		return record.Report{}, err
+		return CheckAnswer{}, err
 	}
 	setup.Template, setup.Scoring, setup.Tokens = ruler.Template(in.Tasks), ruler.Scoring, counter.Route
 	setup.Options["tasks"], setup.Options["shots"] = strings.Join(in.Tasks, ","), fmt.Sprint(in.Shots)
@@ -151,7 +154,7 @@ func (r *Runner) Ruler(ctx context.Context, in RulerInput) (record.Report, error
 		Samples: setup.Samples, Seed: setup.Seed, Shots: in.Shots, MaxTokens: setup.MaxTokens,
 		Thinking: setup.Thinking})
 	if err != nil {
-		return record.Report{}, tooShort(err)
+		return CheckAnswer{}, tooShort(err)
 	}
 	return r.run(ctx, in.Input, setup, tasks, func(answers []record.Answer, report *record.Report) map[string][]byte {
 		report.Notes = append(report.Notes, ruler.Differences...)
@@ -171,7 +174,7 @@ func tooShort(err error) error {
 // CacheInput is the input of Cache.
 type CacheInput struct {
 	Input
-	Tokens int // length of the texts, 300 to 1048576
+	Tokens int `json:"tokens"` // length of the texts, 300 to 1048576
 }
 
 // Check refuses texts of a length that the check cannot have.
@@ -179,36 +182,36 @@ func (in CacheInput) Check() error {
 	if in.Tokens < 300 || in.Tokens > 1<<20 {
 		return wrong("--tokens is 300 to 1048576")
 	}
-	return nil
+	if in.Thinking {
+		return wrong("check cache asks for short answers without thinking")
+	}
+	return in.Input.Check()
 }
 
 // spokenTokens is what is said about a text of the cache check, beside the answer.
 const spokenTokens = 256
 
 // Cache checks that the prefix cache never changes an answer.
-func (r *Runner) Cache(ctx context.Context, in CacheInput) (record.Report, error) {
+func (r *Runner) Cache(ctx context.Context, in CacheInput) (CheckAnswer, error) {
 	if err := in.Check(); err != nil {
-		return record.Report{}, err
+		return CheckAnswer{}, err
 	}
 	setup, err := r.setup("cache", in.Input)
 	if err != nil {
-		return record.Report{}, err
+		return CheckAnswer{}, err
 	}
 	if w := r.Server.Details.WindowTokens; w > 0 && in.Tokens+in.Tokens/countMargin+setup.MaxTokens+spokenTokens > w {
-		return record.Report{}, wrong("texts of %s tokens and what is said about them are beyond the server's "+
+		return CheckAnswer{}, wrong("texts of %s tokens and what is said about them are beyond the server's "+
 			"window of %s",
 			units.Count(in.Tokens), units.Count(w))
 	}
-	if setup.Thinking {
-		return record.Report{}, wrong("check cache asks for short answers without thinking")
-	}
 	counter, err := count.New(ctx, r.Server)
 	if err != nil {
-		return record.Report{}, err
+		return CheckAnswer{}, err
 	}
 	lines, err := needle.Measure(ctx, counter)
 	if err != nil {
-		return record.Report{}, err
+		return CheckAnswer{}, err
 	}
 	setup.Lengths, setup.Template, setup.Scoring, setup.Tokens = []int{in.Tokens}, cache.Template, cache.Scoring,
 		lines.Route
@@ -221,10 +224,10 @@ func (r *Runner) Cache(ctx context.Context, in CacheInput) (record.Report, error
 }
 
 // Tools checks how functions are called.
-func (r *Runner) Tools(ctx context.Context, in Input) (record.Report, error) {
+func (r *Runner) Tools(ctx context.Context, in Input) (CheckAnswer, error) {
 	setup, err := r.setup("tools", in)
 	if err != nil {
-		return record.Report{}, err
+		return CheckAnswer{}, err
 	}
 	setup.Template, setup.Scoring, setup.Tokens = tools.Template, tools.Scoring, "by the server's usage"
 	tasks := tools.Tasks(r.Server, tools.Options{Samples: setup.Samples, Seed: setup.Seed, MaxTokens: setup.MaxTokens,

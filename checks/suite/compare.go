@@ -104,7 +104,7 @@ func (r *Runner) Compare(ctx context.Context, b *client.Server, in Input) (Compa
 		if policy := server.Details.PrefillPolicy; policy != "" {
 			own.Options["prefill_policy"] = policy
 		}
-		report, err := r.run(ctx, in, own, append(tasks, more...), nil)
+		report, err := r.report(ctx, in, own, append(tasks, more...), nil)
 		if err != nil {
 			return CompareAnswer{}, err
 		}

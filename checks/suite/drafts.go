@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -12,11 +13,25 @@ import (
 
 // SweepInput is the input of SweepDrafts.
 type SweepInput struct {
-	Texts     []measure.SweepText // empty: SweepTexts
-	MaxTokens int                 // of each answer, 32 to 100000
-	Rounds    int                 // 1 to 100
-	Thinking  bool
-	Stage     func(done, of int) // called before each request; may be nil
+	Texts     []measure.SweepText `json:"texts"`      // empty: SweepTexts
+	MaxTokens int                 `json:"max_tokens"` // of each answer, 32 to 100000
+	Rounds    int                 `json:"rounds"`     // 1 to 100; 0: 3
+	Thinking  bool                `json:"thinking"`
+	Stage     func(done, of int)  `json:"-"` // called before each request; may be nil
+}
+
+// sweepRounds is how many rounds a sweep has unless another number is asked for: the middle one is taken.
+const sweepRounds = 3
+
+// Check refuses values that no sweep can have. Error: *InputError, which names the flag.
+func (in SweepInput) Check() error {
+	switch {
+	case in.MaxTokens < 32 || in.MaxTokens > mostOfAnything:
+		return wrong("--max-tokens is %d, and must be 32 to %d for a sweep", in.MaxTokens, mostOfAnything)
+	case in.Rounds < 0 || in.Rounds > 100:
+		return wrong("--repeat is %d, and must be 1 to 100 for a sweep", in.Rounds)
+	}
+	return nil
 }
 
 // SweepAnswer is the answer of SweepDrafts.
@@ -43,12 +58,10 @@ func SweepTexts() []measure.SweepText {
 
 // SweepDrafts measures what each number of drafted tokens gains on the server. Errors: *InputError, *client.Fault.
 func (r *Runner) SweepDrafts(ctx context.Context, in SweepInput) (SweepAnswer, error) {
-	switch {
-	case in.MaxTokens < 32 || in.MaxTokens > 100000:
-		return SweepAnswer{}, wrong("--max-tokens is %d, and must be 32 to 100000 for a sweep", in.MaxTokens)
-	case in.Rounds < 1 || in.Rounds > 100:
-		return SweepAnswer{}, wrong("--repeat is %d, and must be 1 to 100 for a sweep", in.Rounds)
+	if err := in.Check(); err != nil {
+		return SweepAnswer{}, err
 	}
+	in.Rounds = cmp.Or(in.Rounds, sweepRounds)
 	if len(in.Texts) == 0 {
 		in.Texts = SweepTexts()
 	}

@@ -11,14 +11,23 @@ import (
 
 // MeasureInput is the input of Measure.
 type MeasureInput struct {
-	Name       string // of the text
-	Text       string
-	Fresh      bool // begin with a random word, so that nothing can come from a cache
-	MaxTokens  int  // of the answer, 1 to 100000
-	Repeat     int  // 1 to 100000
-	Thinking   bool
-	ShowAnswer bool
-	Stage      func(measure.Stage) // called before each wait that may be long
+	Name string `json:"name"` // of the text
+	Text string `json:"text"` // empty: OurText
+	// begin with a random word, so that nothing can come from a cache
+	Fresh      bool                `json:"fresh"`
+	MaxTokens  int                 `json:"max_tokens"` // of the answer, 1 to 100000
+	Repeat     int                 `json:"repeat"`     // 1 to 100000
+	Thinking   bool                `json:"thinking"`
+	ShowAnswer bool                `json:"show_answer"`
+	Stage      func(measure.Stage) `json:"-"` // called before each wait that may be long; may be nil
+}
+
+// Check refuses values that no measurement can have. Error: *InputError, which names the flag.
+func (in MeasureInput) Check() error {
+	if err := between1And("max-tokens", in.MaxTokens, mostOfAnything); err != nil {
+		return err
+	}
+	return between1And("repeat", in.Repeat, mostOfAnything)
 }
 
 // MeasureAnswer is the answer of Measure.
@@ -46,6 +55,12 @@ func (a MeasureAnswer) Class() fault.Class {
 
 // Measure times one request, as often as asked. An error comes with the answer so far.
 func (r *Runner) Measure(ctx context.Context, in MeasureInput) (MeasureAnswer, error) {
+	if err := in.Check(); err != nil {
+		return MeasureAnswer{}, err
+	}
+	if in.Text == "" {
+		in.Name, in.Text = "built-in text", OurText()
+	}
 	sum := sha256.Sum256([]byte(in.Text))
 	answer := MeasureAnswer{Text: MeasuredText{in.Name, len(in.Text), hex.EncodeToString(sum[:])}}
 	var err error

@@ -32,14 +32,66 @@ type Runner struct {
 
 // Input is what every check takes.
 type Input struct {
-	Name      string // of the run; empty: the check's
-	Restart   bool   // set an unfinished run of that name aside
-	Seed      uint64
-	Samples   int // of each kind, 1 to 100000
-	MaxTokens int // of an answer, 1 to 100000
-	Thinking  bool
-	Lengths   []int // tokens of the prompts; empty: what the window takes
-	Quick     bool  // a small sample: an impression, no score
+	Name      string  `json:"name"`    // of the run; empty: the check's
+	Restart   bool    `json:"restart"` // set an unfinished run of that name aside
+	Seed      uint64  `json:"seed"`
+	Samples   int     `json:"samples"`    // of each kind, 1 to 100000
+	MaxTokens int     `json:"max_tokens"` // of an answer, 1 to 100000
+	Thinking  bool    `json:"thinking"`
+	Lengths   []int   `json:"lengths"`  // tokens of the prompts, 128 to 4194304; empty: what the window takes
+	AtLeast   float64 `json:"at_least"` // share that has to be found in all, 0 to 1, or the check fails
+	Quick     bool    `json:"quick"`    // a small sample: an impression, no score
+}
+
+// The bounds of every number of samples, tokens and repetitions, and of a prompt's length in tokens.
+const (
+	mostOfAnything    = 100_000
+	leastLengthTokens = 128
+	mostLengthTokens  = 4 << 20
+)
+
+// Check refuses values that no check can have. Error: *InputError, which names the flag.
+func (in Input) Check() error {
+	if err := between1And("samples", in.Samples, mostOfAnything); err != nil {
+		return err
+	}
+	if err := between1And("max-tokens", in.MaxTokens, mostOfAnything); err != nil {
+		return err
+	}
+	for _, n := range in.Lengths {
+		if n < leastLengthTokens || n > mostLengthTokens {
+			return wrong("--lengths has %d, and a length is a number of tokens from %d to %d, such as 4096 or 4k", n,
+				leastLengthTokens, mostLengthTokens)
+		}
+	}
+	if !(in.AtLeast >= 0 && in.AtLeast <= 1) {
+		return wrong("--at-least is %v, and is a share from 0 to 1", in.AtLeast)
+	}
+	if in.Name != "" && !record.GoodName(in.Name) {
+		return wrong("--name is %q, and a name has small letters, digits, dots, dashes and underscores", in.Name)
+	}
+	return nil
+}
+
+func between1And(flag string, n, most int) error {
+	if n < 1 || n > most {
+		return wrong("--%s is %d, and must be 1 to %d", flag, n, most)
+	}
+	return nil
+}
+
+// CheckAnswer is the answer of a check.
+type CheckAnswer struct {
+	record.Report
+	AtLeast float64 `json:"-"` // share that had to be found, 0 to 1
+}
+
+// Class is CheckFailed where something is wrong, or where less than the least share was found.
+func (a CheckAnswer) Class() fault.Class {
+	if a.Failed() || belowLeast(a.Report, a.AtLeast) {
+		return fault.CheckFailed
+	}
+	return fault.OK
 }
 
 // InputError is a mistake in what was asked for.
@@ -69,13 +121,8 @@ func (e *UnfinishedError) Unwrap() error { return e.Err }
 
 // setup is what every check's setup begins with.
 func (r *Runner) setup(check string, in Input) (record.Setup, error) {
-	for _, n := range []struct {
-		name  string
-		value int
-	}{{"samples", in.Samples}, {"max-tokens", in.MaxTokens}} {
-		if n.value < 1 || n.value > 100000 {
-			return record.Setup{}, wrong("--%s is %d, and must be 1 to 100000", n.name, n.value)
-		}
+	if err := in.Check(); err != nil {
+		return record.Setup{}, err
 	}
 	details := r.Server.Details
 	setup := record.Setup{Check: check, Program: r.Version, URL: r.Server.Base, Model: r.Server.Model,
@@ -96,6 +143,12 @@ type conclude func(answers []record.Answer, report *record.Report) (beside map[s
 
 // run carries a check out. Errors: *InputError, *record.OtherSetupError, *record.DamagedError, *UnfinishedError.
 func (r *Runner) run(ctx context.Context, in Input, setup record.Setup, tasks []record.Task,
+	end conclude) (CheckAnswer, error) {
+	answer, err := r.report(ctx, in, setup, tasks, end)
+	return CheckAnswer{answer, in.AtLeast}, err
+}
+
+func (r *Runner) report(ctx context.Context, in Input, setup record.Setup, tasks []record.Task,
 	end conclude) (record.Report, error) {
 	path, folder, err := r.OpenFolder()
 	if err != nil {
@@ -104,9 +157,7 @@ func (r *Runner) run(ctx context.Context, in Input, setup record.Setup, tasks []
 	defer folder.Close()
 	name := runName(in, setup)
 	if !record.GoodName(name) {
-		return record.Report{}, wrong("--name is %q, and a name has small letters, digits, dots, dashes and "+
-			"underscores",
-			name)
+		return record.Report{}, wrong("--name makes %q, which is too long for a name", name)
 	}
 	book, err := record.Open(folder, name, setup, in.Restart, time.Now())
 	if err != nil {
@@ -168,14 +219,6 @@ func (r *Runner) progress(check string) func(done, of int) {
 			r.Say(fmt.Sprintf("%s: %d of %d", check, done, of))
 		}
 	}
-}
-
-// Class is CheckFailed where something is wrong, or where less than the least share, 0 to 1, was found.
-func Class(report record.Report, least float64) fault.Class {
-	if report.Failed() || belowLeast(report, least) {
-		return fault.CheckFailed
-	}
-	return fault.OK
 }
 
 // randomWord is 16 letters that no earlier prompt began with.

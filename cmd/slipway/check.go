@@ -3,20 +3,16 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"slipway/checks/client"
-	"slipway/checks/record"
 	"slipway/checks/suite"
-	"slipway/fault"
+	"slipway/installer/operate"
 )
 
-// Checks are functions of checks/suite; here are flags and words.
+// Checks are verbs of installer/operate; here are flags and words.
 
 func checkVerb(s *session) *cli.Command {
 	return &cli.Command{Name: "check", Usage: "check how a server answers: what it finds, what its cache does, how " +
@@ -57,7 +53,7 @@ func atLeastFlag() cli.Flag {
 func checkInput(c *cli.Context) (suite.Input, error) {
 	in := suite.Input{Name: c.String("name"), Restart: c.Bool("restart"), Seed: c.Uint64("seed"),
 		Samples:   c.Int("samples"),
-		MaxTokens: c.Int("max-tokens"), Thinking: c.Bool("thinking")}
+		MaxTokens: c.Int("max-tokens"), Thinking: c.Bool("thinking"), AtLeast: c.Float64("at-least")}
 	text := c.String("lengths")
 	if text == "" {
 		return in, nil
@@ -69,9 +65,8 @@ func checkInput(c *cli.Context) (suite.Input, error) {
 		if unit {
 			n *= 1024
 		}
-		if err != nil || n < 128 || n > 4<<20 {
-			return in, usage(fmt.Sprintf("--lengths has %q, and a length is a number of tokens from 128 on, such as "+
-				"4096 or 4k",
+		if err != nil {
+			return in, usage(fmt.Sprintf("--lengths has %q, and a length is a number of tokens such as 4096 or 4k",
 				part))
 		}
 		in.Lengths = append(in.Lengths, n)
@@ -79,69 +74,17 @@ func checkInput(c *cli.Context) (suite.Input, error) {
 	return in, nil
 }
 
-// checked runs one check: check refuses what needs no server to be refused.
-func (s *session) checked(c *cli.Context, check func(suite.Input) error,
-	run func(*suite.Runner, suite.Input) (record.Report, error)) error {
+// checked reads the flags of a check, runs it, and prints its report.
+func (s *session) checked(c *cli.Context,
+	run func(*operate.Operator, operate.CheckedServer, suite.Input) (suite.CheckAnswer, error)) error {
 	in, err := checkInput(c)
 	if err != nil {
 		return err
 	}
-	if check != nil {
-		if err := check(in); err != nil {
-			return err
-		}
-	}
-	runner, err := s.runner(c)
+	server, err := s.judged(c)
 	if err != nil {
 		return err
 	}
-	report, err := run(runner, in)
-	if err != nil {
-		return err
-	}
-	return s.result(int(suite.Class(report, c.Float64("at-least"))), report, func(w io.Writer) {
-		printReport(w, report)
-	})
-}
-
-// runner checks the server that a verb is about.
-func (s *session) runner(c *cli.Context) (*suite.Runner, error) {
-	in, err := s.judged(c)
-	if err != nil {
-		return nil, err
-	}
-	server, profile, err := s.operator(c).Judged(s.ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	r := s.runnerFor(c, server)
-	r.Profile = profile
-	return r, nil
-}
-
-func (s *session) runnerFor(c *cli.Context, server *client.Server) *suite.Runner {
-	return &suite.Runner{Server: server, Version: version, Say: func(text string) { s.say("%s", text) },
-		OpenFolder: func() (string, *os.Root, error) { return s.checkFolder(c) }}
-}
-
-// checkFolder opens the folder of answers, which only the person may read: they hold what models wrote.
-func (s *session) checkFolder(c *cli.Context) (string, *os.Root, error) {
-	if out := c.String("out"); out != "" {
-		if err := os.MkdirAll(out, 0o700); err != nil {
-			return "", nil, usage("--out: " + reasonOf(err))
-		}
-		root, err := os.OpenRoot(out)
-		if err != nil {
-			return "", nil, usage("--out: " + reasonOf(err))
-		}
-		abs, err := filepath.Abs(out)
-		return abs, root, err
-	}
-	path, root, err := s.operator(c).ChecksFolder()
-	if f, ok := fault.In(err); ok && f.Class == fault.NotReady {
-		return "", nil, &failure{code: exitUsage, what: "Nothing is set up here, so there is no home to keep the " +
-			"answers in.",
-			then: "Give a folder with --out."}
-	}
-	return path, root, err
+	answer, err := run(s.operator(c), operate.CheckedServer{Server: server, Out: c.String("out")}, in)
+	return s.answer(answer, err, func(w io.Writer) { printReport(w, answer.Report) })
 }

@@ -10,6 +10,7 @@ import (
 	"slipway/checks/measure"
 	"slipway/checks/record"
 	"slipway/checks/suite"
+	"slipway/installer/operate"
 	"slipway/termtext"
 	"slipway/units"
 )
@@ -21,19 +22,17 @@ func checkAllVerb(s *session) *cli.Command {
 		Flags: append(flags, &cli.BoolFlag{Name: "quick",
 			Usage: "a small sample of each: an impression in minutes, no score"}),
 		Action: func(c *cli.Context) error {
-			if c.IsSet("samples") && c.Int("samples") < 1 {
-				return usage("--samples must be at least 1")
-			}
 			in, err := checkInput(c)
 			if err != nil {
 				return err
 			}
 			in.Quick = c.Bool("quick")
-			runner, err := s.runner(c)
+			server, err := s.judged(c)
 			if err != nil {
 				return err
 			}
-			answer, err := runner.All(s.ctx, in)
+			answer, err := s.operator(c).CheckAll(s.ctx, operate.CardInput{Input: in,
+				CheckedServer: operate.CheckedServer{Server: server, Out: c.String("out")}})
 			return s.answer(answer, err, func(w io.Writer) { printCard(w, answer) })
 		},
 	}

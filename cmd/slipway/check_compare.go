@@ -26,53 +26,48 @@ func checkCompareVerb(s *session) *cli.Command {
 			&cli.IntFlag{Name: "draft-tokens-b", Usage: "the same of B, which may be the same server"}),
 			recordFlags(10, 256)...),
 		Action: func(c *cli.Context) error {
-			a, b := c.Args().Get(0), c.Args().Get(1)
 			if c.Args().Len() != 2 {
 				return usage("check compare needs two addresses, or two files of finished runs")
 			}
-			files := strings.HasSuffix(a, ".jsonl")
-			if files != strings.HasSuffix(b, ".jsonl") {
-				return usage("check compare needs two addresses or two files, not one of each")
+			in, err := s.compareInput(c, c.Args().Get(0), c.Args().Get(1))
+			if err != nil {
+				return err
 			}
-			answer, err := s.compare(c, a, b, files)
+			answer, err := s.operator(c).CheckCompare(s.ctx, in)
 			return s.answer(answer, err, func(w io.Writer) { printCompare(w, answer) })
 		},
 	}
 }
 
-func (s *session) compare(c *cli.Context, a, b string, files bool) (suite.CompareAnswer, error) {
-	if files {
-		return suite.CompareRuns(a, b)
+// compareInput reads the flags of check compare. What ends with .jsonl is a file of a finished run.
+func (s *session) compareInput(c *cli.Context, a, b string) (in operate.CompareInput, err error) {
+	if in.Input, err = checkInput(c); err != nil {
+		return in, err
 	}
-	in, err := checkInput(c)
-	if err != nil {
-		return suite.CompareAnswer{}, err
+	in.Out = c.String("out")
+	if in.A, err = s.judged(c); err != nil {
+		return in, err
 	}
-	inA, err := s.judged(c)
-	if err != nil {
-		return suite.CompareAnswer{}, err
+	in.B = in.A
+	in.B.Model = c.String("model-b")
+	if in.B.Key, err = s.keyNamed(c.String("key-env-b"), c.String("key-file-b")); err != nil {
+		return in, err
 	}
-	inB := inA
-	inA.URL, inB.URL, inB.Model = a, b, c.String("model-b")
-	for name, side := range map[string]*operate.ServerInput{"draft-tokens": &inA, "draft-tokens-b": &inB} {
-		if n := c.Int(name); c.IsSet(name) && n < 0 {
-			return suite.CompareAnswer{}, usage(fmt.Sprintf("--%s is %d, and must be 0 or more", name, n))
-		} else if c.IsSet(name) {
-			side.DraftTokens = &n
+	for _, side := range []struct {
+		named, flag string
+		file        *string
+		server      *operate.ServerInput
+	}{{a, "draft-tokens", &in.FileA, &in.A}, {b, "draft-tokens-b", &in.FileB, &in.B}} {
+		if strings.HasSuffix(side.named, ".jsonl") {
+			*side.file = side.named
+		} else {
+			side.server.URL = side.named
+		}
+		if n := c.Int(side.flag); c.IsSet(side.flag) {
+			side.server.DraftTokens = &n
 		}
 	}
-	if inB.Key, err = s.keyNamed(c.String("key-env-b"), c.String("key-file-b")); err != nil {
-		return suite.CompareAnswer{}, err
-	}
-	serverA, _, err := s.operator(c).Judged(s.ctx, inA)
-	if err != nil {
-		return suite.CompareAnswer{}, err
-	}
-	serverB, _, err := s.op.Judged(s.ctx, inB)
-	if err != nil {
-		return suite.CompareAnswer{}, err
-	}
-	return s.runnerFor(c, serverA).Compare(s.ctx, serverB, in)
+	return in, nil
 }
 
 func printCompare(w io.Writer, a suite.CompareAnswer) {

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"slipway/checks/record"
 	"slipway/checks/suite"
+	"slipway/installer/operate"
 )
 
 func checkNeedleVerb(s *session) *cli.Command {
@@ -15,11 +15,11 @@ func checkNeedleVerb(s *session) *cli.Command {
 			&cli.IntFlag{Name: "grid", Usage: "one code in each text, at so many depths from the beginning to the " +
 				"end; --samples counts for each depth"}),
 		Action: func(c *cli.Context) error {
-			with := func(in suite.Input) suite.NeedleInput {
-				return suite.NeedleInput{Input: in, Codes: c.Int("codes"), Grid: c.Int("grid")}
-			}
-			return s.checked(c, func(in suite.Input) error { return with(in).Check() },
-				func(r *suite.Runner, in suite.Input) (record.Report, error) { return r.Needle(s.ctx, with(in)) })
+			return s.checked(c, func(o *operate.Operator, at operate.CheckedServer,
+				in suite.Input) (suite.CheckAnswer, error) {
+				return o.CheckNeedle(s.ctx, operate.NeedleInput{CheckedServer: at,
+					NeedleInput: suite.NeedleInput{Input: in, Codes: c.Int("codes"), Grid: c.Int("grid")}})
+			})
 		},
 	}
 }

@@ -5,9 +5,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"slipway/checks/record"
 	"slipway/checks/ruler"
 	"slipway/checks/suite"
+	"slipway/installer/operate"
 )
 
 func checkRulerVerb(s *session) *cli.Command {
@@ -19,11 +19,11 @@ func checkRulerVerb(s *session) *cli.Command {
 			&cli.IntFlag{Name: "shots", Value: 1, Usage: "1: a solved example in front of vt and cwe, as RULER has " +
 				"it; 0: none"}),
 		Action: func(c *cli.Context) error {
-			with := func(in suite.Input) suite.RulerInput {
-				return suite.RulerInput{Input: in, Tasks: strings.Split(c.String("tasks"), ","), Shots: c.Int("shots")}
-			}
-			return s.checked(c, func(in suite.Input) error { return with(in).Check() },
-				func(r *suite.Runner, in suite.Input) (record.Report, error) { return r.Ruler(s.ctx, with(in)) })
+			return s.checked(c, func(o *operate.Operator, at operate.CheckedServer,
+				in suite.Input) (suite.CheckAnswer, error) {
+				return o.CheckRuler(s.ctx, operate.RulerInput{CheckedServer: at, RulerInput: suite.RulerInput{Input: in,
+					Tasks: strings.Split(c.String("tasks"), ","), Shots: c.Int("shots")}})
+			})
 		},
 	}
 }

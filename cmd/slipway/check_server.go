@@ -61,8 +61,5 @@ func (s *session) keyNamed(name, file string) (string, error) {
 			return "", usage("--key-file: the file is empty")
 		}
 	}
-	if strings.ContainsAny(key, "\r\n\x00") || len(key) > 4096 {
-		return "", usage("the key is no key: it has line breaks or is too long")
-	}
 	return key, nil
 }

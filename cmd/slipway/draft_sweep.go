@@ -17,17 +17,14 @@ func (s *session) draftSweep(c *cli.Context) error {
 	if c.Bool("fresh") || c.Bool("show-answer") {
 		return usage("--draft-sweep times decode alone and shows no answer: leave --fresh and --show-answer out")
 	}
-	if c.Bool("keep") && c.String("url") != "" {
-		return usage("--keep is for the server that slipway started: leave --url out")
-	}
 	server, err := s.judged(c)
 	if err != nil {
 		return err
 	}
 	in := operate.MeasureDraftsInput{Server: server, Keep: c.Bool("keep")}
-	in.MaxTokens, in.Rounds, in.Thinking = c.Int("max-tokens"), c.Int("repeat"), c.Bool("thinking")
-	if !c.IsSet("repeat") {
-		in.Rounds = 3
+	in.MaxTokens, in.Thinking = c.Int("max-tokens"), c.Bool("thinking")
+	if c.IsSet("repeat") {
+		in.Rounds = c.Int("repeat")
 	}
 	if file := c.String("file"); file != "" {
 		name, text, err := s.measuredFile(file)

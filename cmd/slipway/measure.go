@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"slipway/checks/client"
 	"slipway/checks/suite"
+	"slipway/installer/operate"
 )
 
 // maxMeasuredBytes is more than any window takes.
@@ -41,22 +41,18 @@ func measureVerb(s *session) *cli.Command {
 			if c.Bool("keep") {
 				return usage("--keep goes with --draft-sweep")
 			}
-			for _, name := range []string{"max-tokens", "repeat"} {
-				if n := c.Int(name); n < 1 || n > 100000 {
-					return usage(fmt.Sprintf("--%s is %d, and must be 1 to 100000", name, n))
-				}
-			}
 			name, text, err := s.measuredFile(c.String("file"))
 			if err != nil {
 				return err
 			}
-			runner, err := s.runner(c)
+			server, err := s.judged(c)
 			if err != nil {
 				return err
 			}
-			answer, err := runner.Measure(s.ctx, suite.MeasureInput{Name: name, Text: text, Fresh: c.Bool("fresh"),
-				MaxTokens: c.Int("max-tokens"), Repeat: c.Int("repeat"), Thinking: c.Bool("thinking"),
-				ShowAnswer: c.Bool("show-answer"), Stage: s.measureStage})
+			answer, err := s.operator(c).Measure(s.ctx, operate.MeasureInput{Server: server,
+				MeasureInput: suite.MeasureInput{Name: name, Text: text, Fresh: c.Bool("fresh"),
+					MaxTokens: c.Int("max-tokens"), Repeat: c.Int("repeat"), Thinking: c.Bool("thinking"),
+					ShowAnswer: c.Bool("show-answer"), Stage: s.measureStage}})
 			if errors.As(err, new(*client.Fault)) {
 				f := explain(err)
 				f.details = answer
@@ -67,10 +63,10 @@ func measureVerb(s *session) *cli.Command {
 	}
 }
 
-// measuredFile reads the prompt. Its name is the file's own, without the folders above it.
+// measuredFile reads the prompt; none gives "". Its name is the file's own, without the folders above it.
 func (s *session) measuredFile(path string) (name, text string, err error) {
 	if path == "" {
-		return "built-in text", suite.OurText(), nil
+		return "", "", nil
 	}
 	name = "standard input"
 	if path != "-" {

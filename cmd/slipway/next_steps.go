@@ -150,6 +150,7 @@ var steps = map[fault.Step]nextStep{
 
 	fault.ReadHelp:        {then: "See slipway --help."},
 	fault.GiveLengths:     {then: "Give --lengths."},
+	fault.GiveFolder:      {then: "Give a folder with --out."},
 	fault.CompareFinished: {then: "Compare finished runs."},
 	fault.SameFlags:       {then: "Run both with the same flags."},
 

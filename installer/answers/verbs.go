@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"slipway/checks/record"
 	"slipway/checks/suite"
 	"slipway/fault"
 	"slipway/installer/operate"
@@ -43,10 +42,10 @@ var data = map[string]any{
 	"restore":               operate.RestoreAnswer{},
 	"measure":               suite.MeasureAnswer{},
 	"measure --draft-sweep": suite.SweepAnswer{},
-	"check needle":          record.Report{},
-	"check ruler":           record.Report{},
-	"check cache":           record.Report{},
-	"check tools":           record.Report{},
+	"check needle":          suite.CheckAnswer{},
+	"check ruler":           suite.CheckAnswer{},
+	"check cache":           suite.CheckAnswer{},
+	"check tools":           suite.CheckAnswer{},
 	"check compare":         suite.CompareAnswer{},
 	"check all":             suite.CardAnswer{},
 	"version":               VersionAnswer{},

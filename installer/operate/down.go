@@ -2,8 +2,6 @@ package operate
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
 	"slipway/fault"
 	"slipway/installer/apply"
@@ -59,17 +57,4 @@ func (o *Operator) Running(ctx context.Context) (set launch.Settings, err error)
 		return nil
 	})
 	return set, err
-}
-
-// ChecksFolder opens the folder of the home in which checks keep answers, for the person only, and gives its path.
-func (o *Operator) ChecksFolder() (path string, folder *os.Root, err error) {
-	err = o.inHome(func(home *apply.Home) error {
-		path = filepath.Join(home.Path, "checks")
-		if err := home.Root.MkdirAll("checks", 0o700); err != nil {
-			return err
-		}
-		folder, err = home.Root.OpenRoot("checks")
-		return err
-	})
-	return path, folder, err
 }

@@ -112,13 +112,19 @@ func (o *Operator) putInForce(ctx context.Context, server *client.Server, known 
 // MeasureDraftsInput is the input of MeasureDrafts.
 type MeasureDraftsInput struct {
 	suite.SweepInput
-	Server ServerInput
-	Keep   bool // put the best number in force and use it again; only for the server of the home
+	Server ServerInput `json:"server"`
+	Keep   bool        `json:"keep"` // put the best number in force and use it again; only for the server of the home
 }
 
 // MeasureDrafts sweeps over the numbers of tokens that a server can draft at a time. Errors: those of Judged and of
 // suite.SweepDrafts, and a usage *Error where another's server should keep something.
 func (o *Operator) MeasureDrafts(ctx context.Context, in MeasureDraftsInput) (suite.SweepAnswer, error) {
+	if in.Keep && in.Server.URL != "" {
+		return suite.SweepAnswer{}, wrong("--keep is for the server that slipway started: leave --url out")
+	}
+	if err := in.Check(); err != nil {
+		return suite.SweepAnswer{}, err
+	}
 	server, _, err := o.Judged(ctx, in.Server)
 	if err != nil {
 		return suite.SweepAnswer{}, err

@@ -2,29 +2,46 @@ package operate
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"slipway/checks/client"
-	"slipway/fault"
 	"slipway/installer/launch"
 )
 
 // ServerInput names a server that is measured or checked.
 type ServerInput struct {
-	URL      string        // of any OpenAI-compatible server; empty: the running server of the home
-	Model    string        // to ask for; empty: the server's only one
-	Key      string        // empty: none is sent
-	Patience time.Duration // longest silence of the server that is waited for, more than 0
-	// DraftTokens is how many tokens a server of ours drafts at a time for these requests; nil: as it is set.
-	DraftTokens *int
+	URL      string        `json:"url"`      // of any OpenAI-compatible server; empty: the running server of the home
+	Model    string        `json:"model"`    // to ask for; empty: the server's only one
+	Key      string        `json:"key"`      // empty: none is sent
+	Patience time.Duration `json:"patience"` // longest silence of the server that is waited for, more than 0
+	// DraftTokens is how many tokens a server of ours drafts at a time for these requests, 0 or more; nil: as it is
+	// set.
+	DraftTokens *int `json:"draft_tokens"`
 }
+
+// check refuses what is wrong whichever server it is. Of the second of two servers the flags end with a suffix.
+func (in ServerInput) check(suffix string) error {
+	if in.Patience <= 0 {
+		return wrong("--patience must be longer than nothing")
+	}
+	if n := in.DraftTokens; n != nil && *n < 0 {
+		return wrong("--draft-tokens%s is %d, and must be 0 or more", suffix, *n)
+	}
+	if strings.ContainsAny(in.Key, "\r\n\x00") || len(in.Key) > maxKeyBytes {
+		return wrong("the key is no key: it has line breaks or is too long")
+	}
+	return nil
+}
+
+// maxKeyBytes is more than any key of a server has.
+const maxKeyBytes = 4096
 
 // Judged returns the server, already asked for its model, and the profile that it runs with: empty where it is not the
 // server of the home. Errors: those of Running, a usage *Error, *client.Fault.
 func (o *Operator) Judged(ctx context.Context, in ServerInput) (server *client.Server, profile string, err error) {
-	if in.Patience <= 0 {
-		return nil, "", &Error{Text: "--patience must be longer than nothing",
-			Of: fault.Fault{Class: fault.Usage, Step: fault.ReadHelp}}
+	if err := in.check(""); err != nil {
+		return nil, "", err
 	}
 	if in.URL == "" {
 		set, err := o.Running(ctx)
