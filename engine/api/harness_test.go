@@ -45,6 +45,7 @@ type server struct {
 	engine *serve.Engine
 	log    *logBuffer
 	script atomic.Pointer[[]int32]
+	prompt atomic.Pointer[[]int32] // that the network saw when it chose the first token
 }
 
 type setup struct {
@@ -81,6 +82,10 @@ func start(t testing.TB, how setup) *server {
 			for k := min(len(reply), len(history)); k >= 0; k-- {
 				if !slices.Equal(history[len(history)-k:], reply[:k]) {
 					continue
+				}
+				if k == 0 {
+					seen := slices.Clone(history)
+					s.prompt.Store(&seen)
 				}
 				if k == len(reply) {
 					return end

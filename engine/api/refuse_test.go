@@ -53,14 +53,23 @@ func TestRefusalNamesTheField(t *testing.T) {
 			"messages[0].content[0].type"},
 		{"unknown member of a message", chatPath, message(`{"role":"user","content":"Hi","mood":"glad"}`), 400,
 			"messages[0].mood"},
-		{"system message behind", chatPath, message(`{"role":"user","content":"Hi"},{"role":"system","content":"Hi"}`),
-			400, "messages"},
 		{"tool without id", chatPath, message(`{"role":"user","content":"Hi"},{"role":"tool","content":"x"}`), 400,
 			"messages[1].tool_call_id"},
-		{"arguments are no object", chatPath,
-			message(`{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"[1]"}}]}`), 400, "messages[1].tool_calls[0].function.arguments"},
-		{"arguments not a string", chatPath,
-			message(`{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{}}}]}`), 400, "messages[1].tool_calls[0].function.arguments"},
+		{"reasoning that differs", chatPath, message(
+			`{"role":"user","content":"Hi"},{"role":"assistant","reasoning":"a","reasoning_content":"b","content":"c"}`), 400,
+			"messages[1].reasoning"},
+		{"audio of an assistant", chatPath, message(
+			`{"role":"user","content":"Hi"},{"role":"assistant","audio":{"id":"x"},"content":"c"}`), 400,
+			"messages[1].audio"},
+		{"continued calls", chatPath, message(`{"role":"user","content":"Hi"},{"role":"assistant","prefix":true,` +
+			`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`), 400, "messages"},
+		{"continued user", chatPath, chat(`,"continue_final_message":true`), 400, "continue_final_message"},
+		{"no generation prompt", chatPath, chat(`,"add_generation_prompt":false`), 400, "add_generation_prompt"},
+		{"continuation with a forced call", chatPath, `{"model":"pocket","messages":[{"role":"user","content":"Hi"},` +
+			`{"role":"assistant","content":"So"}],"tool_choice":"required"` + twoTools + `}`, 400, "tool_choice"},
+		{"continuation with a format", chatPath, `{"model":"pocket","messages":[{"role":"user","content":"Hi"},` +
+			`{"role":"assistant","content":"So"}],"response_format":{"type":"json_object"}}`, 400, "response_format"},
+		{"max_tokens below -1", chatPath, chat(`,"max_tokens":-2`), 400, "max_tokens"},
 		{"n", chatPath, chat(`,"n":2`), 400, "n"},
 		{"n zero", chatPath, chat(`,"n":0`), 400, "n"},
 		{"response_format", chatPath, chat(`,"response_format":{"type":"json_object"}`), 400, "response_format"},

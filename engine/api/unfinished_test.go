@@ -131,8 +131,8 @@ func TestHeldCallKeepsTheStreamAlive(t *testing.T) {
 	}
 }
 
-// Stop texts end what the client sees, thinking and content. Markup and forced tokens hold none.
-func TestStopTextsMatchOnlyVisibleText(t *testing.T) {
+// Stop texts end content. Thinking, markup and forced tokens hold none.
+func TestStopTextsMatchOnlyContent(t *testing.T) {
 	named := `,"tool_choice":{"type":"function","function":{"name":"get_time"}}`
 	call := `get_time {"zone":"UTC"}`
 	tests := []struct {
@@ -152,7 +152,7 @@ func TestStopTextsMatchOnlyVisibleText(t *testing.T) {
 		{"text that only a call would join", "one\n" + timeCall + "\ntwo", "", `"onetwo"`, "", "onetwo", call,
 			"tool_calls"},
 		{"in thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`, `" so"`,
-			"I think", "", "", "stop"},
+			"I think so.", "Hello!", "", "stop"},
 		{"after thinking", "I think so.\n</think>\n\nHello!", `,"chat_template_kwargs":{"enable_thinking":true}`,
 			`"\n"`, "I think so.", "Hello!", "", "stop"},
 	}

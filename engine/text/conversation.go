@@ -38,6 +38,8 @@ type Message struct {
 	// for <think> in Content).
 	ReasoningContent *string
 
+	Partial bool // of an assistant turn that its client wants continued; no template sees it
+
 	ToolCalls  []ToolCall // of an assistant turn
 	ToolCallID string     // of a tool turn; optional
 	Name       string     // optional

@@ -29,13 +29,57 @@ func (w *Wire) readChat(o *web.Object) (*turn.Request, streaming, *turn.Error) {
 	if given && !slices.Contains(efforts, effort) {
 		o.Fail("reasoning_effort", "is %.40q; allowed: %s", effort, strings.Join(efforts, ", "))
 	}
-	q.Conversation.ReasoningEffort = effort
+	w.readEffort(o, q, effort)
 	q.Conversation.Kwargs = w.readKwargs(o)
 	readChatLogprobs(o, q)
 	o.Only("response_format", "structured output is not supported yet", `{"type":"text"}`)
 	o.Only("modalities", "this server answers with text", `["text"]`)
 	o.Only("verbosity", "the model has no such setting", `"medium"`)
+	w.readContinuation(o, q)
 	return q, how, o.Done()
+}
+
+// readEffort maps reasoning_effort to what the model's template knows: the effort itself, or whether to think at all.
+func (w *Wire) readEffort(o *web.Object, q *turn.Request, effort string) {
+	off := effort == "none" || effort == "minimal"
+	switch switches := w.turns.TemplateUses("enable_thinking"); {
+	case effort == "":
+	case off && switches || !w.turns.TemplateUses("reasoning_effort") && switches:
+		thinking := !off
+		q.Conversation.EnableThinking = &thinking
+	case w.turns.TemplateUses("reasoning_effort"):
+		q.Conversation.ReasoningEffort = effort
+	default:
+		o.Fail("reasoning_effort", "is %s, and this model's chat template has no such setting; leave it out", effort)
+	}
+}
+
+// readContinuation decides whether the last message, an assistant's, is continued. It is unless
+// continue_final_message is false; prefix or partial of the message, and continue_final_message true, insist.
+func (w *Wire) readContinuation(o *web.Object, q *turn.Request) {
+	wanted, given := o.Boolean("continue_final_message")
+	opens, opensGiven := o.Boolean("add_generation_prompt")
+	if len(q.Conversation.Messages) == 0 {
+		return // refused already
+	}
+	last := q.Conversation.Messages[len(q.Conversation.Messages)-1]
+	insists := wanted || last.Partial
+	possible := last.Role == "assistant" && len(last.ToolCalls) == 0
+	q.Continue = possible && (insists || !given)
+	switch {
+	case insists && last.Role != "assistant":
+		o.Fail("continue_final_message", "needs a last message of the assistant, not of role %s", last.Role)
+	case insists && !possible:
+		o.Fail("messages", "ends with tool calls, which cannot be continued; send their results")
+	case insists && given && !wanted:
+		o.Fail("continue_final_message", "is false, while the last message asks to be continued")
+	case q.Continue && q.Choice.Calling == turn.CallRequired, q.Continue && q.Choice.Calling == turn.CallNamed:
+		o.Fail("tool_choice", "cannot be forced while the last message of the assistant is continued")
+	case opensGiven && opens && wanted:
+		o.Fail("add_generation_prompt", "cannot be true with continue_final_message true")
+	case opensGiven && !opens && !q.Continue:
+		o.Fail("add_generation_prompt", "cannot be false: the reply is a message of its own")
+	}
 }
 
 // readKwargs takes the template's variables. One that the template does not use would be ignored in silence, but

@@ -25,7 +25,7 @@ func (w *Wire) readText(o *web.Object) (*turn.Request, streaming, *turn.Error) {
 		return nil, streaming{}, err
 	}
 	how := w.readGeneration(o, q)
-	if q.MaxTokens == 0 {
+	if q.MaxTokens == 0 && !how.unbounded {
 		q.MaxTokens = defaultTextTokens
 	}
 	if n, given := o.Integer("logprobs", 0, 5); given {

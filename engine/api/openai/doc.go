@@ -6,13 +6,23 @@
 // A member that changes what the client gets and is not done here is refused with 400 and its name: response_format
 // other than text, n above 1, images, audio, files, functions, function_call, web_search_options, strict tools,
 // store true, top_logprobs without logprobs, echo, suffix, best_of above 1, a reasoning_effort that OpenAI does not
-// have, a member of chat_template_kwargs that the model's template does not use (enable_thinking is always taken),
+// have, or whose switch the model's template has not, a member of chat_template_kwargs that the model's template does
+// not use (enable_thinking is always taken),
 // and every member that is not known at all. A member that is null counts as absent.
 //
 // Ignored, because the reply would be the same with and without: user, metadata, store false, safety_identifier,
 // prompt_cache_key, prompt_cache_retention, prediction, service_tier "auto" and "default", verbosity "medium",
-// modalities ["text"], stream_options.include_obfuscation; in messages annotations of an assistant's turn,
-// cache_control, and index of a tool call.
+// modalities ["text"], stream_options.include_obfuscation; in messages cache_control, id, refusal, annotations,
+// provider_specific_fields, reasoning_details, extra_content and audio null; index of a tool call.
+//
+// # Histories
+//
+// A conversation that a client has is one that it can go on with. Content may be missing where an assistant only called
+// or said nothing, and be any JSON in a tool's result. Thinking is reasoning_content or reasoning. Arguments that are
+// no
+// object are one parameter of the name arguments. System messages that the conversation begins with become one; a later
+// one stays in its place, marked. A last message of the assistant is continued, unless continue_final_message is false.
+// Whole numbers may be written 12.0; max_tokens -1 is no limit.
 //
 // # Forced calls, seeds and logprobs
 //

@@ -14,6 +14,7 @@ import (
 type streaming struct {
 	stream       bool
 	includeUsage bool // as a last event
+	unbounded    bool // the client asked for as many tokens as there is room for
 }
 
 // form is one of the two forms that a generation is asked for and answered in.
@@ -70,7 +71,7 @@ func (w *Wire) readGeneration(o *web.Object, q *turn.Request) (how streaming) {
 	}
 	q.Sampling.LogitBias = readLogitBias(o)
 	q.Stop = readStop(o)
-	q.MaxTokens = readMaxTokens(o)
+	how.unbounded = readMaxTokens(o, q)
 	if n, given := o.Integer("n", math.MinInt64, math.MaxInt64); given && n != 1 {
 		o.Fail("n", "is %d; this server gives one reply a request (n 1)", n)
 	}
@@ -124,14 +125,23 @@ func (w *Wire) readOwn(o *web.Object, q *turn.Request) {
 	o.Keep(own.Done())
 }
 
-// readMaxTokens takes both names of the bound; max_tokens is the older one of max_completion_tokens.
-func readMaxTokens(o *web.Object) int {
-	older, hasOlder := o.Integer("max_tokens", 1, math.MaxInt32)
-	newer, hasNewer := o.Integer("max_completion_tokens", 1, math.MaxInt32)
-	if hasOlder && hasNewer && older != newer {
+// readMaxTokens takes both names of the bound; max_tokens is the older one of max_completion_tokens. -1 is none.
+func readMaxTokens(o *web.Object, q *turn.Request) (unbounded bool) {
+	older, hasOlder := o.Integer("max_tokens", -1, math.MaxInt32)
+	newer, hasNewer := o.Integer("max_completion_tokens", -1, math.MaxInt32)
+	switch {
+	case hasOlder && hasNewer && older != newer:
 		o.Fail("max_tokens", "is %d while max_completion_tokens is %d; give one of them", older, newer)
+	case hasOlder && older == 0:
+		o.Fail("max_tokens", "is 0; it must be at least 1, or -1 for no limit")
+	case hasNewer && newer == 0:
+		o.Fail("max_completion_tokens", "is 0; it must be at least 1, or -1 for no limit")
 	}
-	return int(max(older, newer))
+	if !hasOlder {
+		older = newer
+	}
+	q.MaxTokens = int(max(older, 0))
+	return older < 0
 }
 
 func readStop(o *web.Object) []string {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -41,7 +42,7 @@ func readMessage(path string, raw json.RawMessage) (text.Message, *turn.Error) {
 	}
 	m.Role = role
 	m.Name, _ = o.Text("name")
-	o.Ignore("cache_control")
+	o.Ignore(withoutEffect...)
 	switch role {
 	case "developer":
 		m.Role = "system" // OpenAI's newer name for it
@@ -50,13 +51,23 @@ func readMessage(path string, raw json.RawMessage) (text.Message, *turn.Error) {
 		m.Content = readContent(o, true)
 	case "assistant":
 		m.ToolCalls = readToolCalls(o)
-		m.Content = readContent(o, len(m.ToolCalls) == 0)
-		if thinking, given := o.Text("reasoning_content"); given {
+		m.Content = readContent(o, false)
+		thinking, given := o.Text("reasoning_content")
+		other, alias := o.Text("reasoning")
+		switch {
+		case given && alias && thinking != other:
+			o.Fail("reasoning", "differs from reasoning_content, which is the same thing; give one of them")
+		case given:
 			m.ReasoningContent = &thinking
+		case alias:
+			m.ReasoningContent = &other
 		}
-		o.Ignore("annotations")
+		for _, name := range []string{"prefix", "partial"} {
+			wanted, _ := o.Boolean(name)
+			m.Partial = m.Partial || wanted
+		}
 	case "tool":
-		m.Content = readContent(o, true)
+		m.Content = readToolContent(o)
 		if m.ToolCallID, given = o.Text("tool_call_id"); !given {
 			o.Fail("tool_call_id", "is required in a tool message: the id of the call that it answers")
 		}
@@ -64,6 +75,35 @@ func readMessage(path string, raw json.RawMessage) (text.Message, *turn.Error) {
 		o.Fail("role", "is %.40q; allowed: system, developer, user, assistant, tool", role)
 	}
 	return m, o.Done()
+}
+
+// withoutEffect are members of messages that clients keep from replies, ours or others'. No template is given them.
+var withoutEffect = []string{"cache_control", "id", "refusal", "annotations", "provider_specific_fields",
+	"reasoning_details", "extra_content"}
+
+// readToolContent reads what a tool gave: text, text parts, nothing, or any other JSON, which is its own text.
+func readToolContent(o *web.Object) string {
+	raw := o.Take("content")
+	switch {
+	case raw == nil:
+		return ""
+	case raw[0] == '"' || raw[0] == '[' && areParts(raw):
+		return readContent(o, false)
+	}
+	var compact bytes.Buffer
+	json.Compact(&compact, raw)
+	return compact.String()
+}
+
+// areParts reports whether an array is a list of content parts.
+func areParts(raw json.RawMessage) bool {
+	for _, element := range web.ReadArray(raw) {
+		var part struct{ Type *string }
+		if json.Unmarshal(element, &part) != nil || part.Type == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // readContent joins a message's text. Parts follow each other without anything between them, as the templates of this
@@ -127,7 +167,7 @@ func readToolCalls(o *web.Object) []text.ToolCall {
 			call.Fail("id", "is required")
 		}
 		call.Only("type", "functions are the only tools here", `"function"`)
-		call.Ignore("index")
+		call.Ignore("index", "provider_specific_fields", "extra_content")
 		if raw := call.Take("function"); raw == nil {
 			call.Fail("function", "is required")
 		} else if f, err := web.ReadObject(call.At("function"), raw); err != nil {
@@ -136,14 +176,8 @@ func readToolCalls(o *web.Object) []text.ToolCall {
 			if c.Name, given = f.Text("name"); !given {
 				f.Fail("name", "is required")
 			}
-			arguments, given := f.Text("arguments")
-			if !given {
-				f.Fail("arguments", "is required: a string that holds a JSON object")
-			} else if args := strings.TrimSpace(arguments); args != "" &&
-				(args[0] != '{' || !json.Valid([]byte(args))) {
-				f.Fail("arguments", "must be a string that holds a JSON object")
-			}
-			c.Arguments = json.RawMessage(arguments)
+			c.Arguments = readArguments(f.Take("arguments"))
+			f.Ignore("provider_specific_fields", "extra_content")
 			call.Keep(f.Done())
 		}
 		if err := call.Done(); err != nil {
@@ -153,4 +187,32 @@ func readToolCalls(o *web.Object) []text.ToolCall {
 		calls = append(calls, c)
 	}
 	return calls
+}
+
+// readArguments gives a call's arguments as an object, which templates read them as: what the client sent, a string
+// that
+// holds one, or nothing. What is none, such as the arguments of a call that was cut off, is one parameter of the name
+// arguments, so that the conversation goes on and the model sees what it wrote.
+func readArguments(raw json.RawMessage) json.RawMessage {
+	written := string(raw)
+	for range 3 { // a string, and one within it
+		text := strings.TrimSpace(written)
+		var inner string
+		switch {
+		case text == "" || text == "null":
+			return nil
+		case !json.Valid([]byte(text)):
+		case text[0] == '{':
+			return json.RawMessage(text)
+		case text[0] == '"' && json.Unmarshal([]byte(text), &inner) == nil:
+			written = inner
+			continue
+		}
+		break
+	}
+	object, err := json.Marshal(map[string]string{"arguments": written})
+	if err != nil {
+		panic(err) // a string
+	}
+	return object
 }

@@ -12,15 +12,14 @@
 //   - What a reply may say only once it is certain (a call) is held by the family's parser.
 //   - Which tokens may follow (a forced call's name, a schema) is the mask that [Service.Start] gives the queue:
 //     opening.go.
-//   - Continuing a client's last assistant message is the request's own prefix: prompt.go renders it, reading.go starts
-//     after it.
+//   - Continuing a client's last assistant message: continued.go puts it behind the prompt, and the parser starts
+//     behind it.
 //   - Several replies to one request are several calls of the queue for one tokenised prompt: [Service.Start].
 //
 // # Stop texts
 //
-// Stop texts of a conversation are looked for in the text that the client sees, thinking and content, each by
-// itself: not in the markup of tool calls, their arguments or forced tokens, nor in the newlines around them that
-// are left out.
+// Stop texts of a conversation are looked for in its content: not in thinking, in the markup of tool calls, their
+// arguments or forced tokens, nor in the newlines around them that are left out.
 //
 // # Calls are whole or none
 //

@@ -8,8 +8,8 @@ import (
 )
 
 // reading turns a reply's raw text into what its client gets: thinking, content and calls, up to the first stop
-// text. Stop texts are looked for in thinking and content alone, each by itself; markup, which the client never
-// sees, holds none.
+// text. Stop texts are looked for in content alone: thinking may name one, and markup, which the client never sees,
+// holds none.
 //
 // A reply is read once. Where a stop text or a first call may end it, the queue must know before the next token, so
 // its goroutine reads and the events wait for the client's; otherwise the client's goroutine reads and the queue is
@@ -20,8 +20,7 @@ type reading struct {
 	oneCall bool // the reply is over with its first complete call
 	tools   bool
 
-	section family.EventKind // that the text held in stops belongs to
-	over    bool             // a stop text or the one call was found; nothing follows
+	over bool // a stop text or the one call was found; nothing follows
 
 	mu    sync.Mutex
 	early [][]family.Event // read by the queue's goroutine, one entry for each of the queue's events
@@ -83,22 +82,18 @@ func (r *reading) push(s string, reason serve.FinishReason) (events []family.Eve
 	}
 	give := func(piece string) {
 		if piece != "" {
-			events = append(events, family.Event{Kind: r.section, Text: piece})
+			events = append(events, family.Event{Kind: family.ContentDelta, Text: piece})
 		}
 	}
 	for _, e := range parsed {
-		isText := e.Kind == family.ReasoningDelta || e.Kind == family.ContentDelta
-		if !isText || e.Kind != r.section {
+		if e.Kind != family.ContentDelta {
 			give(r.stops.Flush())
-		}
-		if !isText {
 			events = append(events, e)
 			if r.over = e.Kind == family.ToolCallEnd && r.oneCall; r.over {
 				return events
 			}
 			continue
 		}
-		r.section = e.Kind
 		piece, hit := r.stops.Push(e.Text)
 		give(piece)
 		if r.over = hit; hit {

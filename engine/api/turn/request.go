@@ -15,6 +15,9 @@ type Request struct {
 	// Raw is the prompt of a text completion, used in the place of a conversation; nil for a conversation.
 	Raw *RawPrompt
 
+	// Continue: the last message of the conversation, an assistant's, is the beginning of the reply.
+	Continue bool
+
 	Tools   []Tool
 	Choice  Choice
 	OneCall bool // the reply ends with its first complete call

@@ -5,6 +5,7 @@ import (
 
 	"slipway/engine/memory/keep"
 	"slipway/engine/serve"
+	"slipway/engine/text"
 )
 
 // Start makes the prompt of q and queues it. id names the request to those who watch. The conversation of q is used
@@ -57,11 +58,24 @@ func (s *Service) prepare(q *Request) (p prompt, failure *Error) {
 		}
 	}
 	p.normalized = s.normalize(c.Messages)
+	c.Messages = placeSystem(c.Messages)
 	s.restoreThinking(c)
+	var begun text.Message
+	if q.Continue {
+		last := len(c.Messages) - 1
+		c.Messages, begun = c.Messages[:last], c.Messages[last]
+	}
 	if p.ids, p.thinking, failure = s.render(*c); failure != nil {
 		return p, failure
 	}
 	p.ids, p.marks = s.recall(p.ids, c.Tools)
 	p.forced = s.force(q, p.thinking)
+	if begun.Content != "" || begun.ReasoningContent != nil && *begun.ReasoningContent != "" {
+		p.ids = s.continued(p.ids, begun, p.thinking)
+		p.thinking = false
+		if window := s.opt.Engine.WindowTokens(); len(p.ids) >= window {
+			return p, AsError(&serve.PromptTooLongError{PromptTokens: len(p.ids), WindowTokens: window})
+		}
+	}
 	return p, nil
 }

@@ -66,7 +66,7 @@ func (b *Bodies) Read(w http.ResponseWriter, r *http.Request) (o *Object, releas
 		// The JSON reader would put U+FFFD in its place.
 		failure = turn.Invalid("", "the body is not UTF-8: byte %d belongs to no character", firstInvalid(raw.Bytes()))
 	default:
-		o, failure = ReadBody(raw.Bytes())
+		o, failure = ReadBody(bytes.TrimPrefix(raw.Bytes(), []byte("\uFEFF"))) // some clients begin with a BOM
 	}
 	return o, release, failure
 }

@@ -224,7 +224,11 @@ func (o *Object) Integer(name string, low, high int64) (value int64, given bool)
 	if raw == nil {
 		return 0, false
 	}
-	v, err := strconv.ParseInt(string(raw), 10, 64)
+	whole, fraction, _ := strings.Cut(string(raw), ".")
+	if strings.Trim(fraction, "0") != "" {
+		whole = string(raw)
+	}
+	v, err := strconv.ParseInt(whole, 10, 64) // 12.0 is 12
 	if err != nil {
 		o.Fail(name, "must be a whole number, not %s", Shown(raw))
 		return 0, false

@@ -24,6 +24,7 @@ var Text = &family.Family{
 	Efforts:      map[string]string{"high": "xhigh", "minimal": "low"},
 
 	OpensThinking: func(prompt string) bool { return strings.HasSuffix(strings.TrimRight(prompt, "\n"), thinkTag) },
+	ThinkingEnds:  "\n" + thinkEnd + "\n\n",
 	CallOpening: func(thinking bool) string { // "=get" is one word
 		opening := callTag + "\n<function"
 		if thinking {

@@ -28,6 +28,8 @@ type Family struct {
 
 	// OpensThinking reports whether a reply to this rendered prompt begins inside the model's thinking.
 	OpensThinking func(prompt string) bool
+	// ThinkingEnds closes the thinking of a reply that begins inside it, as the family's templates write it.
+	ThinkingEnds string
 	// CallOpening is the text that forces a tool call, up to the function's name: it ends where a word of the
 	// tokenizer ends, so that what follows is tokenised as in the model's training.
 	CallOpening func(thinking bool) string
