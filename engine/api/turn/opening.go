@@ -1,8 +1,6 @@
 package turn
 
 import (
-	"strings"
-
 	"slipway/engine/sample"
 	"slipway/engine/text"
 )
@@ -29,37 +27,4 @@ func (s *Service) force(q *Request, thinking bool) forced {
 // special encodes markup of the model's format.
 func (s *Service) special(markup string) []int32 {
 	return s.opt.Text.Tokenizer.Encode(markup, text.EncodeOptions{SpecialTokens: true})
-}
-
-// nameMask allows, after the opening, only tokens that go on towards the name of one of the tools, to the end of
-// its line.
-func (s *Service) nameMask(tools []Tool, openingTokens int) func([]int32) sample.Mask {
-	var names []string
-	for _, t := range tools {
-		names = append(names, s.opt.Text.Family.CallName(t.Name))
-	}
-	tokenizer := s.opt.Text.Tokenizer
-	return func(reply []int32) sample.Mask {
-		var soFar []byte
-		for _, id := range reply[openingTokens:] {
-			soFar = append(soFar, tokenizer.TokenBytes(id)...)
-		}
-		written := string(soFar)
-		if strings.Contains(written, "\n") {
-			return nil
-		}
-		mask := sample.NewMask(s.VocabTokens())
-		for id := range int32(s.VocabTokens()) {
-			piece := string(tokenizer.TokenBytes(id))
-			if piece == "" || tokenizer.IsSpecial(id) {
-				continue
-			}
-			for _, name := range names {
-				if strings.HasPrefix(name, written+piece) {
-					mask.Allow(id)
-				}
-			}
-		}
-		return mask
-	}
 }

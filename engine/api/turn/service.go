@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"slipway/engine/memory/keep"
@@ -45,10 +46,15 @@ type Options struct {
 }
 
 // Service starts turns. It is safe for concurrent use.
-type Service struct{ opt Options }
+type Service struct {
+	opt    Options
+	pieces func() *pieces // of the tokenizer, made when they are first needed
+}
 
 // New makes a service.
-func New(opt Options) *Service { return &Service{opt} }
+func New(opt Options) *Service {
+	return &Service{opt, sync.OnceValue(func() *pieces { return piecesOf(opt.Text.Tokenizer) })}
+}
 
 // Model names what is served.
 func (s *Service) Model() Model { return s.opt.Model }
