@@ -224,6 +224,12 @@ func TestScreenOfSetupFits24LinesAt80Columns(t *testing.T) {
 			}
 		}
 	}
+	for _, stops := range []bool{false, true} {
+		text := shown(withNeighborInTheWay(t, stops), 80, "slipway")
+		if n := strings.Count(text, "\n"); n > 24 {
+			t.Errorf("with another server there, stopped %v: %d lines\n%s", stops, n, text)
+		}
+	}
 }
 
 // No line is wider than its terminal, unless it is a command, a path or an address.

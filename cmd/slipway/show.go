@@ -114,22 +114,21 @@ func printPlan(w io.Writer, p installer.Prepared, userHome string) {
 		fmt.Fprintf(w, "  %d. %s%s\n", i+1, shortAction(p, a, userHome), stateMark(p, a))
 	}
 	if d := p.Plan.Decisions; d.Request.Launch && d.Profile.CacheDiskBytes > 0 {
-		fmt.Fprintf(w, "Conversations are kept on disk, up to %s, and only you can read them; "+
-			"--disk-cache off keeps none.\n", units.Short(d.Profile.CacheDiskBytes))
+		fmt.Fprintf(w, "Conversations are kept on disk, %s at most (off: --disk-cache off).\n",
+			units.Short(d.Profile.CacheDiskBytes))
 	}
 	others := "; no other program is stopped"
 	if len(p.Plan.Decisions.Stops) > 0 {
 		others = ""
 		fmt.Fprintf(w, "Stops: %s\n", orElse(p.StopLines, "only the servers that are named here."))
 		if file := p.Plan.Decisions.RebootAgent; file != "" {
-			fmt.Fprintf(w, "       Until then a file outside the home does that after a reboot: %s\n",
-				tilde(file, userHome))
+			fmt.Fprintf(w, "After a reboot, %s does it.\n", tilde(file, userHome))
 		}
 	}
 	if p.Contended != "" {
 		fmt.Fprintf(w, "Note: %s\n", termtext.Line(p.Contended))
 	}
-	fmt.Fprintf(w, "To undo it, run slipway uninstall. No sudo%s.\nFor all details add --verbose.\n", others)
+	fmt.Fprintf(w, "To undo it, run slipway uninstall. No sudo%s. For all details add --verbose.\n", others)
 }
 
 // shortAction is an action in one line.

@@ -105,7 +105,7 @@ func (c *Conflict) explain(need Need) {
 		}
 	}
 	if c.Memory {
-		why = append(why, fmt.Sprintf("%s holds %s of the memory, and the plan needs %s where %s are available",
+		why = append(why, fmt.Sprintf("%s holds %s of memory; the plan needs %s, and %s are available",
 			s.Title, units.Binary(s.FootprintBytes), units.Binary(need.NeedsBytes),
 			units.Binary(max(need.AvailableBytes, 0))))
 	}
