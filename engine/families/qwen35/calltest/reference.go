@@ -76,12 +76,12 @@ func Read(reply string, tools []Tool, thinking, cut bool) (said Said) {
 		readings := blocks(reply[at:], tools, cut)
 		switch {
 		case len(readings) == 1:
-			text(strings.TrimRight(reply[:at], "\n"))
+			text(trimEnd(reply[:at]))
 			reasoning = false
 			said.Calls = readings[0].calls
-			text(strings.TrimLeft(readings[0].prose, "\n"))
+			text(trimStart(readings[0].prose))
 		case cut:
-			text(strings.TrimRight(reply[:at], "\n"))
+			text(trimEnd(reply[:at]))
 		default:
 			text(reply)
 		}
@@ -91,6 +91,28 @@ func Read(reply string, tools []Tool, thinking, cut bool) (said Said) {
 	}
 	said.Reasoning, said.Content = strings.TrimSpace(said.Reasoning), strings.TrimSpace(said.Content)
 	return said
+}
+
+// trimEnd takes the newlines off the end of a text, those in front of a stray tag too.
+func trimEnd(s string) string {
+	for {
+		shorter := strings.TrimSuffix(strings.TrimRight(s, "\n"), "</think>")
+		if shorter == s {
+			return s
+		}
+		s = shorter
+	}
+}
+
+// trimStart takes the newlines off the beginning of a text.
+func trimStart(s string) string {
+	for {
+		shorter := strings.TrimPrefix(strings.TrimLeft(s, "\n"), "</think>")
+		if shorter == s {
+			return s
+		}
+		s = shorter
+	}
 }
 
 // openingIn gives where what may be a call begins; -1: nowhere.
