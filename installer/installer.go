@@ -23,15 +23,17 @@ import (
 type Input struct {
 	plan.Request
 
-	Home             string
-	Source           string // folder of slipway's source
-	ModelDir         string // folder with weights that are to be taken if their hashes are right
-	Deep             bool   // hash every byte of the model, however large
-	LimitBytesPerSec int64  // of downloads, over all connections; 0: none
-	KeepEngine       bool   // use the engine that is set up, whatever the source available is
-	DiskCacheAuto    bool   // choose the disk cache, whatever is set up
-	NormalizeGiven   bool   // Normalize was asked for, also where it is empty; else what is set up stays
-	ModelSetUp       bool   // the model was not asked for: it is the one that is set up, or was begun
+	Home   string `json:"-"`      // of the operator, where there is one
+	Source string `json:"source"` // folder of slipway's source
+	// folder with weights that are to be taken if their hashes are right
+	ModelDir         string `json:"model_dir"`
+	Deep             bool   `json:"deep"`                   // hash every byte of the model, however large
+	LimitBytesPerSec int64  `json:"limit_bytes_per_second"` // of downloads, over all connections; 0: none
+	// use the engine that is set up, whatever the source available is
+	KeepEngine     bool `json:"-"`
+	DiskCacheAuto  bool `json:"disk_cache_auto"` // choose the disk cache, whatever is set up
+	NormalizeGiven bool `json:"normalize_given"` // Normalize was asked for, also where it is empty
+	ModelSetUp     bool `json:"-"`               // the model was not asked for: it is set up, or was begun
 }
 
 // FillFrom takes from the request that is set up what this one leaves out.

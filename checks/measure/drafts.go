@@ -19,8 +19,8 @@ type SweepOptions struct {
 
 // SweepText is one prompt.
 type SweepText struct {
-	Name string
-	Text string
+	Name string `json:"name"`
+	Text string `json:"text"`
 }
 
 // Sweep is what drafts gain on one server, which has one draft loaded. The texts are answered greedily without a draft

@@ -51,7 +51,7 @@ func prompts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	for _, language := range []string{"en", "ru"} {
-		answer, err := operate.AgentPrompt(language, "{{SLIPWAY}}")
+		answer, err := operate.AgentPrompt(operate.AgentInput{Language: language, Command: "{{SLIPWAY}}"})
 		if err != nil {
 			t.Fatal(err)
 		}

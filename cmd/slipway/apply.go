@@ -35,15 +35,14 @@ func applyVerb(s *session) *cli.Command {
 }
 
 func (s *session) applyPlan(c *cli.Context) error {
-	if c.String("plan") == "" || c.String("digest") == "" {
-		return usage("apply needs --plan FILE and --digest DIGEST")
-	}
-	file, err := readBounded(c.String("plan"), plan.MaxFileBytes)
-	if err != nil {
-		return &failure{code: exitUsage, what: "The plan file cannot be read: " + err.Error() + "."}
-	}
-	in := operate.ApplyInput{File: file, Digest: c.String("digest"), Source: c.String("source"),
+	in := operate.ApplyInput{Digest: c.String("digest"), Source: c.String("source"),
 		SetAsideJournal: c.Bool("set-aside-journal")}
+	var err error
+	if path := c.String("plan"); path != "" {
+		if in.File, err = readBounded(path, plan.MaxFileBytes); err != nil {
+			return &failure{code: exitUsage, what: "The plan file cannot be read: " + err.Error() + "."}
+		}
+	}
 	if in.ModelDir, err = modelDirOf(c); err != nil {
 		return err
 	}
@@ -52,7 +51,7 @@ func (s *session) applyPlan(c *cli.Context) error {
 		answer, err := s.operator(c).Apply(s.ctx, in)
 		return s.setupAnswer(c, answer, err)
 	}
-	job, err := s.operator(c).Detach(s.ctx, in, applyArgs(c))
+	job, err := s.operator(c).Detach(s.ctx, operate.DetachInput{ApplyInput: in, Path: spelledOut(c.String("plan"))})
 	return s.answer(job, err, func(w io.Writer) {
 		if job.Already {
 			fmt.Fprintf(w, "Job %s runs already.\n", job.Job)

@@ -19,12 +19,6 @@ func askVerb(s *session) *cli.Command {
 		Action: func(c *cli.Context) error {
 			in := operate.AskInput{Question: strings.TrimSpace(strings.Join(c.Args().Slice(), " ")),
 				MaxTokens: c.Int("max-tokens")}
-			if in.Question == "" {
-				return usage("ask needs a question")
-			}
-			if in.MaxTokens < 1 {
-				return usage(fmt.Sprintf("--max-tokens is %d, and must be at least 1", in.MaxTokens))
-			}
 			if !s.json {
 				in.OnPiece = func(piece string) { fmt.Fprint(s.out, termtext.Text(piece)) }
 			}

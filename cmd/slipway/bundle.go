@@ -18,10 +18,7 @@ func bundleVerb(s *session) *cli.Command {
 				Flags: []cli.Flag{homeFlag(), &cli.StringFlag{
 					Name: "out", Usage: "the file to write; it must not exist"}},
 				Action: func(c *cli.Context) error {
-					if c.String("out") == "" {
-						return usage("bundle export needs --out FILE")
-					}
-					answer, err := s.operator(c).ExportBundle(s.ctx, c.String("out"))
+					answer, err := s.operator(c).ExportBundle(s.ctx, operate.ExportInput{File: c.String("out")})
 					return s.bundled(answer, err, "Wrote")
 				},
 			},
@@ -31,10 +28,8 @@ func bundleVerb(s *session) *cli.Command {
 					&cli.BoolFlag{Name: "accept-told", Usage: "trust the bundle's hashes without a proof from the " +
 						"revision when no lock of this model is known"}},
 				Action: func(c *cli.Context) error {
-					if c.String("in") == "" {
-						return usage("bundle import needs --in FILE")
-					}
-					answer, err := s.operator(c).ImportBundle(s.ctx, c.String("in"), c.Bool("accept-told"))
+					answer, err := s.operator(c).ImportBundle(s.ctx, operate.ImportInput{File: c.String("in"),
+						AcceptUnproven: c.Bool("accept-told")})
 					return s.bundled(answer, err, "Installed")
 				},
 			},

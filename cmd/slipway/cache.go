@@ -32,7 +32,7 @@ func cacheVerb(s *session) *cli.Command {
 				&cli.BoolFlag{Name: "yes", Usage: "do it without a question"},
 				&cli.BoolFlag{Name: "no-input", Usage: "never ask; without --yes end with exit code 5"}},
 				Action: func(c *cli.Context) error {
-					answer, err := s.operator(c).ClearCache(s.ctx, c.Bool("yes"))
+					answer, err := s.operator(c).ClearCache(s.ctx, operate.ClearCacheInput{Yes: c.Bool("yes")})
 					return s.answer(answer, err, func(w io.Writer) {
 						if answer.Never {
 							fmt.Fprintln(w, "Nothing is kept on disk.")

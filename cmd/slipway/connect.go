@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -16,10 +15,7 @@ func connectVerb(s *session) *cli.Command {
 		Name: "connect", Usage: "print the settings for a client: " + strings.Join(operate.Clients(), ", "),
 		ArgsUsage: "CLIENT", Flags: []cli.Flag{homeFlag()},
 		Action: func(c *cli.Context) error {
-			if c.Args().Len() != 1 || !slices.Contains(operate.Clients(), c.Args().First()) {
-				return usage(fmt.Sprintf("connect needs one client of: %s", strings.Join(operate.Clients(), ", ")))
-			}
-			answer, err := s.operator(c).Connect(c.Args().First())
+			answer, err := s.operator(c).Connect(operate.ConnectInput{Client: strings.Join(c.Args().Slice(), " ")})
 			return s.answer(answer, err, func(w io.Writer) { fmt.Fprint(w, answer.Text) })
 		},
 	}
@@ -31,7 +27,8 @@ func agentVerb(s *session) *cli.Command {
 			Name: "prompt", Usage: "print the text that a person hands to an assistant",
 			Flags: []cli.Flag{&cli.StringFlag{Name: "lang", Value: "en", Usage: "en or ru"}},
 			Action: func(c *cli.Context) error {
-				answer, err := operate.AgentPrompt(c.String("lang"), shellWords(s.invocation))
+				answer, err := operate.AgentPrompt(operate.AgentInput{Language: c.String("lang"),
+					Command: shellWords(s.invocation)})
 				return s.answer(answer, err, func(w io.Writer) { fmt.Fprint(w, answer.Text) })
 			},
 		}}}

@@ -81,21 +81,3 @@ func explain(err error) *failure {
 	}
 	return f
 }
-
-// sentence begins with a capital, unless it begins with a name (a file, a host, slipway), and ends with a stop.
-func sentence(s string) string {
-	if s == "" {
-		return s
-	}
-	first, _, _ := strings.Cut(s, " ")
-	word := strings.TrimRight(first, ",;")
-	named := strings.HasPrefix(s, "slipway") || strings.ContainsFunc(word,
-		func(c rune) bool { return (c < 'a' || c > 'z') && c != '\'' && c != '-' })
-	if s[0] >= 'a' && s[0] <= 'z' && !named {
-		s = strings.ToUpper(s[:1]) + s[1:]
-	}
-	if !strings.ContainsAny(s[len(s)-1:], ".!?:") {
-		s += "."
-	}
-	return s
-}

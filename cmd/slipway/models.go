@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer"
+	"slipway/installer/operate"
 	"slipway/units"
 )
 
@@ -51,10 +52,7 @@ func modelsLockVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "replace", Usage: "put the new lock in the place of one in the home that names " +
 				"other bytes"}},
 		Action: func(c *cli.Context) error {
-			if c.String("model") == "" {
-				return usage("models lock needs --model; slipway models list names them")
-			}
-			answer, err := s.operator(c).LockModel(s.ctx, installer.LockInput{Model: c.String("model"),
+			answer, err := s.operator(c).LockModel(s.ctx, operate.LockModelInput{Model: c.String("model"),
 				AcceptUnproven: c.Bool("accept-told"), Replace: c.Bool("replace")})
 			return s.answer(answer, err, func(w io.Writer) {
 				fmt.Fprintf(w, "Locked %s at %s: %s, %s.\n%s\n", answer.Repo, answer.Revision, files(answer.Files),

@@ -260,35 +260,8 @@ func (s *session) flagsOf(next []string) map[string]bool {
 	return flags
 }
 
-// shellWords writes an argv so that a shell reads it back as it was; control characters in the form $'...' of bash and
-// zsh, because they must not reach a terminal.
-func shellWords(argv []string) string {
-	words := make([]string, len(argv))
-	for i, a := range argv {
-		if termtext.Line(a) != a {
-			words[i] = escapedWord(a)
-			continue
-		}
-		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?[]{}\\!#~") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words[i] = a
-	}
-	return strings.Join(words, " ")
-}
-
-func escapedWord(a string) string {
-	var word strings.Builder
-	word.WriteString("$'")
-	for _, c := range []byte(a) {
-		switch {
-		case c < 0x20 || c >= 0x7f:
-			fmt.Fprintf(&word, "\\x%02x", c)
-		case c == '\'' || c == '\\':
-			word.WriteString("\\" + string(c))
-		default:
-			word.WriteByte(c)
-		}
-	}
-	return word.String() + "'"
-}
+// The words of a command and of a sentence, as everywhere.
+var (
+	shellWords = termtext.ShellWords
+	sentence   = termtext.Sentence
+)

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer"
+	"slipway/installer/operate"
 	"slipway/installer/plan"
 )
 
@@ -20,7 +21,7 @@ func planVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			answer, err := s.operator(c).Plan(s.ctx, in, c.String("out"))
+			answer, err := s.operator(c).Plan(s.ctx, operate.PlanInput{Input: in, File: c.String("out")})
 			return s.answer(answer, err, func(w io.Writer) {
 				s.printProposal(w, answer.Prepared)
 				printStopped(w, answer.Prepared)
@@ -42,7 +43,7 @@ func doctorVerb(s *session) *cli.Command {
 			if err != nil {
 				return err
 			}
-			answer, err := s.operator(c).Doctor(s.ctx, in, c.IsSet("source"))
+			answer, err := s.operator(c).Doctor(s.ctx, in)
 			return s.answer(answer, err, func(w io.Writer) {
 				for _, line := range append(factLines(answer.Facts), serverLine(answer.ServerCan)) {
 					fmt.Fprintln(w, line)

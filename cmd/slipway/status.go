@@ -18,39 +18,21 @@ func statusVerb(s *session) *cli.Command {
 			if c.Bool("watch") && s.json {
 				return usage("--watch and --json do not go together: a document has an end")
 			}
-			look := func() (operate.StatusAnswer, error) {
-				a, err := s.operator(c).Status(s.ctx)
-				for _, damaged := range a.Damaged {
-					a.Damage = append(a.Damage, sentence(damaged.Err.Error())+" "+s.damageFix(c, damaged.What))
-				}
-				if open := s.open(); open != nil {
-					a.Continue = s.argv(open.Words...)
-				}
-				return a, err
-			}
+			look := func() (operate.StatusAnswer, error) { return s.operator(c).Status(s.ctx) }
 			s.openTold = true // among what it prints
 			answer, err := look()
-			if err == nil && answer.NoHome {
-				return s.result(exitNotReady, answer, words("Nothing is set up in "+answer.Home+".",
-					"Set it up: "+shellWords(s.argv(s.again([]string{"setup"})...))))
-			}
-			if err == nil && c.Bool("watch") {
+			if err == nil && !answer.NoHome && c.Bool("watch") {
 				return s.watchStatus(look)
 			}
-			return s.answer(answer, err, func(w io.Writer) { printStatus(w, answer) })
+			return s.answer(answer, err, func(w io.Writer) {
+				if answer.NoHome {
+					words("Nothing is set up in "+answer.Home+".", "Set it up: "+s.printed(c, "setup"))(w)
+					return
+				}
+				printStatus(w, answer)
+			})
 		},
 	}
-}
-
-// damageFix says what sets a damaged file of ours right.
-func (s *session) damageFix(c *cli.Context, what operate.DamagedFile) string {
-	switch what {
-	case operate.DamagedSettings:
-		return s.printed(c, "setup") + " writes it again and sets this one aside."
-	case operate.DamagedServer:
-		return "The next " + s.printed(c, "up") + " sets it aside."
-	}
-	return "Setting it aside loses nothing: " + s.printed(c, "setup", "--set-aside-journal") + "."
 }
 
 func printStatus(w io.Writer, a operate.StatusAnswer) {

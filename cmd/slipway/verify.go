@@ -17,7 +17,7 @@ func verifyVerb(s *session) *cli.Command {
 		Flags: []cli.Flag{homeFlag(), &cli.BoolFlag{Name: "deep",
 			Usage: "hash every byte instead of looking at sizes and times"}},
 		Action: func(c *cli.Context) error {
-			answer, err := s.operator(c).Verify(s.ctx, c.Bool("deep"))
+			answer, err := s.operator(c).Verify(s.ctx, operate.VerifyInput{Deep: c.Bool("deep")})
 			return s.answer(answer, err, func(w io.Writer) {
 				for _, f := range answer.Faults {
 					fmt.Fprintln(w, termtext.Text(differenceWords(f)))

@@ -25,6 +25,23 @@ func envelopeSchema(answer any) map[string]any {
 	}
 }
 
+// inputSchema is the schema of a verb's input. Every field may be left out.
+func inputSchema(input any) map[string]any {
+	schema := schemaOf(reflect.TypeOf(input))
+	leaveOut(schema)
+	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	return schema
+}
+
+func leaveOut(schema map[string]any) {
+	delete(schema, "required")
+	for _, part := range schema {
+		if part, ok := part.(map[string]any); ok {
+			leaveOut(part)
+		}
+	}
+}
+
 // schemaOf covers the types that documents are made of.
 func schemaOf(t reflect.Type) map[string]any {
 	if t == reflect.TypeOf(time.Time{}) {
@@ -42,6 +59,9 @@ func schemaOf(t reflect.Type) map[string]any {
 	case reflect.Pointer:
 		return map[string]any{"anyOf": []any{map[string]any{"type": "null"}, schemaOf(t.Elem())}}
 	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return map[string]any{"type": []string{"string", "null"}, "contentEncoding": "base64"}
+		}
 		return map[string]any{"type": []string{"array", "null"}, "items": schemaOf(t.Elem())}
 	case reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": schemaOf(t.Elem())}

@@ -17,11 +17,11 @@ import (
 
 // ApplyInput is the input of Apply and Detach.
 type ApplyInput struct {
-	File            []byte // a plan file's bytes
-	Digest          string // that the person agreed to
-	Source          string // folder of slipway's source; never from the file
-	ModelDir        string
-	SetAsideJournal bool
+	File            []byte `json:"file"`   // a plan file's bytes
+	Digest          string `json:"digest"` // that the person agreed to
+	Source          string `json:"source"` // folder of slipway's source; never from the file
+	ModelDir        string `json:"model_dir"`
+	SetAsideJournal bool   `json:"set_aside_journal"`
 }
 
 // Apply carries out exactly the plan of a file: its request is planned again, compared, and consented to by its digest.
@@ -42,6 +42,9 @@ func (o *Operator) Apply(ctx context.Context, in ApplyInput) (SetupAnswer, error
 
 // preparedFile is a plan file that may be applied now.
 func (o *Operator) preparedFile(ctx context.Context, in ApplyInput) (installer.Prepared, error) {
+	if in.File == nil || in.Digest == "" {
+		return installer.Prepared{}, wrong("apply needs --plan FILE and --digest DIGEST")
+	}
 	if in.SetAsideJournal {
 		if err := o.SetAsideJournal(); err != nil {
 			return installer.Prepared{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 
 	"slipway/checks/client"
@@ -14,9 +15,9 @@ import (
 
 // AskInput is one question to the running server.
 type AskInput struct {
-	Question  string       // not empty
-	MaxTokens int          // longest answer, at least 1
-	OnPiece   func(string) // gets the answer's pieces as they come; nil: nothing does
+	Question  string       `json:"question"`   // not empty
+	MaxTokens int          `json:"max_tokens"` // longest answer, at least 1
+	OnPiece   func(string) `json:"-"`          // gets the answer's pieces as they come; nil: nothing does
 }
 
 // AskAnswer is the server's answer.
@@ -26,8 +27,15 @@ type AskAnswer struct {
 	Answer   string `json:"answer"`
 }
 
-// Ask asks the running server once, greedily. Errors: ErrNotSetUp and those of Running, or *ServerError.
+// Ask asks the running server once, greedily. Errors: a usage *Error, ErrNotSetUp and those of Running, or
+// *ServerError.
 func (o *Operator) Ask(ctx context.Context, in AskInput) (AskAnswer, error) {
+	if strings.TrimSpace(in.Question) == "" {
+		return AskAnswer{}, wrong("ask needs a question")
+	}
+	if in.MaxTokens < 1 {
+		return AskAnswer{}, wrong("--max-tokens is %d, and must be at least 1", in.MaxTokens)
+	}
 	set, err := o.Running(ctx)
 	if err != nil {
 		return AskAnswer{}, err

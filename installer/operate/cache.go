@@ -36,12 +36,17 @@ func (o *Operator) ShowCache(ctx context.Context) (a CacheAnswer, err error) {
 	return a, err
 }
 
+// ClearCacheInput is the input of ClearCache.
+type ClearCacheInput struct {
+	Yes bool `json:"yes"` // without a question
+}
+
 // ClearCache deletes what is kept. It does so only while no server of this home runs: the home's lock keeps one from
 // being started meanwhile.
-func (o *Operator) ClearCache(ctx context.Context, yes bool) (a CacheAnswer, err error) {
+func (o *Operator) ClearCache(ctx context.Context, in ClearCacheInput) (a CacheAnswer, err error) {
 	err = o.inHome(func(home *apply.Home) error {
 		return o.locked(home, func() error {
-			a, err = o.clearCache(ctx, home, yes)
+			a, err = o.clearCache(ctx, home, in.Yes)
 			return err
 		})
 	})

@@ -3,7 +3,6 @@ package operate
 import (
 	"cmp"
 	"embed"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -33,12 +32,16 @@ type ConnectAnswer struct {
 // defaultWindowTokens is the window of the default set-up: the embedded model's.
 const defaultWindowTokens = 32768
 
+// ConnectInput is the input of Connect.
+type ConnectInput struct {
+	Client string `json:"client"` // one of Clients
+}
+
 // Connect gives the settings for a client, for what is set up or for a set-up without wishes.
-func (o *Operator) Connect(client string) (ConnectAnswer, error) {
-	raw, err := connectTexts.ReadFile("connect/" + client + ".txt")
+func (o *Operator) Connect(in ConnectInput) (ConnectAnswer, error) {
+	raw, err := connectTexts.ReadFile("connect/" + in.Client + ".txt")
 	if err != nil {
-		return ConnectAnswer{}, &installer.ChoiceError{Why: fmt.Sprintf("connect needs one client of: %s",
-			strings.Join(Clients(), ", "))}
+		return ConnectAnswer{}, wrong("connect needs one client of: %s", strings.Join(Clients(), ", "))
 	}
 	port, model, window := cmp.Or(o.Environment.Port, installer.DefaultPort), "pocket", defaultWindowTokens
 	if set, err := o.Settings(); err == nil {
@@ -47,7 +50,7 @@ func (o *Operator) Connect(client string) (ConnectAnswer, error) {
 	} else {
 		o.Caller.Say("Nothing is set up yet: these are the values of a set-up without flags.")
 	}
-	a := ConnectAnswer{Client: client, API: addressesOf(port, 0).API, Model: model}
+	a := ConnectAnswer{Client: in.Client, API: addressesOf(port, 0).API, Model: model}
 	a.Text = strings.NewReplacer("{{API}}", a.API, "{{MODEL}}", model, "{{WINDOW}}", strconv.Itoa(window), "{{KEY}}",
 		anyKey).Replace(string(raw))
 	return a, nil
@@ -72,13 +75,17 @@ type AgentAnswer struct {
 	Text     string `json:"text"`
 }
 
-// AgentPrompt is the text that a person hands to an assistant, in a language ("en", "ru"); command is how a person
-// starts this program.
-func AgentPrompt(language, command string) (AgentAnswer, error) {
-	raw, err := agentTexts.ReadFile("agent/prompt." + language + ".md")
+// AgentInput is the input of AgentPrompt.
+type AgentInput struct {
+	Language string `json:"language"` // "en" or "ru"
+	Command  string `json:"command"`  // how a person starts this program
+}
+
+// AgentPrompt is the text that a person hands to an assistant.
+func AgentPrompt(in AgentInput) (AgentAnswer, error) {
+	raw, err := agentTexts.ReadFile("agent/prompt." + in.Language + ".md")
 	if err != nil {
-		return AgentAnswer{}, &installer.ChoiceError{
-			Why: fmt.Sprintf("--lang is %q, and there are en and ru", language)}
+		return AgentAnswer{}, wrong("--lang is %q, and there are en and ru", in.Language)
 	}
-	return AgentAnswer{language, strings.ReplaceAll(string(raw), "{{SLIPWAY}}", command)}, nil
+	return AgentAnswer{in.Language, strings.ReplaceAll(string(raw), "{{SLIPWAY}}", in.Command)}, nil
 }

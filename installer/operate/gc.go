@@ -11,9 +11,9 @@ import (
 
 // GCInput is the input of GC.
 type GCInput struct {
-	DryRun bool // only say what would be removed
-	All    bool // also models that were locked or imported and never set up
-	Yes    bool // remove it
+	DryRun bool `json:"dry_run"` // only say what would be removed
+	All    bool `json:"all"`     // also models that were locked or imported and never set up
+	Yes    bool `json:"yes"`     // remove it
 }
 
 // GCAnswer is the answer of GC.

@@ -50,10 +50,15 @@ func (o *Operator) jobAnswer(home *apply.Home, j apply.Job) JobAnswer {
 	return a
 }
 
-// Detach starts this program again, in a session of its own, to apply a plan file, and returns. args are its arguments;
-// the job's id is added.
-func (o *Operator) Detach(ctx context.Context, in ApplyInput, args []string) (JobAnswer, error) {
-	prepared, err := o.preparedFile(ctx, in)
+// DetachInput is the input of Detach.
+type DetachInput struct {
+	ApplyInput
+	Path string `json:"plan"` // of the plan file, absolute: the job reads it again
+}
+
+// Detach starts this program again, in a session of its own, to apply a plan file, and returns.
+func (o *Operator) Detach(ctx context.Context, in DetachInput) (JobAnswer, error) {
+	prepared, err := o.preparedFile(ctx, in.ApplyInput)
 	if err != nil {
 		return JobAnswer{}, err
 	}
@@ -72,13 +77,25 @@ func (o *Operator) Detach(ctx context.Context, in ApplyInput, args []string) (Jo
 		a.Already = true
 		return a, nil
 	}
-	if job.Process, err = o.startJob(home, job, append(args, "--job", job.ID)); err != nil {
+	if job.Process, err = o.startJob(home, job, in.args(prepared.Plan.Decisions.Home, job.ID)); err != nil {
 		return JobAnswer{}, err
 	}
 	if err := home.BeginJob(job); err != nil {
 		return JobAnswer{}, err
 	}
 	return o.jobAnswer(home, job), nil
+}
+
+// args are the arguments of the program that carries the job out.
+func (in DetachInput) args(home, job string) []string {
+	args := []string{"apply", "--plan", in.Path, "--digest", in.Digest, "--home", home}
+	if in.Source != "" {
+		args = append(args, "--source", in.Source)
+	}
+	if in.ModelDir != "" {
+		args = append(args, "--model-dir", in.ModelDir)
+	}
+	return append(args, "--job", job)
 }
 
 func (o *Operator) startJob(home *apply.Home, job apply.Job, args []string) (process.Identity, error) {
@@ -108,8 +125,8 @@ func (o *Operator) EndJob(id string, code int, message string) error {
 
 // WaitInput is the input of Wait.
 type WaitInput struct {
-	Job   string         // empty: the newest
-	Limit *time.Duration // nil: none
+	Job   string         `json:"job"`      // empty: the newest
+	Limit *time.Duration `json:"limit_ns"` // nil: none
 }
 
 // WaitLimitError says that a job still runs.

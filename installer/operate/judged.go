@@ -11,10 +11,11 @@ import (
 
 // ServerInput names a server that is measured or checked.
 type ServerInput struct {
-	URL      string        `json:"url"`      // of any OpenAI-compatible server; empty: the running server of the home
-	Model    string        `json:"model"`    // to ask for; empty: the server's only one
-	Key      string        `json:"key"`      // empty: none is sent
-	Patience time.Duration `json:"patience"` // longest silence of the server that is waited for, more than 0
+	// of any OpenAI-compatible server; empty: the running server of the home
+	URL      string        `json:"url"`
+	Model    string        `json:"model"`       // to ask for; empty: the server's only one
+	Key      string        `json:"key"`         // empty: none is sent
+	Patience time.Duration `json:"patience_ns"` // longest silence of the server that is waited for, more than 0
 	// DraftTokens is how many tokens a server of ours drafts at a time for these requests, 0 or more; nil: as it is
 	// set.
 	DraftTokens *int `json:"draft_tokens"`

@@ -19,7 +19,7 @@ const MaxLogLines = 100_000
 
 // LogsInput asks for the end of the server's log.
 type LogsInput struct {
-	Lines int // 1 to MaxLogLines
+	Lines int `json:"lines"` // 1 to MaxLogLines
 }
 
 // LogsAnswer is the answer of Logs.

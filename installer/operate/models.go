@@ -39,12 +39,23 @@ type LockAnswer struct {
 	Sentence string             `json:"sentence"`
 }
 
+// LockModelInput is the input of LockModel.
+type LockModelInput struct {
+	Model          string `json:"model"`
+	AcceptUnproven bool   `json:"accept_told"` // take the hub's word where there is no proof
+	Replace        bool   `json:"replace"`     // in place of a lock in the home that says otherwise
+}
+
 // LockModel derives every hash of a model from its revision, and keeps the lock in the home.
-func (o *Operator) LockModel(ctx context.Context, in installer.LockInput) (LockAnswer, error) {
-	in.Home, in.Say = o.Home, o.Caller.Say
+func (o *Operator) LockModel(ctx context.Context, in LockModelInput) (LockAnswer, error) {
+	if in.Model == "" {
+		return LockAnswer{}, wrong("models lock needs --model; slipway models list names them")
+	}
+	lock := installer.LockInput{Home: o.Home, Model: in.Model, AcceptUnproven: in.AcceptUnproven, Replace: in.Replace,
+		Say: o.Caller.Say}
 	var locked installer.Locked
 	err := o.during("Getting and proving the file list", func() (err error) {
-		locked, err = installer.LockModel(ctx, in, o.Environment)
+		locked, err = installer.LockModel(ctx, lock, o.Environment)
 		return err
 	})
 	if err != nil {
@@ -72,8 +83,17 @@ func bundled(lock manifests.Lock, file string) BundleAnswer {
 		Bytes: lock.TotalBytes(), Unproven: lock.Unproven()}
 }
 
+// ExportInput is the input of ExportBundle.
+type ExportInput struct {
+	File string `json:"out"` // to write; it must not exist
+}
+
 // ExportBundle writes the installed model into one new file.
-func (o *Operator) ExportBundle(ctx context.Context, file string) (a BundleAnswer, err error) {
+func (o *Operator) ExportBundle(ctx context.Context, in ExportInput) (a BundleAnswer, err error) {
+	file := in.File
+	if file == "" {
+		return a, wrong("bundle export needs --out FILE")
+	}
 	err = o.inHome(func(home *apply.Home) error {
 		set, err := apply.ReadSettings(home)
 		if err != nil {
@@ -102,18 +122,27 @@ func (o *Operator) ExportBundle(ctx context.Context, file string) (a BundleAnswe
 	return a, err
 }
 
-// ImportBundle installs a model from a bundle; no network is used. acceptUnproven takes the bundle's word for the
-// hashes where no lock of the model is known.
-func (o *Operator) ImportBundle(ctx context.Context, file string, acceptUnproven bool) (BundleAnswer, error) {
-	in, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for its writer
+// ImportInput is the input of ImportBundle.
+type ImportInput struct {
+	File string `json:"in"` // the bundle
+	// AcceptUnproven takes the bundle's word for the hashes where no lock of the model is known.
+	AcceptUnproven bool `json:"accept_told"`
+}
+
+// ImportBundle installs a model from a bundle; no network is used.
+func (o *Operator) ImportBundle(ctx context.Context, in ImportInput) (BundleAnswer, error) {
+	if in.File == "" {
+		return BundleAnswer{}, wrong("bundle import needs --in FILE")
+	}
+	bundle, err := os.OpenFile(in.File, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for its writer
 	if err != nil {
 		return BundleAnswer{}, &Error{Text: err.Error(), Of: fault.Fault{Class: fault.Usage, Step: fault.NameBundle}}
 	}
-	defer in.Close()
-	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
-		return BundleAnswer{}, &NotAFileError{file}
+	defer bundle.Close()
+	if info, err := bundle.Stat(); err != nil || !info.Mode().IsRegular() {
+		return BundleAnswer{}, &NotAFileError{in.File}
 	}
-	lock, err := store.ReadBundleLock(in)
+	lock, err := store.ReadBundleLock(bundle)
 	if err != nil {
 		return BundleAnswer{}, OfBundle(err)
 	}
@@ -128,14 +157,14 @@ func (o *Operator) ImportBundle(ctx context.Context, file string, acceptUnproven
 	defer home.Close()
 	err = o.locked(home, func() error {
 		return o.during("Reading the bundle", func() (err error) {
-			lock, err = importInto(ctx, home, in, lock, acceptUnproven)
+			lock, err = importInto(ctx, home, bundle, lock, in.AcceptUnproven)
 			return err
 		})
 	})
 	if err != nil {
 		return BundleAnswer{}, err
 	}
-	return bundled(lock, file), nil
+	return bundled(lock, in.File), nil
 }
 
 func importInto(ctx context.Context, home *apply.Home, in *os.File, lock manifests.Lock,

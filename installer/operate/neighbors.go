@@ -22,7 +22,7 @@ type NeighborsAnswer struct {
 
 // NeighborsInput is the input of Neighbors.
 type NeighborsInput struct {
-	Name string // only servers of this kind, or with this port or pid; empty: all
+	Name string `json:"name"` // only servers of this kind, or with this port or pid; empty: all
 }
 
 // Neighbors finds the other model servers on this machine and looks whether they work.
@@ -81,8 +81,9 @@ func restoreClass(list []neighbor.Outcome, dryRun bool) fault.Class {
 
 // RestoreInput is the input of Restore.
 type RestoreInput struct {
-	DryRun          bool
-	ChangedPrograms bool // also start a server whose program file differs from the one that was stopped
+	DryRun bool `json:"dry_run"`
+	// also start a server whose program file differs from the one that was stopped
+	ChangedPrograms bool `json:"changed_program"`
 }
 
 // Restore starts the servers again that slipway has stopped.

@@ -71,7 +71,7 @@ func TestVerbsWorkWithoutATerminal(t *testing.T) {
 	if err != nil || !status.NoHome || status.Class() != fault.NotReady {
 		t.Fatalf("status of nothing: %+v, %v", status, err)
 	}
-	if _, err := o.Verify(ctx, false); !errors.Is(err, apply.ErrNoHome) {
+	if _, err := o.Verify(ctx, VerifyInput{}); !errors.Is(err, apply.ErrNoHome) {
 		t.Fatalf("verify of nothing: %v", err)
 	}
 	request := installer.Input{Request: plan.Request{Model: "pocket", Launch: false}}
@@ -79,7 +79,7 @@ func TestVerbsWorkWithoutATerminal(t *testing.T) {
 	if err != nil || !look.CanApply || look.Class() != fault.ChangesPending {
 		t.Fatalf("dry run: %+v, %v", look.Blockers, err)
 	}
-	planned, err := o.Plan(ctx, request, "")
+	planned, err := o.Plan(ctx, PlanInput{Input: request})
 	if err != nil || planned.Digest != look.Digest {
 		t.Fatalf("plan %s, dry run %s, %v", planned.Digest, look.Digest, err)
 	}
@@ -108,7 +108,7 @@ func TestVerbsWorkWithoutATerminal(t *testing.T) {
 	if err != nil || again.Changed != 0 || len(c.asked) != 3 {
 		t.Fatalf("setup again: %+v, %d questions, %v", again, len(c.asked), err)
 	}
-	if a, err := o.Verify(ctx, true); err != nil || !a.OK || a.Class() != fault.OK {
+	if a, err := o.Verify(ctx, VerifyInput{Deep: true}); err != nil || !a.OK || a.Class() != fault.OK {
 		t.Fatalf("verify: %+v, %v", a, err)
 	}
 	if a, err := o.GC(ctx, GCInput{DryRun: true}); err != nil || a.Class() != fault.OK {
@@ -122,7 +122,7 @@ func TestVerbsWorkWithoutATerminal(t *testing.T) {
 	if _, err := o.Uninstall(ctx, UninstallInput{}); !errors.Is(err, ErrDeclined) {
 		t.Fatalf("uninstall that was declined: %v", err)
 	}
-	if a, err := o.Verify(ctx, false); err != nil || !a.OK {
+	if a, err := o.Verify(ctx, VerifyInput{}); err != nil || !a.OK {
 		t.Fatalf("something was removed: %+v, %v", a, err)
 	}
 	c.reply = Yes

@@ -71,10 +71,10 @@ func (o *Operator) DryRun(ctx context.Context, in SetupInput) (LookAnswer, error
 }
 
 // Doctor examines what is set up, unless something else was asked for, with the engine that is set up unless a source
-// was named.
-func (o *Operator) Doctor(ctx context.Context, in installer.Input, sourceGiven bool) (LookAnswer, error) {
+// is named.
+func (o *Operator) Doctor(ctx context.Context, in installer.Input) (LookAnswer, error) {
 	o.fillFromSetUp(&in)
-	in.KeepEngine = !sourceGiven
+	in.KeepEngine = in.Source == ""
 	return o.look(ctx, in)
 }
 
@@ -132,20 +132,26 @@ func (e *PlanFileError) Fault() fault.Fault {
 	return fault.Fault{Class: f.Class, Step: fault.AsTheTextSays}
 }
 
+// PlanInput is the input of Plan.
+type PlanInput struct {
+	installer.Input
+	File string `json:"out"` // to write the plan to; empty: none
+}
+
 // Plan makes a plan. With a file name it writes the plan there, and nothing else.
-func (o *Operator) Plan(ctx context.Context, in installer.Input, file string) (PlanAnswer, error) {
-	o.fillFromSetUp(&in)
-	p, err := o.prepare(ctx, in)
+func (o *Operator) Plan(ctx context.Context, in PlanInput) (PlanAnswer, error) {
+	o.fillFromSetUp(&in.Input)
+	p, err := o.prepare(ctx, in.Input)
 	if err != nil {
 		return PlanAnswer{}, err
 	}
 	a := PlanAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Assessment.CanApply,
 		Checks: o.ownChecks(p.Assessment.Checks), Blockers: o.ownBlockers(p.Assessment.Blockers), Apply: []string{},
 		Alternatives: p.Alternatives, Prepared: p}
-	if file == "" {
+	if in.File == "" {
 		return a, nil
 	}
-	if a.File, err = filepath.Abs(file); err != nil {
+	if a.File, err = filepath.Abs(in.File); err != nil {
 		return a, err
 	}
 	// Readable by the person only: the plan names paths of this machine.

@@ -17,11 +17,13 @@ import (
 // SetupInput is the input of Setup. Input.Home is the operator's.
 type SetupInput struct {
 	installer.Input
-	Yes             bool // allow downloading, writing, building and launching without a question
-	GrantUnproven   bool // allow unproven files now: what is set up may have allowed them before
-	SetAsideJournal bool // move a damaged journal away first
+	// allow downloading, writing, building and launching without a question
+	Yes bool `json:"yes"`
+	// allow unproven files now: what is set up may have allowed them before
+	GrantUnproven   bool `json:"grant_told"`
+	SetAsideJournal bool `json:"set_aside_journal"` // move a damaged journal away first
 
-	MaxDownloadBytes int64 // the most that Yes allows to download; 0: what the plan says
+	MaxDownloadBytes int64 `json:"max_download_bytes"` // the most that Yes allows to download; 0: what the plan says
 }
 
 // SetupAnswer is the answer of Setup, Apply, Up and Upgrade.

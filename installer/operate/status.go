@@ -10,6 +10,7 @@ import (
 	"slipway/installer/apply"
 	"slipway/installer/launch"
 	"slipway/installer/neighbor"
+	"slipway/termtext"
 	"slipway/wire"
 )
 
@@ -92,7 +93,25 @@ func (o *Operator) Status(ctx context.Context) (StatusAnswer, error) {
 	if errors.Is(err, apply.ErrNoHome) {
 		a.NoHome, err = true, nil
 	}
+	for _, damaged := range a.Damaged {
+		a.Damage = append(a.Damage, termtext.Sentence(damaged.Err.Error())+" "+o.damageFix(damaged.What))
+	}
+	if open := o.OpenPlan(); open != nil {
+		a.Continue = o.Caller.Command(open.Words...)
+	}
 	return a, err
+}
+
+// damageFix says what sets a damaged file of ours right.
+func (o *Operator) damageFix(what DamagedFile) string {
+	command := func(words ...string) string { return termtext.ShellWords(o.Caller.Command(words...)) }
+	switch what {
+	case DamagedSettings:
+		return command("setup") + " writes it again and sets this one aside."
+	case DamagedServer:
+		return "The next " + command("up") + " sets it aside."
+	}
+	return "Setting it aside loses nothing: " + command("setup", "--set-aside-journal") + "."
 }
 
 func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAnswer) error {

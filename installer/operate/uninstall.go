@@ -10,9 +10,9 @@ import (
 
 // UninstallInput is the input of Uninstall.
 type UninstallInput struct {
-	KeepModels bool
-	DryRun     bool // only say what would be removed
-	Yes        bool // without a question
+	KeepModels bool `json:"keep_models"`
+	DryRun     bool `json:"dry_run"` // only say what would be removed
+	Yes        bool `json:"yes"`     // without a question
 }
 
 // UninstallAnswer is the answer of Uninstall.

@@ -38,9 +38,14 @@ type Difference struct {
 	Found    string `json:"found"`
 }
 
-// Verify compares what is installed with its lock and receipt; deep hashes every byte.
-func (o *Operator) Verify(ctx context.Context, deep bool) (a VerifyAnswer, err error) {
-	a = VerifyAnswer{Deep: deep, Faults: []Difference{}, Extra: []string{}}
+// VerifyInput is the input of Verify.
+type VerifyInput struct {
+	Deep bool `json:"deep"` // hash every byte
+}
+
+// Verify compares what is installed with its lock and receipt.
+func (o *Operator) Verify(ctx context.Context, in VerifyInput) (a VerifyAnswer, err error) {
+	a = VerifyAnswer{Deep: in.Deep, Faults: []Difference{}, Extra: []string{}}
 	err = o.during("Checking what is installed", func() error {
 		return o.inHome(func(home *apply.Home) error { return a.look(ctx, home) })
 	})
