@@ -27,8 +27,8 @@ func TestWaysAroundAServerAreWholeSentences(t *testing.T) {
 		{"not looked at yet", neighbor.Server{Kind: "mtplx", Title: "MTPLX", Port: 8000, PID: 1, Channel: "argv",
 			Idle: neighbor.Idle{State: neighbor.StateUnknown, Reasons: []string{"not looked at yet"}}},
 			neighbor.Need{Port: 8000},
-			"MTPLX has port 8000. Choose another port with --port. With --allow-stop mtplx slipway stops it once it " +
-				"is idle, and starts it again when ours stops."},
+			"MTPLX has port 8000. Choose another port with --port. With --allow-stop mtplx it is stopped when " +
+				"idle, and started again later."},
 		{"unknown", neighbor.Server{Kind: "unknown", Title: "an unknown program", Port: 8000, PID: 1,
 			Refusal: "slipway does not know this program"},
 			neighbor.Need{Port: 8000}, ""},

@@ -85,7 +85,8 @@ var unitBytes = map[string]float64{
 // mostBytes bounds what is read: no memory, disk cache or rate of ours reaches 1 TiB.
 const mostBytes = 1 << 40
 
-// ParseBytes reads a size such as "20GB", "1.5 GiB" or "1000000": 1 byte to below 1 TiB.
+// ParseBytes reads a size such as "20GB", "1.5 GiB" or "1000000": 1 byte to below 1 TiB. A number without a unit
+// is bytes, and below a million it is refused: who writes 12 means GB.
 func ParseBytes(text string) (n int64, ok bool) {
 	text = strings.TrimSpace(text)
 	end := strings.LastIndexAny(text, "0123456789.") + 1
@@ -95,7 +96,7 @@ func ParseBytes(text string) (n int64, ok bool) {
 	}
 	number, err := strconv.ParseFloat(text[:end], 64)
 	bytes := math.Round(number * unit)
-	if err != nil || bytes < 1 || bytes >= mostBytes {
+	if err != nil || bytes < 1 || bytes >= mostBytes || unit == 1 && end == len(text) && bytes < 1e6 {
 		return 0, false
 	}
 	return int64(bytes), true

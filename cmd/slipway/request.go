@@ -31,14 +31,15 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 	}
 	if text, ok := c.String("limit-rate"), false; text != "" {
 		if in.LimitBytesPerSec, ok = units.ParseRate(text); !ok {
-			return in, usage(fmt.Sprintf("--limit-rate is %q, and a rate is a number of bytes a second such as "+
-				"500kB or 20MB",
+			return in, usage(fmt.Sprintf("--limit-rate is %q, which is no rate; write a number with its unit, such as "+
+				"500kB or 20MB a second",
 				text))
 		}
 	}
 	if text, ok := c.String("memory"), false; text != "" {
 		if in.MemoryBytes, ok = units.ParseBytes(text); !ok {
-			return in, usage(fmt.Sprintf("--memory is %q, and memory is a number of bytes such as 12GB", text))
+			return in, usage(fmt.Sprintf("--memory is %q; write a number with its unit, such as 12GB, above 0 and "+
+				"below 1 TB", text))
 		}
 	}
 	if in.Draft = c.String("draft"); c.IsSet("draft") && in.Draft == "" {

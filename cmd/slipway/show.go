@@ -36,7 +36,7 @@ func (s *session) printProposal(w io.Writer, p installer.Prepared) {
 	fmt.Fprintln(w)
 	printChoice(w, p)
 	fmt.Fprintln(w)
-	printPlan(w, p, s.environment.UserHome)
+	printPlan(w, p, s.environment.UserHome, s.argv(s.again([]string{"uninstall"})...))
 }
 
 // printMachine says in two lines what of the machine decides.
@@ -108,7 +108,7 @@ func estimateWords(tokensPerSecond float64) string {
 }
 
 // printPlan is a short line an action, and what a person must know before agreeing.
-func printPlan(w io.Writer, p installer.Prepared, userHome string) {
+func printPlan(w io.Writer, p installer.Prepared, userHome string, undo []string) {
 	fmt.Fprintf(w, "Plan (%s):\n", shortDigest(p.Plan.Digest))
 	for i, a := range p.Plan.Actions {
 		fmt.Fprintf(w, "  %d. %s%s\n", i+1, shortAction(p, a, userHome), stateMark(p, a))
@@ -128,7 +128,7 @@ func printPlan(w io.Writer, p installer.Prepared, userHome string) {
 	if p.Contended != "" {
 		fmt.Fprintf(w, "Note: %s\n", termtext.Line(p.Contended))
 	}
-	fmt.Fprintf(w, "To undo it, run slipway uninstall. No sudo%s. For all details add --verbose.\n", others)
+	fmt.Fprintf(w, "To undo it, run %s. No sudo%s. For all details add --verbose.\n", shellWords(undo), others)
 }
 
 // shortAction is an action in one line.

@@ -121,7 +121,7 @@ func TestTerminalShowsMachineAndQuestionOnOneScreen(t *testing.T) {
 	if strings.Contains(now, "\nNote: ") { // a model server of this machine has memory: that takes lines
 		top = "Model: "
 	}
-	if !strings.HasPrefix(now, top) || !strings.Contains(now, "For all\ndetails add --verbose.") {
+	if !strings.HasPrefix(now, top) || !strings.Contains(now, "\nTo undo it, run slipway uninstall --home") {
 		t.Errorf("the screen does not begin with the machine, or breaks words:\n%s", now)
 	}
 	x.keys("n")

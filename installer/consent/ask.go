@@ -100,6 +100,10 @@ func (t *Terminal) readLine(ctx context.Context) (string, error) {
 			fmt.Fprintln(t.Out)
 			return "", ErrInterrupted
 		}
+		if end >= 0 && t.early[end] == ctrlD { // the line was not finished with Enter: nothing was answered
+			t.early = t.early[end+1:]
+			return "", io.EOF
+		}
 		if end >= 0 {
 			line := withoutReports(t.early[:end])
 			t.early = t.early[end+1:]
@@ -108,9 +112,8 @@ func (t *Terminal) readLine(ctx context.Context) (string, error) {
 		var buffer [1024]byte
 		n, err := readWhile(ctx, int(t.In.Fd()), buffer[:], 0)
 		if errors.Is(err, io.EOF) {
-			line := withoutReports(t.early)
 			t.early = nil
-			return line, nil
+			return "", io.EOF
 		}
 		if err != nil {
 			return "", err

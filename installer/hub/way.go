@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"slipway/fault"
@@ -26,6 +27,7 @@ const (
 	UnknownHost Obstacle = "unknown host"
 
 	UnknownProxy   Obstacle = "unknown proxy"
+	ClosedProxy    Obstacle = "closed proxy"    // nothing listens there
 	BadCertificate Obstacle = "bad certificate" // of another host, or out of its time
 )
 
@@ -49,6 +51,8 @@ func (e *WayError) Error() string {
 		return "the host " + e.Host + " is not known: look at the network, and at HF_ENDPOINT"
 	case UnknownProxy:
 		return "the proxy " + e.Host + " is not known: look at the network, and at HTTPS_PROXY and ALL_PROXY"
+	case ClosedProxy:
+		return "nothing answers at the proxy " + e.Host + ": look at HTTPS_PROXY and ALL_PROXY"
 	case BadCertificate:
 		return "the certificate of " + e.Host + " does not hold (" + e.Why +
 			"): look at this machine's clock, and whether the network wants you to sign in"
@@ -77,6 +81,8 @@ func (c *Client) obstacle(err error, at *url.URL) error {
 		return &WayError{Host: at.Host, Kind: BadCertificate, Why: plain(invalid.Error())}
 	case errors.As(err, &authority), errors.As(err, &verification):
 		return &WayError{Host: at.Host, Kind: UnknownCA}
+	case errors.Is(err, syscall.ECONNREFUSED) && c.proxy(at) != nil:
+		return &WayError{Host: c.proxyOf(at), Kind: ClosedProxy}
 	case errors.As(err, &dns) && dns.IsNotFound && c.proxy(at) != nil:
 		return &WayError{Host: dns.Name, Kind: UnknownProxy}
 	case errors.As(err, &dns) && dns.IsNotFound:

@@ -69,6 +69,9 @@ func TestObstaclesOnTheWayAreNamedAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	closed := strings.TrimPrefix(gone.URL, "http://")
 	revision := strings.Repeat("1", 40)
 	for name, row := range map[string]struct {
 		endpoint string
@@ -84,6 +87,10 @@ func TestObstaclesOnTheWayAreNamedAtOnce(t *testing.T) {
 		"unknown host":        {"https://hub.example", nil, UnknownHost, "hub.example"},
 		"unknown proxy": {"https://hub.example", http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.example:3128"}),
 			UnknownProxy, "proxy.example"},
+		"closed proxy": {"https://hub.example", http.ProxyURL(&url.URL{Scheme: "http", Host: closed}), ClosedProxy,
+			closed},
+		"closed SOCKS proxy": {"https://hub.example", http.ProxyURL(&url.URL{Scheme: "socks5", Host: closed}),
+			ClosedProxy, closed},
 		"certificate of yesterday": {elsewhere.URL, nil, BadCertificate, strings.TrimPrefix(elsewhere.URL, "https://")},
 	} {
 		c, waits := counted(t, row.endpoint, row.proxy)
@@ -149,13 +156,12 @@ func TestProxyThatStallsAtConnectIsNamed(t *testing.T) {
 	}
 	defer proxy.Close()
 	go func() {
-		var open []net.Conn // kept: a connection that is closed is no stall
 		for {
 			conn, err := proxy.Accept()
 			if err != nil {
 				return
 			}
-			open = append(open, conn)
+			defer conn.Close() // at the end: a connection that is closed is no stall
 		}
 	}()
 	for _, scheme := range []string{"http", "socks5"} {

@@ -141,8 +141,8 @@ func (c Conflict) Ways() string {
 		words = append(words, fmt.Sprintf("With --allow-stop %s slipway unloads its models once it is idle, "+
 			"and loads them again when ours stops.", s.Kind))
 	default:
-		words = append(words, fmt.Sprintf("With --allow-stop %s slipway stops it once it is idle, "+
-			"and starts it again when ours stops.", s.Kind))
+		words = append(words, fmt.Sprintf("With --allow-stop %s it is stopped when idle, and "+
+			"started again later.", s.Kind))
 	}
 	return strings.Join(words, " ")
 }

@@ -68,7 +68,7 @@ func TestGentlerWaysComeFirst(t *testing.T) {
 		want   []string // in this order
 	}{
 		{"port", idleMTPLX, Need{Port: 8000, OtherPort: 8009},
-			[]string{"Leave it alone and use port 8009 (--port 8009).", "With --allow-stop mtplx slipway stops it"}},
+			[]string{"Leave it alone and use port 8009 (--port 8009).", "With --allow-stop mtplx it is stopped"}},
 		{"memory", idleMTPLX, Need{Port: 9000, NeedsBytes: 2, AvailableBytes: 1,
 			Smaller: &Smaller{Model: "m", Profile: "balanced", Memory: "1GB"}},
 			[]string{"Leave it alone and take m", "(--model m --profile balanced --memory 1GB).",
@@ -76,7 +76,7 @@ func TestGentlerWaysComeFirst(t *testing.T) {
 		{"memory of a server that unloads", idleOllama, Need{Port: 9000, NeedsBytes: 2, AvailableBytes: 1},
 			[]string{"Ollama holds", "With --allow-stop ollama slipway unloads its models"}},
 		{"port of a server that only unloads", idleOllama, Need{Port: 11434}, []string{"quit it yourself"}},
-		{"busy", busyLlama, Need{Port: 8080}, []string{"slipway stops it once it is idle"}},
+		{"busy", busyLlama, Need{Port: 8080}, []string{"it is stopped when idle"}},
 	} {
 		conflicts := Conflicts([]Server{row.server}, row.need)
 		if len(conflicts) != 1 {
