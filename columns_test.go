@@ -1,6 +1,7 @@
 package slipway_test
 
 import (
+	"bytes"
 	"go/scanner"
 	"go/token"
 	"os"
@@ -33,6 +34,9 @@ func TestLinesFit120Columns(t *testing.T) {
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+		if bytes.HasPrefix(source, []byte("// Code generated ")) { // the generator writes its own lines
+			continue
 		}
 		for _, line := range longLines(source, strings.HasSuffix(file, "_test.go")) {
 			t.Errorf("%s:%d has more than %d columns", file, line, mostColumns)

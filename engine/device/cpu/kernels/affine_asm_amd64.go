@@ -52,38 +52,32 @@ func fused8x1AVX2(args *byte)
 //go:noescape
 func fused8x2AVX2(args *byte)
 
-// expand2AVX512 writes the weights of groups of 2-bit codes of one panel as [k][16] float32. args points at a
-// expandArgs.
+// expand2AVX512 writes the weights of groups of 2-bit codes of one panel as [k][16] float32. args points at a expandArgs.
 //
 //go:noescape
 func expand2AVX512(args *byte)
 
-// expand3AVX512 writes the weights of groups of 3-bit codes of one panel as [k][16] float32. args points at a
-// expandArgs.
+// expand3AVX512 writes the weights of groups of 3-bit codes of one panel as [k][16] float32. args points at a expandArgs.
 //
 //go:noescape
 func expand3AVX512(args *byte)
 
-// expand4AVX512 writes the weights of groups of 4-bit codes of one panel as [k][16] float32. args points at a
-// expandArgs.
+// expand4AVX512 writes the weights of groups of 4-bit codes of one panel as [k][16] float32. args points at a expandArgs.
 //
 //go:noescape
 func expand4AVX512(args *byte)
 
-// expand5AVX512 writes the weights of groups of 5-bit codes of one panel as [k][16] float32. args points at a
-// expandArgs.
+// expand5AVX512 writes the weights of groups of 5-bit codes of one panel as [k][16] float32. args points at a expandArgs.
 //
 //go:noescape
 func expand5AVX512(args *byte)
 
-// expand6AVX512 writes the weights of groups of 6-bit codes of one panel as [k][16] float32. args points at a
-// expandArgs.
+// expand6AVX512 writes the weights of groups of 6-bit codes of one panel as [k][16] float32. args points at a expandArgs.
 //
 //go:noescape
 func expand6AVX512(args *byte)
 
-// expand8AVX512 writes the weights of groups of 8-bit codes of one panel as [k][16] float32. args points at a
-// expandArgs.
+// expand8AVX512 writes the weights of groups of 8-bit codes of one panel as [k][16] float32. args points at a expandArgs.
 //
 //go:noescape
 func expand8AVX512(args *byte)

@@ -12,8 +12,7 @@ func tile1NEON(args *byte)
 //go:noescape
 func tile2NEON(args *byte)
 
-// expand4NEON writes the weights of groups of 4-bit codes of one panel as [k][16] float32. args points at an
-// expandArgs.
+// expand4NEON writes the weights of groups of 4-bit codes of one panel as [k][16] float32. args points at an expandArgs.
 //
 //go:noescape
 func expand4NEON(args *byte)

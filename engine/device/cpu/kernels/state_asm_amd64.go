@@ -12,8 +12,7 @@ func expSumAVX2(args *byte)
 //go:noescape
 func deltaAVX2(args *byte)
 
-// expSumAVX512 replaces x[i] by e^(x[i] - top) and adds the results in the package's order. args points at a
-// expSumArgs.
+// expSumAVX512 replaces x[i] by e^(x[i] - top) and adds the results in the package's order. args points at a expSumArgs.
 //
 //go:noescape
 func expSumAVX512(args *byte)
