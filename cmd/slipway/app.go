@@ -98,7 +98,7 @@ func subcommandNames(c *cli.Command) string {
 
 // usage is a mistake in the command line.
 func usage(what string) error {
-	return &failure{code: exitUsage, what: sentence(what), then: "See slipway --help."}
+	return &failure{Code: exitUsage, What: sentence(what), Then: "See slipway --help."}
 }
 
 // words is the printer of an answer that has only words.

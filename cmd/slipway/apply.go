@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/installer/answers"
 	"slipway/installer/operate"
 	"slipway/installer/plan"
 )
@@ -40,7 +41,7 @@ func (s *session) applyPlan(c *cli.Context) error {
 	var err error
 	if path := c.String("plan"); path != "" {
 		if in.File, err = readBounded(path, plan.MaxFileBytes); err != nil {
-			return &failure{code: exitUsage, what: "The plan file cannot be read: " + err.Error() + "."}
+			return &failure{Code: exitUsage, What: "The plan file cannot be read: " + err.Error() + "."}
 		}
 	}
 	if in.ModelDir, err = modelDirOf(c); err != nil {
@@ -70,7 +71,7 @@ func (s *session) runJob(c *cli.Context, id string) error {
 		code = int(status)
 	} else if err != nil {
 		f := explain(err)
-		code, message = f.code, f.Error()
+		code, message = f.Code, f.Error()
 	}
 	if noteErr := s.operator(c).EndJob(id, code, message); noteErr != nil && err == nil {
 		return noteErr
@@ -91,7 +92,7 @@ func waitVerb(s *session) *cli.Command {
 			}
 			answer, err := s.operator(c).Wait(s.ctx, in)
 			return s.answer(answer, err, func(w io.Writer) {
-				fmt.Fprintf(w, "Job %s: %s (exit code %d). %s\n", answer.Job, answer.State, codeOf(answer),
+				fmt.Fprintf(w, "Job %s: %s (exit code %d). %s\n", answer.Job, answer.State, answers.ClassOf(answer),
 					answer.Message)
 				printFirstAnswer(w, answer.Answer)
 			})

@@ -48,8 +48,8 @@ func (s *session) keyNamed(name, file string) (string, error) {
 	switch {
 	case name != "":
 		if key = strings.TrimSpace(os.Getenv(name)); key == "" {
-			return "", &failure{code: exitAuth, what: fmt.Sprintf("The environment has no %s.", name),
-				then: "Set it, or give the key by --key-file."}
+			return "", &failure{Code: exitAuth, What: fmt.Sprintf("The environment has no %s.", name),
+				Then: "Set it, or give the key by --key-file."}
 		}
 	case file != "":
 		raw, err := s.read(func() ([]byte, error) { return os.ReadFile(file) })

@@ -45,9 +45,9 @@ func TestErrorsOfOthersAreNotCalledOurs(t *testing.T) {
 		"folder that is being filled": {&store.PullInProgressError{Folder: "/x"}, exitLocked, "Wait"},
 	} {
 		f := explain(&apply.ActionError{Action: "model", Err: row.err})
-		if f.code != row.code || !strings.Contains(f.Error(), row.says) ||
+		if f.Code != row.code || !strings.Contains(f.Error(), row.says) ||
 			strings.Contains(f.Error(), "fault of slipway") {
-			t.Errorf("%s: %d %s", name, f.code, f.Error())
+			t.Errorf("%s: %d %s", name, f.Code, f.Error())
 		}
 	}
 }
@@ -65,8 +65,8 @@ func TestBadBundleIsTheSuspect(t *testing.T) {
 			"contradicts the lock"},
 	} {
 		f := explain(operate.OfBundle(row.err))
-		if f.code != row.code || !strings.Contains(f.Error(), row.says) || len(f.next) > 0 {
-			t.Errorf("%s: %d %s (%v)", name, f.code, f.Error(), f.next)
+		if f.Code != row.code || !strings.Contains(f.Error(), row.says) || len(f.Next) > 0 {
+			t.Errorf("%s: %d %s (%v)", name, f.Code, f.Error(), f.Next)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func measureVerb(s *session) *cli.Command {
 					ShowAnswer: c.Bool("show-answer"), Stage: s.measureStage}})
 			if errors.As(err, new(*client.Fault)) {
 				f := explain(err)
-				f.details = answer
+				f.Details = answer
 				return f
 			}
 			return s.answer(answer, err, func(w io.Writer) { printMeasure(w, answer) })

@@ -50,13 +50,13 @@ func (s *session) continueInstead(f *failure) {
 		return
 	}
 	switch {
-	case (f.step == fault.Continue || f.step == fault.Resume) && s.continues():
-	case slices.Equal(f.next, []string{"setup"}), slices.Equal(f.next, []string{"up"}) && !s.isSetUp():
-		f.then = "A set-up was interrupted; its progress is saved, and the next command continues it."
+	case (f.Step == fault.Continue || f.Step == fault.Resume) && s.continues():
+	case slices.Equal(f.Next, []string{"setup"}), slices.Equal(f.Next, []string{"up"}) && !s.isSetUp():
+		f.Then = "A set-up was interrupted; its progress is saved, and the next command continues it."
 	default:
 		return
 	}
-	f.next, s.openTold = open.Words, true
+	f.Next, s.openTold = open.Words, true
 }
 
 func (s *session) isSetUp() bool {

@@ -61,7 +61,7 @@ func (s *session) answer(data any, err error, human func(w io.Writer)) error {
 	if err != nil {
 		return err
 	}
-	return s.result(codeOf(data), data, human)
+	return s.result(int(answers.ClassOf(data)), data, human)
 }
 
 // result prints a command's answer: the document, or what human prints. What was found until a signal came is no whole
@@ -72,7 +72,7 @@ func (s *session) result(code int, data any, human func(w io.Writer)) error {
 	}
 	s.progress.end()
 	if s.json {
-		s.document(answers.Envelope{OK: true, Data: data, Meta: s.meta(code)})
+		s.document(answers.Answered(data, s.meta(code)))
 	} else {
 		human(s.page(s.out))
 	}
@@ -107,7 +107,7 @@ func (s *session) finish(err error) int {
 		if code != exitOK {
 			return code
 		}
-		return f.code
+		return f.Code
 	}
 }
 
@@ -120,27 +120,25 @@ func (s *session) end(err error) int {
 		return int(status)
 	}
 	f := explain(s.stopped(err))
-	saved := f.step == fault.Continue || f.step == fault.Resume && s.continues()
+	saved := f.Step == fault.Continue || f.Step == fault.Resume && s.continues()
 	if saved {
-		f.next = s.sameCommand()
+		f.Next = s.sameCommand()
 	}
 	s.continueInstead(f)
 	if !s.openTold {
-		f.next = s.again(f.next)
+		f.Next = s.again(f.Next)
 	}
 	if saved {
-		f.then, f.command = savedWords, shellWords(s.argv(f.next...))
+		f.Then, f.Command = savedWords, shellWords(s.argv(f.Next...))
 	}
 	if s.json && !s.answered {
-		s.document(answers.Envelope{Meta: s.meta(f.code), Error: &answers.Error{
-			Code: codeName(f.code), Message: f.Error(), Details: f.details, Next: s.argv(f.next...),
-			Retryable: fault.Class(f.code).Retryable()}})
+		s.document(answers.Failed(f, s.argv(f.Next...), s.meta(f.Code)))
 		if s.out.err == nil {
-			return f.code
+			return f.Code
 		}
 	}
 	s.tell(f)
-	return f.code
+	return f.Code
 }
 
 // stopped is the signal where an error is only what the signal caused, else the error.
@@ -169,23 +167,23 @@ func (s *session) sameCommand() []string {
 func (s *session) tell(f *failure) {
 	s.progress.end()
 	if s.events {
-		line, err := json.Marshal(map[string]any{"event": "error", "code": codeName(f.code), "text": f.Error(),
-			"next": s.argv(f.next...)})
+		line, err := json.Marshal(map[string]any{"event": "error", "code": codeName(f.Code), "text": f.Error(),
+			"next": s.argv(f.Next...)})
 		if err == nil {
 			fmt.Fprintln(s.errOut, string(line))
 		}
 		return
 	}
 	w := s.page(s.errOut)
-	fmt.Fprintf(w, "slipway: %s\n", f.what)
-	if f.then != "" {
-		fmt.Fprintf(w, "%s\n", f.then)
+	fmt.Fprintf(w, "slipway: %s\n", f.What)
+	if f.Then != "" {
+		fmt.Fprintf(w, "%s\n", f.Then)
 	}
 	switch {
-	case f.command != "":
-		fmt.Fprintf(w, "  %s\n", f.command)
-	case len(f.next) > 0:
-		fmt.Fprintf(w, "Next: %s\n", shellWords(s.argv(f.next...)))
+	case f.Command != "":
+		fmt.Fprintf(w, "  %s\n", f.Command)
+	case len(f.Next) > 0:
+		fmt.Fprintf(w, "Next: %s\n", shellWords(s.argv(f.Next...)))
 	}
 }
 
@@ -199,7 +197,6 @@ func (s *session) continues() bool {
 
 func (s *session) document(e answers.Envelope) {
 	s.answered = true
-	e.SchemaVersion = answers.SchemaVersion
 	enc := json.NewEncoder(s.out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")

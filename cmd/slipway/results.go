@@ -28,10 +28,10 @@ func (w *results) Write(p []byte) (int, error) {
 
 // lostAnswer is the failure of an answer that could not be written.
 func lostAnswer(err error) *failure {
-	f := &failure{code: exitInternal, what: "The answer could not be written to standard output: " + err.Error() + ".",
-		then: "What the command did is done. Send the output somewhere else and run the same command again."}
+	f := &failure{Code: exitInternal, What: "The answer could not be written to standard output: " + err.Error() + ".",
+		Then: "What the command did is done. Send the output somewhere else and run the same command again."}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		f.code = exitNoSpace
+		f.Code = exitNoSpace
 	}
 	return f
 }

@@ -54,8 +54,8 @@ func TestApplyOnAVolumeThatFillsUpKeepsWhatIsWholeAndContinues(t *testing.T) {
 	}
 	_, err = apply.Run(t.Context(), prepared.Plan, prepared.Workers, apply.Options{Command: "test", Version: "test",
 		Now: time.Now, Report: func(apply.Event) {}})
-	if f := explain(err); f.code != exitNoSpace {
-		t.Fatalf("exit code %d, want %d: %v", f.code, exitNoSpace, err)
+	if f := explain(err); f.Code != exitNoSpace {
+		t.Fatalf("exit code %d, want %d: %v", f.Code, exitNoSpace, err)
 	}
 	final, err := filepath.Glob(filepath.Join(r.home, "models/slipway--pocket/*/model.safetensors"))
 	if err != nil || len(final) != 0 {

@@ -152,3 +152,23 @@ func TestInputsAreReadStrictlyAndHaveASchema(t *testing.T) {
 		t.Error("a verb that does not exist was called")
 	}
 }
+
+// A document of a caller without a terminal holds what the command line prints: the code, the sentence and the next
+// step, as the caller writes commands.
+func TestDocumentOfACallByNameNamesTheNextStep(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home")
+	d := Document(t.Context(), operatorOf(t, home), "up", nil)
+	if d.OK || d.Data != nil || d.Error == nil || d.Error.Code != "not-ready" ||
+		d.Meta.ExitCode != int(fault.NotReady) ||
+		!reflect.DeepEqual(d.Error.Next, []string{"slipway", "setup"}) || d.Meta.Command != "up" {
+		t.Errorf("up of nothing: %+v, %+v", d, d.Error)
+	}
+	d = Document(t.Context(), operatorOf(t, home), "status", nil)
+	if !d.OK || d.Error != nil || d.Meta.ExitCode != int(fault.NotReady) || d.SchemaVersion != SchemaVersion {
+		t.Errorf("status of nothing: %+v", d)
+	}
+	d = Document(t.Context(), operatorOf(t, home), "no such verb", nil)
+	if d.OK || d.Error == nil || d.Error.Code != "usage" || d.Error.Next == nil {
+		t.Errorf("no such verb: %+v, %+v", d, d.Error)
+	}
+}

@@ -1,4 +1,4 @@
-package main
+package answers
 
 import "slipway/fault"
 
@@ -115,7 +115,7 @@ var steps = map[fault.Step]nextStep{
 
 	fault.SetUp:      {then: "Set it up: slipway setup.", next: []string{"setup"}},
 	fault.SetUpAgain: {then: "Repair it first: slipway setup.", next: []string{"setup"}},
-	fault.ShowPlan:   {then: "Nothing was done."}, // its flags are named by explainWithFacts
+	fault.ShowPlan:   {then: "Nothing was done."}, // its flags are named by withFacts
 	fault.ShowRemoval: {then: "Nothing was done. Look first with --dry-run, then add --yes.",
 		next: []string{"uninstall", "--dry-run"}},
 	fault.ShowGarbage: {then: "Nothing was done. See them with slipway gc --dry-run; remove them with --yes.",
