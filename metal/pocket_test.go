@@ -79,7 +79,6 @@ const (
 	gapFloor       = 0.1
 )
 
-// The longest prompt runs in make soak alone.
 func TestPocketAnswersAsItsOracle(t *testing.T) {
 	ckpt, err := weights.Open(pocket)
 	if err != nil {
@@ -95,9 +94,6 @@ func TestPocketAnswersAsItsOracle(t *testing.T) {
 	all, names := prompts(t)
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			if name == "needle_long" && os.Getenv("SLIPWAY_SOAK") == "" {
-				t.Skip("more than a minute on the fake Metal: make soak runs it")
-			}
 			answers(t, n, all[name])
 		})
 	}

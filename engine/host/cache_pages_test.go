@@ -3,7 +3,6 @@ package host
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -12,11 +11,7 @@ import (
 // Points hold pages of the pool that sequences need too. However full both are, a request never finds no page: windows
 // are filled by two requests at a time while points of all kinds come and go.
 func TestFullWindowsNeverRunOutOfPagesBesideFullCache(t *testing.T) {
-	counts := []int64{3}
-	if os.Getenv("SLIPWAY_SOAK") != "" {
-		counts = []int64{1, 3, 8}
-	}
-	for _, pages := range counts {
+	for _, pages := range []int64{1, 3, 8} {
 		t.Run(fmt.Sprintf("%d pages for points", pages), func(t *testing.T) {
 			var perPage int64
 			probe := startKept(t, func(s *Settings) { s.WindowTokens = 768 })

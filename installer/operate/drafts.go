@@ -58,8 +58,8 @@ const (
 )
 
 // measureDraft puts the best number of drafted tokens in force on a server that answers: the one that was measured here
-// before, or that of a short sweep. nil: the server has no draft. Only the context's errors end it: a server that
-// answers is set up, whatever its draft gains.
+// before, or that of a short sweep. nil: the server has no draft. Errors: those of Running, of Judged, of the sweep and
+// of the home. They fail no set-up: a server that answers is set up, whatever its draft gains.
 func (o *Operator) measureDraft(ctx context.Context) (*MeasuredDraft, error) {
 	set, err := o.Running(ctx)
 	if err != nil {
