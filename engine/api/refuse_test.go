@@ -123,7 +123,7 @@ func TestRefusalNamesTheField(t *testing.T) {
 		{"tool parameters", chatPath, tool(`,"parameters":"x"`), 400, "tools[0].function.parameters"},
 		{"tool twice", chatPath,
 			chat(`,"tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"f"}}]`),
-			400, "tools"},
+			400, "tools[1].function.name"},
 		{"tool_choice of no tool", chatPath,
 			tool(`}}],"tool_choice":{"type":"function","function":{"name":"g"}},"stop":[{"x":{"y":1`), 400, "stop"},
 		{"tool_choice unknown function", chatPath,

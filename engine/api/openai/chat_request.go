@@ -16,15 +16,13 @@ var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
 const thinkingOff = `chat_template_kwargs {"enable_thinking": false}`
 
 func (w *Wire) readChat(o *web.Object) (*turn.Request, streaming, *turn.Error) {
-	q := &turn.Request{ThinkingOff: thinkingOff}
+	q := &turn.Request{Param: "messages", ThinkingOff: thinkingOff}
 	if err := w.wrongModel(o); err != nil {
 		return nil, streaming{}, err
 	}
 	how := w.readGeneration(o, q)
 	q.Conversation.Messages = readMessages(o)
-	var parallel bool
-	q.Tools, q.Choice, parallel = readTools(o)
-	q.OneCall = !parallel
+	readTools(o, q)
 	effort, given := o.Text("reasoning_effort")
 	if given && !slices.Contains(efforts, effort) {
 		o.Fail("reasoning_effort", "is %.40q; allowed: %s", effort, strings.Join(efforts, ", "))
@@ -32,7 +30,7 @@ func (w *Wire) readChat(o *web.Object) (*turn.Request, streaming, *turn.Error) {
 	w.readEffort(o, q, effort)
 	q.Conversation.Kwargs = w.readKwargs(o)
 	readChatLogprobs(o, q)
-	o.Only("response_format", "structured output is not supported yet", `{"type":"text"}`)
+	readFormat(o, q)
 	o.Only("modalities", "this server answers with text", `["text"]`)
 	o.Only("verbosity", "the model has no such setting", `"medium"`)
 	w.readContinuation(o, q)
@@ -65,16 +63,12 @@ func (w *Wire) readContinuation(o *web.Object, q *turn.Request) {
 	last := q.Conversation.Messages[len(q.Conversation.Messages)-1]
 	insists := wanted || last.Partial
 	possible := last.Role == "assistant" && len(last.ToolCalls) == 0
-	q.Continue = possible && (insists || !given)
+	q.Continue = insists || possible && !given
 	switch {
 	case insists && last.Role != "assistant":
 		o.Fail("continue_final_message", "needs a last message of the assistant, not of role %s", last.Role)
-	case insists && !possible:
-		o.Fail("messages", "ends with tool calls, which cannot be continued; send their results")
 	case insists && given && !wanted:
 		o.Fail("continue_final_message", "is false, while the last message asks to be continued")
-	case q.Continue && q.Choice.Calling == turn.CallRequired, q.Continue && q.Choice.Calling == turn.CallNamed:
-		o.Fail("tool_choice", "cannot be forced while the last message of the assistant is continued")
 	case opensGiven && opens && wanted:
 		o.Fail("add_generation_prompt", "cannot be true with continue_final_message true")
 	case opensGiven && !opens && !q.Continue:
@@ -82,17 +76,36 @@ func (w *Wire) readContinuation(o *web.Object, q *turn.Request) {
 	}
 }
 
+// readFormat takes response_format.
+func readFormat(o *web.Object, q *turn.Request) {
+	f := o.Sub("response_format")
+	if f == nil {
+		return
+	}
+	switch kind, _ := f.Text("type"); kind {
+	case "text":
+	case "json_object":
+		q.Format = &turn.Format{Param: "response_format"}
+	case "json_schema":
+		q.Format = &turn.Format{Param: "response_format"}
+		if named := f.Sub("json_schema"); named != nil {
+			named.Ignore("name", "description", "strict")
+			q.Format.Schema = named.Raw("schema")
+			f.Keep(named.Done())
+		}
+	default:
+		f.Fail("type", "is %.40q; allowed: text, json_object, json_schema", kind)
+	}
+	o.Keep(f.Done())
+}
+
 // readKwargs takes the template's variables. One that the template does not use would be ignored in silence, but
 // for enable_thinking, which clients send whatever the model. The template judges the values of all but that one,
 // whose type it would not check.
 func (w *Wire) readKwargs(o *web.Object) json.RawMessage {
 	raw := o.Take("chat_template_kwargs")
-	if raw == nil {
-		return nil
-	}
-	sub, err := web.ReadObject("chat_template_kwargs", raw)
-	if err != nil {
-		o.Keep(err)
+	sub := o.Sub("chat_template_kwargs")
+	if sub == nil {
 		return nil
 	}
 	sub.Boolean("enable_thinking")

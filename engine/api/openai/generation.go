@@ -76,16 +76,13 @@ func (w *Wire) readGeneration(o *web.Object, q *turn.Request) (how streaming) {
 		o.Fail("n", "is %d; this server gives one reply a request (n 1)", n)
 	}
 	how.stream, _ = o.Boolean("stream")
-	if raw := o.Take("stream_options"); raw != nil {
+	if sub := o.Sub("stream_options"); sub != nil {
 		if !how.stream {
 			o.Fail("stream_options", "is only allowed with stream true")
-		} else if sub, err := web.ReadObject("stream_options", raw); err != nil {
-			o.Keep(err)
-		} else {
-			how.includeUsage, _ = sub.Boolean("include_usage")
-			sub.Ignore("include_obfuscation")
-			o.Keep(sub.Done())
 		}
+		how.includeUsage, _ = sub.Boolean("include_usage")
+		sub.Ignore("include_obfuscation")
+		o.Keep(sub.Done())
 	}
 	w.readOwn(o, q)
 	o.Ignore("user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prediction")
@@ -101,13 +98,8 @@ func (w *Wire) readGeneration(o *web.Object, q *turn.Request) (how streaming) {
 
 // readOwn takes the member slipway, what a request may ask for that OpenAI has no name for: {"draft_tokens": N}.
 func (w *Wire) readOwn(o *web.Object, q *turn.Request) {
-	raw := o.Take("slipway")
-	if raw == nil {
-		return
-	}
-	own, err := web.ReadObject("slipway", raw)
-	if err != nil {
-		o.Keep(err)
+	own := o.Sub("slipway")
+	if own == nil {
 		return
 	}
 	n, given := own.Integer("draft_tokens", 0, math.MaxInt32)
@@ -185,13 +177,8 @@ func strictStrings(raw json.RawMessage, to *[]string) error {
 }
 
 func readLogitBias(o *web.Object) map[int32]float64 {
-	raw := o.Take("logit_bias")
-	if raw == nil {
-		return nil
-	}
-	sub, err := web.ReadObject("logit_bias", raw)
-	if err != nil {
-		o.Keep(err)
+	sub := o.Sub("logit_bias")
+	if sub == nil {
 		return nil
 	}
 	bias := map[int32]float64{}

@@ -168,10 +168,8 @@ func readToolCalls(o *web.Object) []text.ToolCall {
 		}
 		call.Only("type", "functions are the only tools here", `"function"`)
 		call.Ignore("index", "provider_specific_fields", "extra_content")
-		if raw := call.Take("function"); raw == nil {
+		if f := call.Sub("function"); f == nil {
 			call.Fail("function", "is required")
-		} else if f, err := web.ReadObject(call.At("function"), raw); err != nil {
-			call.Keep(err)
 		} else {
 			if c.Name, given = f.Text("name"); !given {
 				f.Fail("name", "is required")

@@ -2,46 +2,28 @@ package openai
 
 import (
 	"encoding/json"
-	"regexp"
 
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
 )
 
-// toolName is OpenAI's rule.
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-
 // readTools takes tools, tool_choice and parallel_tool_calls.
-func readTools(o *web.Object) (tools []turn.Tool, chosen turn.Choice, parallel bool) {
+func readTools(o *web.Object, q *turn.Request) {
 	elements, _ := o.Array("tools")
-	names := map[string]bool{}
 	for i, raw := range elements {
 		t, err := readTool(web.Element("tools", i), raw)
-		if err != nil {
-			o.Keep(err)
-			return nil, turn.Choice{}, false
-		}
-		if names[t.Name] {
-			o.Fail("tools", "names the function %q twice", t.Name)
-		}
-		names[t.Name] = true
-		tools = append(tools, t)
+		o.Keep(err)
+		q.Tools = append(q.Tools, t)
 	}
-	chosen = readToolChoice(o, len(tools) > 0)
-	switch {
-	case chosen.Calling == turn.CallNamed && !names[chosen.Name]:
-		o.Fail("tool_choice", "names the function %.64q, which is not among the tools", chosen.Name)
-	case chosen.Calling == turn.CallRequired && len(tools) == 0:
-		o.Fail("tool_choice", "is \"required\", but there are no tools")
-	}
+	q.Choice = readToolChoice(o, len(q.Tools) > 0)
 	parallel, given := o.Boolean("parallel_tool_calls")
+	q.OneCall = given && !parallel
 	for _, name := range []string{"functions", "function_call"} {
 		if o.Has(name) {
 			o.Ignore(name)
 			o.Fail(name, "is not supported; use tools and tool_choice")
 		}
 	}
-	return tools, chosen, parallel || !given
 }
 
 func readTool(path string, raw json.RawMessage) (turn.Tool, *turn.Error) {
@@ -54,25 +36,15 @@ func readTool(path string, raw json.RawMessage) (turn.Tool, *turn.Error) {
 	}
 	o.Only("type", "functions are the only tools here", `"function"`)
 	o.Ignore("cache_control")
-	t := turn.Tool{Raw: raw}
-	sub := o.Take("function")
-	if sub == nil {
+	f := o.Sub("function")
+	if f == nil {
 		o.Fail("function", "is required")
-		return t, o.Done()
+		return turn.Tool{}, o.Done()
 	}
-	f, err := web.ReadObject(o.At("function"), sub)
-	if err != nil {
-		return t, err
-	}
+	t := turn.Tool{Param: o.At("function"), Parameters: f.Raw("parameters")}
 	t.Name, _ = f.Text("name")
-	if !toolName.MatchString(t.Name) {
-		f.Fail("name", "must be 1 to 64 letters, digits, _ or -")
-	}
-	f.Text("description")
-	if parameters := f.Take("parameters"); parameters != nil && parameters[0] != '{' {
-		f.Fail("parameters", "must be a JSON schema object, not %s", web.KindOf(parameters))
-	}
-	f.Only("strict", "arguments cannot be held to their schema yet", "false")
+	t.Description, _ = f.Text("description")
+	t.Strict, _ = f.Boolean("strict")
 	o.Keep(f.Done())
 	return t, o.Done()
 }
@@ -93,22 +65,19 @@ func readToolChoice(o *web.Object, tools bool) turn.Choice {
 		case "none":
 			return turn.Choice{Calling: turn.CallNone}
 		case "required":
-			return turn.Choice{Calling: turn.CallRequired}
+			return turn.Choice{Param: "tool_choice", Calling: turn.CallRequired}
 		}
 		o.Fail("tool_choice", "is %.40q; allowed: auto, none, required, or an object that names a function", kind)
 		return turn.Choice{}
 	}
-	sub, err := web.ReadObject("tool_choice", raw)
-	if err != nil {
-		o.Keep(err)
+	sub := o.Sub("tool_choice")
+	if sub == nil {
 		return turn.Choice{}
 	}
 	sub.Only("type", "a function is the only thing that can be chosen", `"function"`)
-	c := turn.Choice{Calling: turn.CallNamed}
-	if raw := sub.Take("function"); raw == nil {
+	c := turn.Choice{Param: "tool_choice", Calling: turn.CallNamed}
+	if f := sub.Sub("function"); f == nil {
 		sub.Fail("function", "is required")
-	} else if f, err := web.ReadObject("tool_choice.function", raw); err != nil {
-		sub.Keep(err)
 	} else {
 		given := false
 		if c.Name, given = f.Text("name"); !given {

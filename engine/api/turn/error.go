@@ -82,8 +82,6 @@ func AsError(err error) *Error {
 		return e
 	case errors.As(err, &conversation):
 		return Invalid(conversation.Field, "%s", conversation.Problem)
-	case errors.As(err, &template) && template.Raised:
-		return Invalid("messages", "%s", template.Error())
 	case errors.As(err, &template):
 		return &Error{Kind: Internal, Code: "template_failed", Sentence: template.Error(), Err: err}
 	case errors.Is(err, serve.ErrDraining), errors.Is(err, serve.ErrStopped):

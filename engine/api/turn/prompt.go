@@ -1,18 +1,25 @@
 package turn
 
 import (
+	"errors"
+
 	"slipway/engine/serve"
 	"slipway/engine/text"
 )
 
-// render gives a conversation's prompt. thinking says that the reply begins inside the model's thinking.
-func (s *Service) render(c text.Conversation) (ids []int32, thinking bool, failure *Error) {
+// render gives a conversation's prompt. param is the path of its messages; thinking says that the reply begins inside
+// the model's thinking.
+func (s *Service) render(param string, c text.Conversation) (ids []int32, thinking bool, failure *Error) {
 	rendered, err := s.opt.Text.Template.Render(c)
-	if err != nil {
+	var template *text.TemplateError
+	switch {
+	case errors.As(err, &template) && template.Raised:
+		return nil, false, Invalid(param, "%s", template.Error())
+	case err != nil:
 		return nil, false, AsError(err)
 	}
 	thinking = s.opt.Text.Family.OpensThinking(rendered.Text)
-	ids, failure = s.encode("messages", rendered)
+	ids, failure = s.encode(param, rendered)
 	return ids, thinking, failure
 }
 

@@ -1,8 +1,6 @@
 package turn
 
 import (
-	"encoding/json"
-
 	"slipway/engine/sample"
 	"slipway/engine/serve"
 	"slipway/engine/text"
@@ -12,6 +10,8 @@ import (
 type Request struct {
 	// Conversation is what the template renders; its Tools and AddGenerationPrompt are set by [Service.Start].
 	Conversation text.Conversation
+	Param        string // path of its messages in the client's request, for errors
+
 	// Raw is the prompt of a text completion, used in the place of a conversation; nil for a conversation.
 	Raw *RawPrompt
 
@@ -21,6 +21,8 @@ type Request struct {
 	Tools   []Tool
 	Choice  Choice
 	OneCall bool // the reply ends with its first complete call
+
+	Format *Format // of the content; nil: text
 
 	Sampling    sample.Params
 	Seed        uint64
@@ -44,14 +46,6 @@ type RawPrompt struct {
 	IDs   []int32 // in [0, VocabTokens); used where not nil
 }
 
-// Tool is one function that the model may call.
-type Tool struct {
-	Name string
-	// Raw is what the template sees, {"type":"function","function":{"name","description","parameters"}}, order of
-	// members kept.
-	Raw json.RawMessage
-}
-
 // Calling says whether the model may, must or must not call a tool.
 type Calling int
 
@@ -64,6 +58,7 @@ const (
 
 // Choice is which tool is to be called.
 type Choice struct {
+	Param   string // path in the client's request, for errors
 	Calling Calling
 	Name    string // where named
 }

@@ -50,12 +50,13 @@ func (s *Service) prepare(q *Request) (p prompt, failure *Error) {
 		p.ids, failure = s.rawPrompt(q.Raw)
 		return p, failure
 	}
+	if failure = q.check(); failure != nil {
+		return p, failure
+	}
 	c := &q.Conversation
 	c.AddGenerationPrompt = true
 	if q.Choice.Calling != CallNone {
-		for _, t := range q.Tools {
-			c.Tools = append(c.Tools, t.Raw)
-		}
+		c.Tools = templateTools(q.Tools)
 	}
 	p.normalized = s.normalize(c.Messages)
 	c.Messages = placeSystem(c.Messages)
@@ -65,7 +66,7 @@ func (s *Service) prepare(q *Request) (p prompt, failure *Error) {
 		last := len(c.Messages) - 1
 		c.Messages, begun = c.Messages[:last], c.Messages[last]
 	}
-	if p.ids, p.thinking, failure = s.render(*c); failure != nil {
+	if p.ids, p.thinking, failure = s.render(q.Param, *c); failure != nil {
 		return p, failure
 	}
 	p.ids, p.marks = s.recall(p.ids, c.Tools)

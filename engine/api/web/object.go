@@ -261,6 +261,27 @@ func (o *Object) Array(name string) ([]json.RawMessage, bool) {
 	return ReadArray(raw), true
 }
 
+// Raw gives a member that must be an object, as it was written; nil where it is absent.
+func (o *Object) Raw(name string) json.RawMessage {
+	raw := o.Take(name)
+	if raw != nil && raw[0] != '{' {
+		o.Fail(name, "must be an object, not %s", KindOf(raw))
+		return nil
+	}
+	return raw
+}
+
+// Sub gives a member that must be an object; nil where it is absent or is none.
+func (o *Object) Sub(name string) *Object {
+	raw := o.Take(name)
+	if raw == nil {
+		return nil
+	}
+	sub, err := ReadObject(o.At(name), raw)
+	o.Keep(err)
+	return sub
+}
+
 // Ignore takes members that change nothing.
 func (o *Object) Ignore(names ...string) {
 	for _, name := range names {
