@@ -134,3 +134,12 @@ func Fixed(err error) bool {
 	_, ok := err.(*fixed)
 	return ok
 }
+
+// Innermost is the text of the last error in the chain: the system's own word for what went wrong, without the path and
+// address that the errors around it name.
+func Innermost(err error) string {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err.Error()
+}

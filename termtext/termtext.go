@@ -1,8 +1,9 @@
 // Package termtext makes text that others wrote fit to show: terminal escapes and characters that reorder a line
-// must not reach a terminal, a log or a page. It imports nothing of ours.
+// must not reach a terminal, a log or a page. It also reads what people save in an editor. It imports nothing of ours.
 package termtext
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -69,3 +70,12 @@ func Name(s string, most int) string {
 	}
 	return b.String()
 }
+
+// byteOrderMark is what some editors write at the beginning of a text file.
+const byteOrderMark = "\ufeff"
+
+// WithoutMark is a file that a person wrote, without the byte order mark that the editor put there. It shares data.
+func WithoutMark(data []byte) []byte { return bytes.TrimPrefix(data, []byte(byteOrderMark)) }
+
+// Secret is the key or token in a file that a person wrote: its text without byte order mark and blanks around it.
+func Secret(data []byte) string { return strings.TrimSpace(string(WithoutMark(data))) }

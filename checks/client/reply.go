@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slipway/fault"
 	"slipway/wire"
 	"strings"
 	"time"
@@ -109,7 +110,7 @@ func (s *Server) readStream(ctx context.Context, body *counted, reply *Reply) er
 		return context.Cause(ctx)
 	case err != nil && !errors.Is(err, bufio.ErrTooLong):
 		return &Fault{Kind: CutStream, Why: fmt.Sprintf("the connection broke after %d pieces, before the stream "+
-			"said [DONE]: %s", len(reply.Pieces), s.scrub(innermost(err))), Pieces: len(reply.Pieces)}
+			"said [DONE]: %s", len(reply.Pieces), s.scrub(fault.Innermost(err))), Pieces: len(reply.Pieces)}
 	}
 	return &Fault{Kind: CutStream, Why: fmt.Sprintf("the stream ended after %d pieces without saying [DONE], so the "+
 		"answer may be incomplete", len(reply.Pieces)), Pieces: len(reply.Pieces)}

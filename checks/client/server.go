@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slipway/fault"
 	"slipway/wire"
 	"strings"
 	"time"
@@ -190,7 +191,7 @@ func (s *Server) send(ctx context.Context, method, address string, body io.Reade
 			return nil, s.broken(ctx, err)
 		}
 		return nil, &Fault{Kind: Unreachable, Why: fmt.Sprintf("%s does not answer: %s", s.Base,
-			s.scrub(innermost(err)))}
+			s.scrub(fault.Innermost(err)))}
 	}
 	return response, nil
 }
@@ -204,12 +205,4 @@ func (s *Server) parse(response *http.Response, body []byte, value any) error {
 		return s.notJSON(response, body)
 	}
 	return nil
-}
-
-// innermost is the last reason in a chain of errors: the address in front was named already.
-func innermost(err error) string {
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
-		err = next
-	}
-	return err.Error()
 }

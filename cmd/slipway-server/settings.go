@@ -16,6 +16,7 @@ import (
 
 	"slipway/engine/api"
 	"slipway/engine/host"
+	"slipway/termtext"
 )
 
 // settings are serve's flags, checked. Whatever cannot be honoured has been refused.
@@ -289,7 +290,7 @@ func readKey(file string) (*api.Key, error) {
 	if err != nil {
 		return nil, usage("--api-key-file %s cannot be read: %v", file, err)
 	}
-	key := strings.TrimSpace(strings.TrimPrefix(string(raw), "\ufeff")) // editors write a mark of byte order
+	key := termtext.Secret(raw)
 	if len(key) < leastKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, usage("--api-key-file %s must hold one line of at least %d visible ASCII characters", file,
 			leastKey)

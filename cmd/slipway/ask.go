@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -29,13 +28,6 @@ func askVerb(s *session) *cli.Command {
 			return s.result(exitOK, answer, func(w io.Writer) { fmt.Fprintln(w) })
 		},
 	}
-}
-
-func reasonOf(err error) string {
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
-		err = next
-	}
-	return err.Error()
 }
 
 func quoted(s string) string {

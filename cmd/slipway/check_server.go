@@ -8,7 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/fault"
 	"slipway/installer/operate"
+	"slipway/termtext"
 )
 
 // judgedFlags say which server is measured or checked, and by what key.
@@ -54,9 +56,9 @@ func (s *session) keyNamed(name, file string) (string, error) {
 	case file != "":
 		raw, err := s.read(func() ([]byte, error) { return os.ReadFile(file) })
 		if err != nil {
-			return "", usage("--key-file: " + reasonOf(err))
+			return "", usage("--key-file: " + fault.Innermost(err))
 		}
-		key = strings.TrimSpace(strings.TrimPrefix(string(raw), "\ufeff")) // editors write a mark of byte order
+		key = termtext.Secret(raw)
 		if key == "" {
 			return "", usage("--key-file: the file is empty")
 		}

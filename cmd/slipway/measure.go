@@ -12,6 +12,7 @@ import (
 
 	"slipway/checks/client"
 	"slipway/checks/suite"
+	"slipway/fault"
 	"slipway/installer/operate"
 )
 
@@ -86,7 +87,7 @@ func (s *session) measuredFile(path string) (name, text string, err error) {
 	})
 	switch {
 	case err != nil:
-		return "", "", usage("--file " + path + ": " + reasonOf(err))
+		return "", "", usage("--file " + path + ": " + fault.Innermost(err))
 	case len(raw) > maxMeasuredBytes:
 		return "", "", usage("--file " + path + ": it has more than 64 MiB")
 	case !utf8.Valid(raw) || bytes.IndexByte(raw, 0) >= 0:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/fault"
 	"slipway/installer"
 	"slipway/installer/plan"
 	"slipway/units"
@@ -93,7 +94,7 @@ func conversationsInto(c *cli.Context, in *installer.Input) error {
 	file := c.String("normalize-file")
 	data, err := readBounded(file, plan.MaxNormalizeBytes)
 	if err != nil {
-		return usage(fmt.Sprintf("--normalize-file %q cannot be read: %s", file, reasonOf(err)))
+		return usage(fmt.Sprintf("--normalize-file %q cannot be read: %s", file, fault.Innermost(err)))
 	}
 	if len(data) > plan.MaxNormalizeBytes {
 		return usage(fmt.Sprintf("--normalize-file %q has more than %s", file, units.Bytes(plan.MaxNormalizeBytes)))

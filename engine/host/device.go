@@ -9,6 +9,7 @@ import (
 	"slipway/engine/device"
 	"slipway/engine/device/cpu"
 	"slipway/engine/device/cpu/kernels"
+	"slipway/units"
 )
 
 // opened is a device, with what its user should know of it.
@@ -85,10 +86,10 @@ func onCPU(bytes int64) string {
 	if bytes <= mostOnCPU {
 		return "--device cpu works without Metal, more slowly"
 	}
-	return fmt.Sprintf("--device cpu works without Metal, but reads all %.1f GB of the weights for every token: "+
+	return fmt.Sprintf("--device cpu works without Metal, but reads all %s of the weights for every token: "+
 		"%.0f s a token on the %d cores of this machine, by estimate, and hours for a long prompt. A smaller model "+
 		"is the better choice",
-		float64(bytes)/1e9, max(seconds, 1), runtime.NumCPU())
+		units.Short(bytes), max(seconds, 1), runtime.NumCPU())
 }
 
 // ready brings those weights into memory that were not copied, before the first pass needs them, and asks that they

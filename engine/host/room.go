@@ -7,6 +7,7 @@ import (
 
 	"slipway/engine/device"
 	"slipway/engine/model"
+	"slipway/units"
 )
 
 // roomMargin: suggested settings leave one part in so many of the working set to states and work buffers.
@@ -19,11 +20,10 @@ func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
 	if !errors.As(err, &short) {
 		return err
 	}
-	gb := func(bytes int64) string { return fmt.Sprintf("%.1f GB", float64(bytes)/1e9) }
 	if short.Weights {
 		return &ModelError{Sentence: fmt.Sprintf("the weights of %s do not fit: the GPU may use %s of this "+
 			"machine's memory, holds %s already, and %s needs %s more; take a smaller model, or --device cpu",
-			s.ModelDir, gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes))}
+			s.ModelDir, units.GiBAndGB(short.WorkingSet), units.GiBAndGB(short.Held), short.What, units.GiBAndGB(short.Bytes))}
 	}
 	page := model.PageBytes(h.device, c, h.kv, o.Draft)
 	windowPages := int64((s.WindowTokens + device.PageTokens - 1) / device.PageTokens)
@@ -31,9 +31,9 @@ func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
 	var says strings.Builder
 	fmt.Fprintf(&says, "the GPU may use %s of this machine's memory and holds %s already, and %s needs %s more. "+
 		"Keys and values take %s for --window %d times --parallel %d",
-		gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes), gb(context), s.WindowTokens, s.Parallel)
+		units.GiBAndGB(short.WorkingSet), units.GiBAndGB(short.Held), short.What, units.GiBAndGB(short.Bytes), units.GiBAndGB(context), s.WindowTokens, s.Parallel)
 	if points > 0 {
-		fmt.Fprintf(&says, ", and %s, half of --cache-memory %d, for restore points", gb(points), s.CacheMemoryBytes)
+		fmt.Fprintf(&says, ", and %s, half of --cache-memory %d, for restore points", units.GiBAndGB(points), s.CacheMemoryBytes)
 	}
 	over := short.Held + short.Bytes - short.WorkingSet + short.WorkingSet/roomMargin
 	if pages := (context + points) / page; short.Bytes == pages*model.PageBytes(h.device, c, h.kv, model.NoDraft) {

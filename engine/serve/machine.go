@@ -3,6 +3,8 @@ package serve
 import (
 	"fmt"
 	"time"
+
+	"slipway/units"
 )
 
 // MemoryLevel is how short of memory the machine is, as the system reports it.
@@ -28,9 +30,9 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("this machine's memory runs out: %.1f of %.1f GB are free. A prompt of %d tokens is not "+
+	return fmt.Sprintf("this machine's memory runs out: %s of %s are free. A prompt of %d tokens is not "+
 		"begun, what runs continues; close other programs, or try again in %.0f s",
-		float64(e.FreeBytes)/1e9, float64(e.TotalBytes)/1e9, e.PromptTokens, e.RetryAfter.Seconds())
+		units.GiB(e.FreeBytes), units.GiB(e.TotalBytes), e.PromptTokens, e.RetryAfter.Seconds())
 }
 
 // memoryPatience is when a client should try again: by then the system has compressed or swapped out what it can.

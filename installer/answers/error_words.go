@@ -114,7 +114,7 @@ func explainRolledBack(e *operate.RolledBackError) *Failure {
 // explainPlanFile words a --out that cannot be written.
 func explainPlanFile(e *operate.PlanFileError) *Failure {
 	f := &Failure{Code: int(e.Fault().Class), What: fmt.Sprintf("The plan cannot be written to %q: %s.", e.File,
-		reasonOf(e.Err)), Then: "Give --out another file."}
+		fault.Innermost(e.Err)), Then: "Give --out another file."}
 	switch info, lookErr := os.Stat(e.File); {
 	case lookErr == nil && info.IsDir():
 		f.Code, f.What, f.Then = int(fault.Usage), fmt.Sprintf("The plan cannot be written to %q: that is a folder.",
@@ -134,12 +134,4 @@ func ClassOf(answer any) fault.Class {
 		return a.Class()
 	}
 	return fault.OK
-}
-
-// reasonOf is the system's own word for what went wrong, without the path.
-func reasonOf(err error) string {
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
-		err = next
-	}
-	return err.Error()
 }

@@ -11,6 +11,7 @@ import (
 	"slipway/atomicfile"
 	"slipway/fault"
 	"slipway/installer/plan"
+	"slipway/termtext"
 )
 
 // Settings is what set-up decided, for up, status and upgrade.
@@ -46,8 +47,7 @@ func ReadSettings(home *Home) (Settings, error) {
 		return Settings{}, err
 	}
 	var s Settings
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // a person may have saved them in an editor that writes it
-	if err := json.Unmarshal(data, &s); err != nil {
+	if err := json.Unmarshal(termtext.WithoutMark(data), &s); err != nil {
 		return Settings{}, &SettingsError{"is damaged: " + err.Error()}
 	}
 	switch {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"slipway/fault"
+	"slipway/termtext"
 )
 
 // DefaultOrigin is the hub that the manifests speak of.
@@ -130,7 +131,7 @@ func tokenIn(file string) string {
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff")) // editors write a mark of order
+	return termtext.Secret(data)
 }
 
 func (c Config) withDefaults() Config {

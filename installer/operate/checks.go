@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -142,7 +141,7 @@ func (o *Operator) answersFolder(out string) (path string, folder *os.Root, err 
 			folder, err = os.OpenRoot(out)
 		}
 		if err != nil {
-			return "", nil, wrong("--out: %s", reasonOf(err))
+			return "", nil, wrong("--out: %s", fault.Innermost(err))
 		}
 		path, err = filepath.Abs(out)
 		return path, folder, err
@@ -166,12 +165,4 @@ func (o *Operator) answersFolder(out string) (path string, folder *os.Root, err 
 func wrong(format string, args ...any) error {
 	return &Error{Text: strings.TrimSpace(fmt.Sprintf(format, args...)),
 		Of: fault.Fault{Class: fault.Usage, Step: fault.ReadHelp}}
-}
-
-// reasonOf is the system's own word for what went wrong, without the path.
-func reasonOf(err error) string {
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
-		err = next
-	}
-	return err.Error()
 }

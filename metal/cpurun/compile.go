@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+
+	"slipway/atomicfile"
 )
 
 //go:embed shim
@@ -184,21 +186,10 @@ func produce(name, output, clang string, args ...string) error {
 	return os.Rename(part.Name(), output)
 }
 
+// writeOnce writes a file that is named for its content. Another process may do the same.
 func writeOnce(path string, data []byte) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), "part-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(part.Name())
-	_, err = part.Write(data)
-	if err2 := part.Close(); err == nil {
-		err = err2
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(part.Name(), path)
+	return atomicfile.Write(path, data, 0o600)
 }

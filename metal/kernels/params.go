@@ -34,6 +34,3 @@ type (
 		Splits, SplitTokens uint32
 	}
 )
-
-// Status bits that kernels set.
-const StatusRange = 1 // a finite value did not fit into 16 bits

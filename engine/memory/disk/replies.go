@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"os"
@@ -119,9 +118,7 @@ func (s *Store) halveReplies() bool {
 		}
 		rest = after
 	}
-	next := s.replyPath() + ".new"
-	if os.WriteFile(next, bytes.Clone(rest), 0o600) != nil || os.Rename(next, s.replyPath()) != nil {
-		os.Remove(next)
+	if s.replace(filepath.Base(s.replyPath()), rest) != nil {
 		return false
 	}
 	s.replies = int64(len(rest))

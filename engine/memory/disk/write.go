@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"slipway/atomicfile"
 	"slipway/engine/memory"
 	"slipway/engine/pass"
 )
@@ -212,8 +213,15 @@ func (s *Store) readDay() {
 }
 
 func (s *Store) writeDay() {
-	path := filepath.Join(s.dir, "written-today")
-	if os.WriteFile(path+".new", fmt.Appendf(nil, "%s %d\n", s.day, s.today), 0o600) == nil {
-		os.Rename(path+".new", path)
+	s.replace("written-today", fmt.Appendf(nil, "%s %d\n", s.day, s.today))
+}
+
+// replace writes a small file of the store as a whole.
+func (s *Store) replace(name string, data []byte) error {
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return err
 	}
+	defer root.Close()
+	return atomicfile.Replace(root, name, data, 0o600)
 }

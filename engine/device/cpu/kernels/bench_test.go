@@ -123,7 +123,6 @@ func BenchmarkVector(b *testing.B) {
 	r := newRand(1)
 	x, y, z := randomVector(r, 1024), randomVector(r, 1024), make([]float32, 1024)
 	state, out := randomVector(r, 128*128), make([]float32, 128)
-	logits := randomVector(r, 248320)
 	conv := randomVector(r, 4*512)
 	for _, c := range []struct {
 		name string
@@ -135,7 +134,6 @@ func BenchmarkVector(b *testing.B) {
 		{"ConvSilu512", func() { ConvSilu(z, conv, x[:512], y[:512], x[:512], y[:512]) }},
 		{"DeltaStep32x32", func() { DeltaStep(state[:1024], 0.9, 0.1, x[:32], y[:32], x[32:64], out) }},
 		{"DeltaStep128x128", func() { DeltaStep(state, 0.9, 0.1, x[:128], y[:128], x[128:256], out) }},
-		{"Argmax248320", func() { Argmax(logits) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			benchEach(b, func(b *testing.B, workers int) {

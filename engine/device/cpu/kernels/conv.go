@@ -4,7 +4,7 @@ package kernels
 //
 //	dst[c] = silu(w[0·C+c]·u0[c] + w[1·C+c]·u1[c] + w[2·C+c]·u2[c] + w[3·C+c]·u3[c]),   C = len(u3)
 //
-// w [4][C] holds the taps as planes (the checkpoint's [C][4] transposed, see ConvPlanes), u3 is the current row before
+// w [4][C] holds the taps as planes (the checkpoint's [C][4] transposed), u3 is the current row before
 // the convolution, u2, u1, u0 the rows before it (zeros at the start). The sum is u0's product, then three fused
 // multiply-adds. dst may be any of the rows.
 func ConvSilu(dst, w, u0, u1, u2, u3 []float32) {
@@ -22,14 +22,4 @@ func ConvSilu(dst, w, u0, u1, u2, u3 []float32) {
 		t = fma32(w3[i], u3[i], t)
 		dst[i] = silu32(t)
 	}
-}
-
-// ConvPlanes transposes the checkpoint's taps [C][4] to the planes [4][C] of ConvSilu.
-func ConvPlanes(taps []float32) []float32 {
-	c := len(taps) / 4
-	w := make([]float32, 4*c)
-	for i, v := range taps[:4*c] {
-		w[i%4*c+i/4] = v
-	}
-	return w
 }

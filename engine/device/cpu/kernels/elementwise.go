@@ -9,8 +9,6 @@ type vectorArgs struct {
 	n                   int
 	s                   float32
 	_                   float32
-	t                   float32
-	_                   float32
 }
 
 func pointer(x []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
@@ -28,8 +26,6 @@ const (
 	opScaleMulSilu
 	opScale
 	opDivide
-	opAxpy
-	opScaleAdd
 	opAdd
 	opConvSilu
 )

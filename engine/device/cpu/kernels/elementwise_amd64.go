@@ -26,10 +26,6 @@ func vector(op elementwise, a *vectorArgs) bool {
 			scaleAVX512(args)
 		case opDivide:
 			divideAVX512(args)
-		case opAxpy:
-			axpyAVX512(args)
-		case opScaleAdd:
-			scaleAddAVX512(args)
 		case opAdd:
 			addAVX512(args)
 		case opConvSilu:
@@ -55,10 +51,6 @@ func vector(op elementwise, a *vectorArgs) bool {
 			scaleAVX2(args)
 		case opDivide:
 			divideAVX2(args)
-		case opAxpy:
-			axpyAVX2(args)
-		case opScaleAdd:
-			scaleAddAVX2(args)
 		case opAdd:
 			addAVX2(args)
 		case opConvSilu:

@@ -58,28 +58,6 @@ func largestPlain(x []float32) float32 {
 	return top
 }
 
-// Axpy adds a·x[i] to y[i] for all i of x, one rounding each.
-func Axpy(y []float32, a float32, x []float32) {
-	y = y[:len(x)]
-	if vector(opAxpy, &vectorArgs{dst: pointer(y), x0: pointer(y), x1: pointer(x), n: len(x), s: a}) {
-		return
-	}
-	for i, v := range x {
-		y[i] = fma32(a, v, y[i])
-	}
-}
-
-// ScaleAdd writes s·y[i] + a·x[i] to y[i] for all i of x: s·y[i] is rounded, then fma(a, x[i], ·).
-func ScaleAdd(y []float32, s, a float32, x []float32) {
-	y = y[:len(x)]
-	if vector(opScaleAdd, &vectorArgs{dst: pointer(y), x0: pointer(y), x1: pointer(x), n: len(x), s: s, t: a}) {
-		return
-	}
-	for i, v := range x {
-		y[i] = fma32(a, v, float32(s*y[i]))
-	}
-}
-
 // Add adds x[i] to y[i] for all i of x (the residual stream).
 func Add(y, x []float32) {
 	y = y[:len(x)]
@@ -89,15 +67,4 @@ func Add(y, x []float32) {
 	for i, v := range x {
 		y[i] += v
 	}
-}
-
-// Argmax returns the least index of the largest value of x, NaN never winning; -1 when x is empty or all NaN.
-func Argmax(x []float32) int {
-	top := largest(x)
-	for i, v := range x {
-		if v == top {
-			return i
-		}
-	}
-	return -1
 }

@@ -47,16 +47,6 @@ func scaleAVX2(args *byte)
 //go:noescape
 func divideAVX2(args *byte)
 
-// axpyAVX2 is x0 + s·x1. args points at a vectorArgs.
-//
-//go:noescape
-func axpyAVX2(args *byte)
-
-// scaleAddAVX2 is s·x0 + t·x1. args points at a vectorArgs.
-//
-//go:noescape
-func scaleAddAVX2(args *byte)
-
 // addAVX2 is x0 + x1. args points at a vectorArgs.
 //
 //go:noescape
@@ -121,16 +111,6 @@ func scaleAVX512(args *byte)
 //
 //go:noescape
 func divideAVX512(args *byte)
-
-// axpyAVX512 is x0 + s·x1. args points at a vectorArgs.
-//
-//go:noescape
-func axpyAVX512(args *byte)
-
-// scaleAddAVX512 is s·x0 + t·x1. args points at a vectorArgs.
-//
-//go:noescape
-func scaleAddAVX512(args *byte)
 
 // addAVX512 is x0 + x1. args points at a vectorArgs.
 //

@@ -29,12 +29,6 @@ var vectorCalls = []struct {
 		return y
 	}},
 	{"Dot", func(n int, fill, room func(int) []float32) []float32 { return []float32{Dot(fill(n), fill(n))} }},
-	{"Axpy", func(n int, fill, room func(int) []float32) []float32 { y := fill(n); Axpy(y, 0.37, fill(n)); return y }},
-	{"ScaleAdd", func(n int, fill, room func(int) []float32) []float32 {
-		y := fill(n)
-		ScaleAdd(y, 1.7, -0.37, fill(n))
-		return y
-	}},
 	{"Add", func(n int, fill, room func(int) []float32) []float32 { y := fill(n); Add(y, fill(n)); return y }},
 	{"RMSNorm", func(n int, fill, room func(int) []float32) []float32 {
 		y := room(n)
@@ -60,7 +54,6 @@ var vectorCalls = []struct {
 		y := fill(n)
 		return append(y, expSum(y, 1.5))
 	}},
-	{"Argmax", func(n int, fill, room func(int) []float32) []float32 { return []float32{float32(Argmax(fill(n)))} }},
 	{"DeltaStep", func(n int, fill, room func(int) []float32) []float32 {
 		const dv = 5
 		state, out := fill(dv*n), room(dv)
@@ -137,7 +130,7 @@ func TestPlainFormsFollowFormulas(t *testing.T) {
 				return float64(x[i]) * rms * float64(w[i]) * silu(z[i])
 			}},
 			{"L2Norm", func() { L2Norm(y, x, 1e-6, 0.5) }, func(i int) float64 { return float64(x[i]) * l2 }},
-			{"ConvSilu", func() { ConvSilu(y, ConvPlanes(conv), x, w, z, x) }, func(i int) float64 {
+			{"ConvSilu", func() { ConvSilu(y, convPlanes(conv), x, w, z, x) }, func(i int) float64 {
 				t := conv[4*i]*x[i] + conv[4*i+1]*w[i] + conv[4*i+2]*z[i] + conv[4*i+3]*x[i]
 				return silu(t)
 			}},
@@ -150,28 +143,6 @@ func TestPlainFormsFollowFormulas(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestArgmaxOfTiesAndNaN(t *testing.T) {
-	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	wide := make([]float32, 300)
-	wide[77], wide[200] = 3, 3
-	for _, row := range []struct {
-		name string
-		x    []float32
-		want int
-	}{
-		{"empty", nil, -1}, {"only NaN", []float32{nan, nan}, -1}, {"NaN first", []float32{nan, 1, 2}, 2},
-		{"first of a tie", wide, 77},
-		{"only -Inf", []float32{-inf, -inf}, 0}, {"NaN beside -Inf", []float32{nan, -inf}, 1},
-		{"+Inf", []float32{1, inf, inf}, 1},
-	} {
-		onEach(t, func(t *testing.T) {
-			if got := Argmax(row.x); got != row.want {
-				t.Errorf("%s: %d, want %d", row.name, got, row.want)
-			}
-		})
-	}
 }
 
 func TestDeltaStepFollowsFormulas(t *testing.T) {
@@ -202,4 +173,14 @@ func TestDeltaStepFollowsFormulas(t *testing.T) {
 			}
 		})
 	}
+}
+
+// convPlanes transposes the checkpoint's taps [C][4] to the planes [4][C] of ConvSilu.
+func convPlanes(taps []float32) []float32 {
+	c := len(taps) / 4
+	w := make([]float32, 4*c)
+	for i, v := range taps[:4*c] {
+		w[i%4*c+i/4] = v
+	}
+	return w
 }

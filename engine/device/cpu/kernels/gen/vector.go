@@ -37,9 +37,8 @@ type lanes struct {
 // r is body register i.
 func (l lanes) r(i int) reg.VecPhysical { return l.e.v(l.base + i) }
 
-// s and t are the broadcast scalars.
+// s is the broadcast scalar.
 func (l lanes) s() reg.VecPhysical { return l.e.v(scalarReg) }
-func (l lanes) t() reg.VecPhysical { return l.e.v(scalarReg + 1) }
 
 // elementwise writes a kernel dst[i] = f(x0[i], …); body leaves the result in r(0).
 func (e emitter) elementwise(name, doc string, inputs []int, scalars int, body func(l lanes)) {
@@ -180,17 +179,6 @@ func emitVector(e emitter) {
 	e.elementwise("divide", "is x0/s.", []int{x0}, 1, func(l lanes) {
 		l.load(x0, l.r(0))
 		e.VDIVPS(l.s(), l.r(0), l.r(0))
-	})
-	e.elementwise("axpy", "is x0 + s·x1.", []int{x0, x1}, 1, func(l lanes) {
-		l.load(x0, l.r(0))
-		l.load(x1, l.r(1))
-		e.VFMADD231PS(l.s(), l.r(1), l.r(0))
-	})
-	e.elementwise("scaleAdd", "is s·x0 + t·x1.", []int{x0, x1}, 2, func(l lanes) {
-		l.load(x0, l.r(0))
-		e.VMULPS(l.s(), l.r(0), l.r(0))
-		l.load(x1, l.r(1))
-		e.VFMADD231PS(l.t(), l.r(1), l.r(0))
 	})
 	e.elementwise("add", "is x0 + x1.", []int{x0, x1}, 0, func(l lanes) {
 		l.load(x0, l.r(0))
