@@ -72,7 +72,8 @@ func (s *Server) broken(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	return &Fault{Kind: CutReply, Why: "the connection ended before the reply was whole: " + s.scrub(fault.Innermost(err))}
+	return &Fault{Kind: CutReply,
+		Why: "the connection ended before the reply was whole: " + s.scrub(fault.Innermost(err))}
 }
 
 // errorIn finds the message in the error objects that servers send: {"error":{"message"}}, {"error":"…"}, {"detail"}.

@@ -16,6 +16,7 @@ const roomMargin = 20
 // explainRoom says for a model that does not fit into the GPU's memory which settings to lower, with the numbers.
 func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
 	s := h.s
+	gb := units.Short
 	var short *device.MemoryError
 	if !errors.As(err, &short) {
 		return err
@@ -23,7 +24,7 @@ func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
 	if short.Weights {
 		return &ModelError{Sentence: fmt.Sprintf("the weights of %s do not fit: the GPU may use %s of this "+
 			"machine's memory, holds %s already, and %s needs %s more; take a smaller model, or --device cpu",
-			s.ModelDir, units.GiBAndGB(short.WorkingSet), units.GiBAndGB(short.Held), short.What, units.GiBAndGB(short.Bytes))}
+			s.ModelDir, gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes))}
 	}
 	page := model.PageBytes(h.device, c, h.kv, o.Draft)
 	windowPages := int64((s.WindowTokens + device.PageTokens - 1) / device.PageTokens)
@@ -31,9 +32,9 @@ func (h *Host) explainRoom(err error, o model.Options, c *model.Config) error {
 	var says strings.Builder
 	fmt.Fprintf(&says, "the GPU may use %s of this machine's memory and holds %s already, and %s needs %s more. "+
 		"Keys and values take %s for --window %d times --parallel %d",
-		units.GiBAndGB(short.WorkingSet), units.GiBAndGB(short.Held), short.What, units.GiBAndGB(short.Bytes), units.GiBAndGB(context), s.WindowTokens, s.Parallel)
+		gb(short.WorkingSet), gb(short.Held), short.What, gb(short.Bytes), gb(context), s.WindowTokens, s.Parallel)
 	if points > 0 {
-		fmt.Fprintf(&says, ", and %s, half of --cache-memory %d, for restore points", units.GiBAndGB(points), s.CacheMemoryBytes)
+		fmt.Fprintf(&says, ", and %s, half of --cache-memory %d, for restore points", gb(points), s.CacheMemoryBytes)
 	}
 	over := short.Held + short.Bytes - short.WorkingSet + short.WorkingSet/roomMargin
 	if pages := (context + points) / page; short.Bytes == pages*model.PageBytes(h.device, c, h.kv, model.NoDraft) {

@@ -44,7 +44,7 @@ func TestTooLargeSettingsNameOnesThatFit(t *testing.T) {
 		{"weights", &device.MemoryError{What: "layers.3.mlp.up_proj", Bytes: 2e9, Held: 16e9, WorkingSet: 17e9,
 			Weights: true}, 0,
 			"the GPU may use 17.0 GB of this machine's memory, holds 16.0 GB already, and layers.3.mlp.up_proj " +
-				"needs 2.0 GB more; take a smaller model", false},
+				"needs 2.00 GB more; take a smaller model", false},
 	} {
 		err := l.explainRoom(c.err, model.Options{ExtraPages: c.points}, config)
 		var setting *SettingError
