@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"math/rand/v2"
@@ -49,7 +50,11 @@ type geometry struct {
 	heads, kvHeads, headDim             int
 	keyHeads, valueHeads                int
 	keyDim, valueDim                    int
+	interval                            int // every so many layers attend fully; 0: every fourth
 }
+
+// attends reports whether a layer is one of full attention.
+func (g geometry) attends(layer int) bool { return (layer+1)%cmp.Or(g.interval, 4) == 0 }
 
 func (g geometry) config() map[string]any {
 	return map[string]any{
@@ -59,7 +64,7 @@ func (g geometry) config() map[string]any {
 		"num_key_value_heads": g.kvHeads,
 		"head_dim":            g.headDim, "hidden_act": "silu", "max_position_embeddings": 4096, "rms_norm_eps": 1e-6,
 		"tie_word_embeddings":     true,
-		"full_attention_interval": 4, "linear_num_key_heads": g.keyHeads, "linear_num_value_heads": g.valueHeads,
+		"full_attention_interval": cmp.Or(g.interval, 4), "linear_num_key_heads": g.keyHeads, "linear_num_value_heads": g.valueHeads,
 		"linear_key_head_dim": g.keyDim, "linear_value_head_dim": g.valueDim, "linear_conv_kernel_dim": 4,
 		"rope_parameters": map[string]any{"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25},
 		"eos_token_id":    1,
@@ -94,7 +99,7 @@ func (g geometry) write(t testing.TB, seed uint64) string {
 		linear(at+"mlp.gate_proj", g.intermediate, g.hidden)
 		linear(at+"mlp.up_proj", g.intermediate, g.hidden)
 		linear(at+"mlp.down_proj", g.hidden, g.intermediate)
-		if (l+1)%4 == 0 {
+		if g.attends(l) {
 			linear(at+"self_attn.q_proj", 2*g.heads*g.headDim, g.hidden)
 			linear(at+"self_attn.k_proj", g.kvHeads*g.headDim, g.hidden)
 			linear(at+"self_attn.v_proj", g.kvHeads*g.headDim, g.hidden)

@@ -144,7 +144,13 @@ func Load(dev device.Device, ckpt *weights.Checkpoint, opt Options) (*Network, e
 	if err != nil {
 		return nil, err
 	}
-	if opt, err = opt.complete(config); err != nil {
+	return build(dev, ckpt, config, opt)
+}
+
+// build is Load of a network that its family has described.
+func build(dev device.Device, ckpt *weights.Checkpoint, config *Config, opt Options) (*Network, error) {
+	opt, err := opt.complete(config)
+	if err != nil {
 		return nil, err
 	}
 	n := &Network{config: config, opt: opt, dev: dev, inverse: inverseFrequencies(config), pass: dev.NewPass()}

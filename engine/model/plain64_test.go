@@ -15,6 +15,8 @@ type plain struct {
 	c *Config
 	w map[string][]float64
 
+	shift float64 // added to the stored factors of a norm: 1 in raw files
+
 	s, tail map[int][]float64 // per gated delta net layer: [Hv,Dv,Dk], [3, channels]
 	k, v    map[int][]float64 // per attention layer: [positions, Hkv·D]
 	hidden  [][][]float64     // [layer][position] after the layer
@@ -33,7 +35,13 @@ func newPlain(t *testing.T, dir string) *plain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &plain{c: c, w: map[string][]float64{}, s: map[int][]float64{}, tail: map[int][]float64{},
+	return newPlainOf(t, dir, ckpt, c, 1)
+}
+
+// newPlainOf is newPlain of a network that the test describes, with its form of norms.
+func newPlainOf(t *testing.T, dir string, ckpt *weights.Checkpoint, c *Config, shift float64) *plain {
+	t.Helper()
+	p := &plain{c: c, shift: shift, w: map[string][]float64{}, s: map[int][]float64{}, tail: map[int][]float64{},
 		k: map[int][]float64{}, v: map[int][]float64{}}
 	text, err := os.ReadFile(dir + "/model.safetensors")
 	if err != nil {
@@ -102,7 +110,7 @@ func (p *plain) step(token int32) []float64 {
 	x := append([]float64(nil), p.w["embed_tokens.weight"][int(token)*c.Hidden:int(token+1)*c.Hidden]...)
 	for l, kind := range c.Layers {
 		at := "layers." + itoa(l) + "."
-		y := p.rms(x, p.w[at+"input_layernorm.weight"], 1)
+		y := p.rms(x, p.w[at+"input_layernorm.weight"], p.shift)
 		var m []float64
 		if kind.Mixer == arch.FullAttention {
 			m = p.attend(l, at+"self_attn.", y)
@@ -112,7 +120,7 @@ func (p *plain) step(token int32) []float64 {
 		for i := range x {
 			x[i] += m[i]
 		}
-		y = p.rms(x, p.w[at+"post_attention_layernorm.weight"], 1)
+		y = p.rms(x, p.w[at+"post_attention_layernorm.weight"], p.shift)
 		gate, up := p.mul(at+"mlp.gate_proj.weight", y), p.mul(at+"mlp.up_proj.weight", y)
 		for i := range gate {
 			gate[i] = silu64(gate[i]) * up[i]
@@ -122,7 +130,7 @@ func (p *plain) step(token int32) []float64 {
 		}
 		p.hidden[l] = append(p.hidden[l], append([]float64(nil), x...))
 	}
-	y := p.rms(x, p.w["norm.weight"], 1)
+	y := p.rms(x, p.w["norm.weight"], p.shift)
 	p.final = append(p.final, y)
 	p.len++
 	return p.mul("embed_tokens.weight", y)
@@ -140,14 +148,14 @@ func (p *plain) attend(l int, at string, x []float64) []float64 {
 	}
 	qg, k, v := p.mul(at+"q_proj.weight", x), p.mul(at+"k_proj.weight", x), p.mul(at+"v_proj.weight", x)
 	for h := range c.KVHeads {
-		head := p.rms(k[h*d:(h+1)*d], p.w[at+"k_norm.weight"], 1)
+		head := p.rms(k[h*d:(h+1)*d], p.w[at+"k_norm.weight"], p.shift)
 		rotate(head)
 		copy(k[h*d:], head)
 	}
 	p.k[l], p.v[l] = append(p.k[l], k...), append(p.v[l], v...)
 	out := make([]float64, c.Heads*d)
 	for h := range c.Heads {
-		q := p.rms(qg[2*h*d:(2*h+1)*d], p.w[at+"q_norm.weight"], 1)
+		q := p.rms(qg[2*h*d:(2*h+1)*d], p.w[at+"q_norm.weight"], p.shift)
 		rotate(q)
 		kv := h / (c.Heads / c.KVHeads)
 		scores := make([]float64, p.len+1)

@@ -178,7 +178,7 @@ func (c *Checkpoint) findPrefix() error {
 }
 
 // findConvention reads the form off the first conv1d: [C,K,1] is converted, [C,1,K] is raw. All layers must agree,
-// because the norms follow the same rule and a mix would shift half of them.
+// because the norms follow the same rule and a mix would shift half of them. A network without such layers has one form.
 func (c *Checkpoint) findConvention() error {
 	var first *Tensor
 	names := make([]string, 0, len(c.tensors))
@@ -202,10 +202,6 @@ func (c *Checkpoint) findConvention() error {
 		if first == nil {
 			first, c.raw = &t, raw
 		}
-	}
-	if first == nil {
-		return misfit(c.files[0].name, c.prefix+"layers.N.linear_attn.conv1d.weight", "no such tensor",
-			"gated delta net layers")
 	}
 	return nil
 }

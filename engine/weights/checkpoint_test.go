@@ -63,9 +63,8 @@ func wantMisfit(t *testing.T, err error, file, tensor, found string) {
 type object = map[string]any
 
 func TestFoldersThatDoNotFitAreRefusedByName(t *testing.T) {
-	noEmbed, noConv, oddConv, mixed := minimal(), minimal(), minimal(), minimal()
+	noEmbed, oddConv, mixed := minimal(), minimal(), minimal()
 	delete(noEmbed, "model.embed_tokens.weight")
-	delete(noConv, "model.layers.0.linear_attn.conv1d.weight")
 	oddConv["model.layers.0.linear_attn.conv1d.weight"] = fixture.BF16(make([]float32, 16), 4, 2, 2)
 	mixed["model.layers.1.linear_attn.conv1d.weight"] = fixture.BF16(make([]float32, 16), 4, 1, 4)
 	headless := fixture.File{"other": fixture.F32([]float32{1}, 1)}
@@ -132,8 +131,6 @@ func TestFoldersThatDoNotFitAreRefusedByName(t *testing.T) {
 			"model-1.safetensors has too"},
 		{"no embedding under any prefix", object{}, single(noEmbed), nil, "model.safetensors", "embed_tokens.weight",
 			"no tensor"},
-		{"no gated delta net", object{}, single(noConv), nil, "model.safetensors",
-			"model.layers.N.linear_attn.conv1d.weight", "no such tensor"},
 		{"convolution of neither form", object{}, single(oddConv), nil, "model.safetensors",
 			"model.layers.0.linear_attn.conv1d.weight", "[4 2 2]"},
 		{"layers of both forms", object{}, single(mixed), nil, "model.safetensors",
