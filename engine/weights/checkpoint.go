@@ -178,7 +178,8 @@ func (c *Checkpoint) findPrefix() error {
 }
 
 // findConvention reads the form off the first conv1d: [C,K,1] is converted, [C,1,K] is raw. All layers must agree,
-// because the norms follow the same rule and a mix would shift half of them. A network without such layers has one form.
+// because the norms follow the same rule and a mix would shift half of them. A network without such layers has one
+// form.
 func (c *Checkpoint) findConvention() error {
 	var first *Tensor
 	names := make([]string, 0, len(c.tensors))
