@@ -18,7 +18,8 @@ var verbPackages = []string{"slipway/installer/operate", "slipway/installer/answ
 
 // Of other packages it calls only these: they read or write a value, or describe this process.
 var commandCalls = []string{"plan.KindsOf", "plan.ReadNormalize", "installer.CheckPort", "installer.CheckDiskCache",
-	"installer.CheckIdle", "installer.Digest", "machine.System", "machine.MetalMain", "measure.Seconds", "ruler.Names"}
+	"installer.CheckIdle", "installer.Digest", "machine.System", "machine.MetalMain", "measure.Seconds", "ruler.Names",
+	"profiles.DraftHelp", "profiles.DraftChoices"}
 
 // What a flag says as a number.
 var numbersOfFlags = []string{"c.Int", "c.Uint64", "c.Float64", "c.Duration", "strconv.Atoi", "units.ParseBytes",

@@ -2,7 +2,6 @@ package installer
 
 import (
 	"fmt"
-	"slices"
 
 	"slipway/installer/neighbor"
 	"slipway/installer/plan"
@@ -85,9 +84,8 @@ func CheckIdle(seconds int) error {
 }
 
 func checkDraft(draft string) error {
-	known := []string{"", string(profiles.NoDraft), string(profiles.MTP), string(profiles.DFlash2)}
-	if !slices.Contains(known, draft) {
-		return &ChoiceError{fmt.Sprintf("--draft is %q; it is mtp, dflash2 or none", draft)}
+	if _, known := profiles.DraftOf(profiles.DraftKind(draft)); draft != "" && !known {
+		return &ChoiceError{fmt.Sprintf("--draft is %q; it is %s", draft, profiles.DraftChoices())}
 	}
 	return nil
 }

@@ -22,9 +22,8 @@ func Capabilities(at machine.Sources) profiles.Capabilities {
 
 func capabilitiesOn(system, processor string) profiles.Capabilities {
 	c := profiles.Capabilities{KVFormats: []string{"f32"}, KVFormatsOf: map[string][]string{"cpu": {"f32"}},
-		Operands: []string{}, PrefillPolicies: []string{"exact"}, Drafts: []string{"none", "mtp",
-			"dflash2"}, Devices: []string{
-			"cpu"}}
+		Operands: []string{}, PrefillPolicies: []string{"exact"}, Drafts: profiles.DraftNames(),
+		Devices: []string{"cpu"}}
 	if system == "darwin" && processor == "arm64" {
 		c.KVFormats, c.Devices = append(c.KVFormats, "f16", "q8"), append(c.Devices, "metal")
 		c.KVFormatsOf["metal"], c.Operands = []string{"f16", "q8"}, []string{"f16", "bf16"}

@@ -52,14 +52,8 @@ func CostsOf(g Geometry, dflash2 *DraftGeometry, format KVFormat, draft DraftCho
 		KVBytesPerToken: g.KVBytesPerToken(format),
 	}
 	c.RestorePointBytes = c.StateBytes
-	switch {
-	case draft.Kind == MTP && g.MTPLayers > 0:
-		c.MTPBytes = roundUp(g.MTPBytes, pageBytes)
-		c.MTPKVBytesPerToken = g.MTPKVBytesPerToken(format)
-	case draft.Kind == DFlash2 && dflash2 != nil:
-		c.DraftBytes = roundUp(dflash2.WeightsBytes, pageBytes)
-		c.StateBytes += dflash2.SequenceBytes(format, g.HiddenSize)
-		c.RestorePointBytes += dflash2.PointBytes(g.HiddenSize)
+	if d, ok := DraftOf(draft.Kind); ok {
+		d.price(&c, g, dflash2, format)
 	}
 	return c
 }

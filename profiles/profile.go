@@ -14,15 +14,6 @@ import (
 	"slipway/wire"
 )
 
-// DraftKind names what proposes tokens. The names are those of the server's probe.
-type DraftKind string
-
-const (
-	NoDraft DraftKind = "none"
-	MTP     DraftKind = "mtp"     // the model's own multi-token head
-	DFlash2 DraftKind = "dflash2" // a separate block-parallel draft model
-)
-
 // Prefill policies, by the names of the server's probe.
 const (
 	PrefillExact      = "exact"       // full attention
@@ -84,15 +75,14 @@ type Profile struct {
 
 // WithDraft is the profile with another draft, of its usual number of tokens; empty: the profile's own.
 func (p Profile) WithDraft(kind DraftKind) Profile {
-	switch {
-	case kind == "" || kind == p.Draft.Kind:
-	case kind == MTP:
-		p.Draft = DraftChoice{MTP, 1}
-	case kind == DFlash2:
-		p.Draft = DraftChoice{DFlash2, 3}
-	default:
-		p.Draft = DraftChoice{Kind: NoDraft}
+	if kind == "" || kind == p.Draft.Kind {
+		return p
 	}
+	d, ok := DraftOf(kind)
+	if !ok {
+		d = drafts[0]
+	}
+	p.Draft = d.choice()
 	return p
 }
 
@@ -266,17 +256,14 @@ func (p Profile) fault() (key, why string) {
 	default:
 		return "prefill.policy", fmt.Sprintf("is %q, must be exact or sink_window", p.Prefill.Policy)
 	}
-	switch p.Draft.Kind {
-	case NoDraft:
-		if p.Draft.Tokens != 0 {
-			return "draft.tokens", "must be 0 without a draft"
-		}
-	case MTP, DFlash2:
-		if p.Draft.Tokens < 1 || p.Draft.Tokens > 7 {
-			return "draft.tokens", fmt.Sprintf("is %d, must be from 1 to 7", p.Draft.Tokens)
-		}
-	default:
-		return "draft.kind", fmt.Sprintf("is %q, must be none, mtp or dflash2", p.Draft.Kind)
+	d, known := DraftOf(p.Draft.Kind)
+	switch {
+	case !known:
+		return "draft.kind", fmt.Sprintf("is %q, must be %s", p.Draft.Kind, DraftChoices())
+	case d.Most == 0 && p.Draft.Tokens != 0:
+		return "draft.tokens", "must be 0 without a draft"
+	case d.Most > 0 && (p.Draft.Tokens < 1 || p.Draft.Tokens > d.Most):
+		return "draft.tokens", fmt.Sprintf("is %d, must be from 1 to %d", p.Draft.Tokens, d.Most)
 	}
 	approximate := p.Prefill.Policy != PrefillExact || p.KV.Format.Approximate() || len(p.KV.Fallback) > 0
 	if approximate != (len(p.Approximations) > 0) {

@@ -215,11 +215,9 @@ func (in Input) check() error {
 // draft is the profile's draft where model and server have one; the sentence says why not.
 func (in Input) draft() (DraftChoice, string) {
 	want := in.Profile.Draft
-	switch {
-	case want.Kind == MTP && in.Model.Geometry.MTPLayers == 0:
-		return DraftChoice{Kind: NoDraft}, "no draft (these weights have no MTP head)"
-	case want.Kind == DFlash2 && in.Model.DFlash2 == nil:
-		return DraftChoice{Kind: NoDraft}, "no draft (this model has no DFlash2 draft)"
+	switch d, _ := DraftOf(want.Kind); {
+	case !d.has(in.Model):
+		return DraftChoice{Kind: NoDraft}, fmt.Sprintf("no draft (%s)", d.lacking)
 	case want.Kind != NoDraft && in.Capabilities != nil && !slices.Contains(in.Capabilities.Drafts, string(want.Kind)):
 		return DraftChoice{Kind: NoDraft}, fmt.Sprintf("no draft (this server has no %s; only speed is lost)",
 			want.Kind)

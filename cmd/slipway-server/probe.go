@@ -11,6 +11,7 @@ import (
 	"slipway/engine/host"
 	"slipway/metal"
 	"slipway/metal/mtl"
+	"slipway/profiles"
 	"slipway/wire"
 )
 
@@ -46,7 +47,7 @@ func probeMachine() wire.Probe {
 		}
 	}
 	p.Capabilities = wire.Capabilities{KVFormatsOf: map[string][]string{}, Operands: operands,
-		PrefillPolicies: []string{"exact"}, Drafts: host.Drafts(), Devices: p.Devices}
+		PrefillPolicies: []string{"exact"}, Drafts: profiles.DraftNames(), Devices: p.Devices}
 	formats := host.KVFormats(accelerator)
 	for _, device := range p.Devices {
 		p.Capabilities.KVFormats = append(p.Capabilities.KVFormats, formats[device]...)

@@ -16,6 +16,7 @@ import (
 
 	"slipway/engine/api"
 	"slipway/engine/host"
+	"slipway/profiles"
 	"slipway/termtext"
 )
 
@@ -63,10 +64,9 @@ func serveFlags() []cli.Flag {
 			"takes about half of the memory of f16, on metal, and is less exact"},
 		&cli.StringFlag{Name: "operands", Value: "auto", Usage: "what prompts are multiplied in on metal: f16, bf16 " +
 			"(less exact, for activations beyond 65504), or auto: f16 where a trial at the start fits into it"},
-		&cli.StringFlag{Name: "draft", Value: "none", Usage: "what proposes tokens that the model then verifies: " +
-			"mtp, the checkpoint's own head; dflash2, a draft model of its own; or none; it changes the speed of " +
-			"replies, never what they may be"},
-		&cli.IntFlag{Name: "draft-tokens", DefaultText: "1 of mtp, 3 of dflash2",
+		&cli.StringFlag{Name: "draft", Value: string(profiles.NoDraft), Usage: "what proposes tokens that the model " +
+			"then verifies: " + profiles.DraftHelp() + "; it changes the speed of replies, never what they may be"},
+		&cli.IntFlag{Name: "draft-tokens", DefaultText: profiles.UsualDraftTokens(),
 			Usage: "tokens that the draft proposes at a time"},
 		&cli.StringFlag{Name: "draft-dir", DefaultText: "beside the model, or its folder dflash2",
 			Usage: "folder of the dflash2 draft"},
@@ -118,7 +118,8 @@ func readSettings(c *cli.Context) (settings, error) {
 		Accelerator: accelerator, Memory: machineMemory,
 	}
 	if c.IsSet("draft-tokens") && m.DraftTokens == 0 {
-		return s, usage("--draft-tokens 0: it must be in [1, %d]; --draft none drafts nothing", host.MostDraftTokens)
+		return s, usage("--draft-tokens 0: it must be in [1, %d]; --draft none drafts nothing",
+			profiles.MostDraftTokens)
 	}
 	if c.IsSet("draft-bits") && m.DraftBits == 0 {
 		return s, usage("--draft-bits 0: there are 4 and 16")

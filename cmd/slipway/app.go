@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"slipway/profiles"
 )
 
 // newApp wires the verbs. The guards: usage errors are ours (exit 2, to standard error), a flag after a positional
@@ -134,8 +136,8 @@ func choiceFlags() []cli.Flag {
 			"can honour"},
 		&cli.StringFlag{Name: "memory", Usage: "most memory that model and window may take: 12GB; left out: what " +
 			"the machine gives"},
-		&cli.StringFlag{Name: "draft", Usage: "what proposes tokens that the model verifies: mtp, dflash2 or none; " +
-			"it changes the speed alone; left out: as the profile says"},
+		&cli.StringFlag{Name: "draft", Usage: "what proposes tokens that the model verifies: " +
+			profiles.DraftHelp() + "; it changes the speed alone; left out: as the profile says"},
 		&cli.IntFlag{Name: "port", Usage: "port of the API; left out: 8008"},
 		&cli.IntFlag{Name: "monitor-port", Usage: "port of the monitor page; left out: 8010"},
 		sourceFlag(),

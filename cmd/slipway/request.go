@@ -13,6 +13,7 @@ import (
 	"slipway/fault"
 	"slipway/installer"
 	"slipway/installer/plan"
+	"slipway/profiles"
 	"slipway/units"
 )
 
@@ -44,7 +45,7 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 		}
 	}
 	if in.Draft = c.String("draft"); c.IsSet("draft") && in.Draft == "" {
-		return in, usage("--draft is empty; it is mtp, dflash2 or none")
+		return in, usage("--draft is empty; it is " + profiles.DraftChoices())
 	}
 	if err := conversationsInto(c, &in); err != nil {
 		return in, err

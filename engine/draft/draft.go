@@ -6,10 +6,11 @@ import (
 
 	"slipway/engine/draft/accept"
 	"slipway/engine/pass"
+	"slipway/profiles"
 )
 
-// MostTokens is how many tokens any proposal has at most: a DFlash2 block of 8 holds 7.
-const MostTokens = 7
+// MostTokens is how many tokens any proposal has at most.
+const MostTokens = profiles.MostDraftTokens
 
 // Proposer drafts tokens for sequences of one network. Only one goroutine uses it and its contexts.
 type Proposer interface {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"slipway/engine/pass"
+	"slipway/profiles"
 )
 
 // Head is a network with an MTP head.
@@ -23,7 +24,7 @@ type HeadSequence interface {
 
 // MostDepth is the deepest proposal of an MTP head: each token is drafted from the head's own row of the one before,
 // for which it was not trained.
-const MostDepth = 4
+const MostDepth = profiles.MostMTPTokens
 
 // keptPairs bounds the pairs that wait for their head pass beside a drafted step: a pass has room for 8 rows of a
 // sequence beyond its prefill chunk.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"slipway/engine/draft"
@@ -17,60 +16,50 @@ import (
 	"slipway/engine/model/arch"
 	"slipway/engine/text"
 	"slipway/engine/weights"
+	"slipway/profiles"
 )
 
-// draftKind is a draft that a model can be opened with.
-type draftKind struct {
-	name    string
-	network model.Draft // what the network loads for it
-	most    int         // tokens at a time
-	usual   int
+// opener is how a kind of draft is opened. Its name, limits and words are in profiles.
+type opener struct {
+	network  model.Draft                                    // what the network loads for it
+	open     func(h *Host, config *arch.Config) error       // opens files of its own; nil: it has none
+	proposer func(h *Host, most int) draft.Proposer         // of at most so many tokens
+	section  func(h *Host) (o disk.DraftOptions, err error) // what files of restore points hold of it
 }
 
-// drafts by their names in settings, that of no draft first. By default an MTP head proposes one token, which gains
-// least and
-// costs least, as on Metal more than one rarely pays; a DFlash2 draft proposes three, as blocks of more than 4 rows
-// cost
-// more to verify than they gain.
-var drafts = []draftKind{
-	{name: "none"},
-	{name: "mtp", network: model.DraftMTP, most: draft.MostDepth, usual: 1},
-	{name: dflash2, most: draft.MostTokens, usual: 3},
+// openers by kind; nothing drafts without one.
+var openers = map[profiles.DraftKind]opener{
+	profiles.MTP:     {network: model.DraftMTP, proposer: (*Host).proposeMTP, section: (*Host).sectionMTP},
+	profiles.DFlash2: {open: (*Host).openDFlash2, proposer: (*Host).proposeDFlash2, section: (*Host).sectionDFlash2},
 }
 
-const dflash2 = "dflash2"
-
-// Drafts are the drafts that serve takes, the one of no draft first.
-func Drafts() (names []string) {
-	for _, d := range drafts {
-		names = append(names, d.name)
-	}
-	return names
-}
+const dflash2 = string(profiles.DFlash2)
 
 // draft is the kind of the settings.
-func (s Settings) draft() draftKind {
-	i := slices.IndexFunc(drafts, func(d draftKind) bool { return d.name == cmp.Or(s.Draft, drafts[0].name) })
-	return drafts[max(0, i)]
+func (s Settings) draft() profiles.Draft {
+	d, ok := profiles.DraftOf(profiles.DraftKind(s.Draft))
+	if !ok {
+		d, _ = profiles.DraftOf(profiles.NoDraft)
+	}
+	return d
 }
 
-// MostDraftTokens bounds how many tokens any draft proposes at a time.
-const MostDraftTokens = draft.MostTokens
+func (h *Host) opener() opener { return openers[h.s.draft().Kind] }
 
 // checkDraft refuses a draft that nothing here proposes with.
 func (s Settings) checkDraft() error {
 	d := s.draft()
 	switch {
-	case s.Draft != "" && s.Draft != d.name:
-		return refuse("--draft %s: there are %s", s.Draft, strings.Join(Drafts(), ", "))
-	case s.DraftTokens != 0 && d.most == 0:
-		return refuse("--draft-tokens %d: nothing drafts; give --draft mtp or %s too", s.DraftTokens, dflash2)
-	case s.DraftTokens < 0 || s.DraftTokens > d.most:
-		return refuse("--draft-tokens %d: %s proposes 1 to %d tokens at a time", s.DraftTokens, d.name, d.most)
-	case s.DraftDir != "" && d.name != dflash2:
+	case s.Draft != "" && s.Draft != string(d.Kind):
+		return refuse("--draft %s: there are %s", s.Draft, strings.Join(profiles.DraftNames(), ", "))
+	case s.DraftTokens != 0 && d.Most == 0:
+		return refuse("--draft-tokens %d: nothing drafts; --draft is %s", s.DraftTokens, profiles.DraftChoices())
+	case s.DraftTokens < 0 || s.DraftTokens > d.Most:
+		return refuse("--draft-tokens %d: %s proposes 1 to %d tokens at a time", s.DraftTokens, d.Kind, d.Most)
+	case s.DraftDir != "" && d.Kind != profiles.DFlash2:
 		return refuse("--draft-dir %s: it is the folder of a %s draft; give --draft %s too", s.DraftDir, dflash2,
 			dflash2)
-	case s.DraftBits != 0 && d.name != dflash2:
+	case s.DraftBits != 0 && d.Kind != profiles.DFlash2:
 		return refuse("--draft-bits %d: they are of a %s draft; give --draft %s too", s.DraftBits, dflash2, dflash2)
 	case s.DraftBits != 0 && s.DraftBits != 4 && s.DraftBits != 16:
 		return refuse("--draft-bits %d: there are 4 and 16", s.DraftBits)
@@ -94,12 +83,16 @@ func (s Settings) draftFolder() (string, error) {
 	return dir, nil
 }
 
-// openDraft opens the DFlash2 draft of the settings and refuses one that is not for this model. The model can be served
-// without.
-func (h *Host) openDraft(config *arch.Config) (err error) {
-	if h.s.draft().name != dflash2 {
-		return nil
+// openDraft opens the files of the draft of the settings, if it has its own, and refuses those that are not for this
+// model. The model can be served without.
+func (h *Host) openDraft(config *arch.Config) error {
+	if open := h.opener().open; open != nil {
+		return open(h, config)
 	}
+	return nil
+}
+
+func (h *Host) openDFlash2(config *arch.Config) error {
 	dir, err := h.s.draftFolder()
 	if err != nil {
 		return err
@@ -199,40 +192,50 @@ func (h *Host) mappings() [][]byte {
 
 // proposer is what drafts replies; nil: nothing does.
 func (h *Host) proposer() draft.Proposer {
-	switch {
-	case h.s.draft().network == model.DraftMTP:
-		return draft.NewMTP(h.network, h.network.Config().Hidden, draft.MostDepth)
-	case h.draftFiles != nil:
-		c := h.draftFiles.Config
-		p := dflash.NewProposer(c, func() *dflash.Network { return h.draft }, c.Block-1)
-		p.Off = func(err error) { h.log.Warn("drafting is off", "draft", dflash2, "error", err.Error()) }
-		return p
+	if proposer := h.opener().proposer; proposer != nil {
+		return proposer(h, h.s.draft().Most)
 	}
 	return nil
 }
 
+func (h *Host) proposeMTP(most int) draft.Proposer {
+	return draft.NewMTP(h.network, h.network.Config().Hidden, most)
+}
+
+func (h *Host) proposeDFlash2(most int) draft.Proposer {
+	c := h.draftFiles.Config
+	p := dflash.NewProposer(c, func() *dflash.Network { return h.draft }, min(most, c.Block-1))
+	p.Off = func(err error) { h.log.Warn("drafting is off", "draft", dflash2, "error", err.Error()) }
+	return p
+}
+
 // draftTokens is how many tokens are proposed at a time.
 func (h *Host) draftTokens() int {
-	tokens := cmp.Or(h.s.DraftTokens, h.s.draft().usual)
+	tokens := cmp.Or(h.s.DraftTokens, h.s.draft().Usual)
 	if h.draftFiles != nil {
 		tokens = min(tokens, h.draftFiles.Config.Block-1)
 	}
 	return tokens
 }
 
-// draftSection says what files of restore points hold of the draft. An MTP head is of the states' own files, so its key
-// is theirs; context rows also depend on the draft's.
+// draftSection says what files of restore points hold of the draft.
 func (h *Host) draftSection() (disk.DraftOptions, error) {
-	n := h.network.Network
-	switch {
-	case h.draftFiles != nil:
-		files, err := filesDigest(h.draftFiles.Dir(), nil)
-		return disk.DraftOptions{Key: fmt.Sprintf("dflash2 %s %d bits, %+v", files, h.s.DraftBits, h.key),
-			DFlash2:   true,
-			SlotBytes: n.SlotBytes(), MostSlots: h.draftFiles.Config.Window}, err
-	case n.SlotBytes() > 0:
-		return disk.DraftOptions{Key: fmt.Sprintf("mtp %+v", h.key), SlotBytes: n.SlotBytes(),
-			MostSlots: n.WindowTokens()}, nil
+	if section := h.opener().section; section != nil {
+		return section(h)
 	}
 	return disk.DraftOptions{}, nil
+}
+
+// sectionMTP: an MTP head is of the states' own files, so its key is theirs.
+func (h *Host) sectionMTP() (disk.DraftOptions, error) {
+	n := h.network.Network
+	return disk.DraftOptions{Key: fmt.Sprintf("mtp %+v", h.key), SlotBytes: n.SlotBytes(),
+		MostSlots: n.WindowTokens()}, nil
+}
+
+// sectionDFlash2: context rows also depend on the draft's files.
+func (h *Host) sectionDFlash2() (disk.DraftOptions, error) {
+	files, err := filesDigest(h.draftFiles.Dir(), nil)
+	return disk.DraftOptions{Key: fmt.Sprintf("dflash2 %s %d bits, %+v", files, h.s.DraftBits, h.key), DFlash2: true,
+		SlotBytes: h.network.Network.SlotBytes(), MostSlots: h.draftFiles.Config.Window}, err
 }

@@ -44,11 +44,10 @@ type Settings struct {
 	KV       string // format of keys and values; empty: the device's own
 	Operands string // of prefill on a GPU: "f16", "bf16", or "auto", which is f16 where this model's activations fit
 
-	// Draft names what proposes tokens: "mtp", the checkpoint's own head; "dflash2", a draft model of its own; or
-	// "none", which empty is too.
+	// Draft names what proposes tokens, as profiles.Drafts lists it; empty: nothing does.
 	Draft string
 
-	DraftTokens int    // proposed at a time, in [1, MostDraftTokens]; 0: the kind's usual number
+	DraftTokens int    // proposed at a time, in [1, the kind's most]; 0: the kind's usual number
 	DraftDir    string // folder of the dflash2 draft; empty: beside the model, or its folder dflash2
 	DraftBits   int    // of the dflash2 draft's matrices: 4, or 16 as they are in the file; 0 is 4
 

@@ -59,13 +59,13 @@ func (h *Host) load() (err error) {
 			h.s.KV, config.HeadDim, device.KVGroup)
 	}
 	options := model.Options{WindowTokens: h.s.WindowTokens, MaxSequences: h.s.Parallel, KVFormat: h.kv,
-		Draft: h.s.draft().network}
+		Draft: h.opener().network}
 	h.draftOptions(&options)
 	if h.s.CacheMemoryBytes > 0 {
 		h.extraPages = extraPages(model.PageBytes(h.device, config, h.kv, options.Draft), h.s.CacheMemoryBytes)
 		options.ExtraPages = h.extraPages
 	}
-	if h.s.CacheMemoryBytes > 0 || h.s.draft().most > 0 {
+	if h.s.CacheMemoryBytes > 0 || h.s.draft().Most > 0 {
 		options.TapeTokens = tapeTokens
 	}
 	n, err := h.loadWeights(options)
