@@ -11,6 +11,7 @@ import (
 	"slipway/installer/store"
 	"slipway/manifests"
 	"slipway/profiles"
+	"slipway/units"
 )
 
 // sequences is how many replies the server writes at once, at most; each has a whole window.
@@ -22,12 +23,20 @@ type choice struct {
 	proposal profiles.Proposal
 	lock     *manifests.Lock
 	model    plan.Model
+	draft    *draftFiles // nil: there is no draft, or its files are among the model's
 	sized    plan.Profile
 	input    profiles.Input   // that it was sized from
 	needs    int64            // bytes of the GPU's memory with every window full; 0: it does not want that memory
 	result   *profiles.Result // that sized was made of; nil: nothing fits
 	notFit   string
 	problem  string // why the model cannot be brought
+}
+
+// draftFiles is a draft of a repository of its own.
+type draftFiles struct {
+	manifest manifests.Manifest
+	files    plan.Model
+	lock     *manifests.Lock // nil: not known yet
 }
 
 // choose picks model and profile, what was asked for or what sizing proposes among all pinned models, and sizes them
@@ -128,10 +137,10 @@ func pinned(k known) []profiles.Candidate {
 	return all
 }
 
-// candidateOf is a model as it can be set up: a draft of a repository of its own is not fetched yet.
+// candidateOf is a model as it can be set up: without a draft that has no revision.
 func candidateOf(m manifests.Manifest) profiles.Candidate {
 	c := m.Candidate()
-	if !m.Embedded {
+	if m.Draft != nil && m.Draft.Revision == "" {
 		c.DFlash2 = nil
 	}
 	return c
@@ -184,30 +193,66 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 
 // pin fills in what is fetched. A lock in this program is a decision; one in the home is only what is known so far.
 func (c *choice) pin(in Input, k known) {
-	m := c.manifest
-	c.model = plan.Model{ID: m.ID, Title: m.Title, Repo: m.Repo, Revision: m.Revision, License: m.License.SPDX,
-		Embedded: m.Embedded, Folder: store.ModelDir(m.Repo, m.Revision), Bytes: m.DownloadBytes}
-	if m.Revision == "" {
-		c.problem = fmt.Sprintf("The manifest of %s names no revision, so nothing is downloaded.", m.ID)
+	if c.model, c.lock = filesOf(c.manifest, in, k); c.manifest.Revision == "" {
+		c.problem = fmt.Sprintf("The manifest of %s names no revision, so nothing is downloaded.", c.manifest.ID)
 		return
 	}
+	m, own := c.manifest.DraftFiles()
+	if own && c.sized.Draft == c.manifest.Draft.Kind {
+		c.draft = &draftFiles{manifest: m}
+		c.draft.files, c.draft.lock = filesOf(m, in, k)
+	}
+}
+
+// filesOf is what a plan says of a manifest's files, with their list as far as it is known.
+func filesOf(m manifests.Manifest, in Input, k known) (files plan.Model, known *manifests.Lock) {
+	files = plan.Model{ID: m.ID, Title: m.Title, Repo: m.Repo, Revision: m.Revision, License: m.License.SPDX,
+		Embedded: m.Embedded, Folder: store.ModelDir(m.Repo, m.Revision), Bytes: m.DownloadBytes}
+	if m.Revision == "" {
+		return files, nil
+	}
 	if lock, ok := lockOf(m, k); ok {
-		c.lock = &lock
+		known = &lock
 	}
 	if shipped, ok := manifests.BundledLock(m.Repo, m.Revision); ok {
 		data, err := shipped.Marshal()
 		if err != nil {
 			panic("installer: the lock of " + m.ID + " in this program: " + err.Error())
 		}
-		c.model.LockDigest, c.model.Files = manifests.DigestOf(sha(data)), len(shipped.Files)
-		c.model.Bytes = shipped.TotalBytes()
+		files.LockDigest, files.Files = manifests.DigestOf(sha(data)), len(shipped.Files)
+		files.Bytes = shipped.TotalBytes()
 	} else {
-		c.model.Include, c.model.CeilingBytes = m.Include, m.CeilingBytes()
-		c.model.ProvenOnly = !in.AcceptUnproven
+		files.Include, files.CeilingBytes = m.Include, m.CeilingBytes()
+		files.ProvenOnly = !in.AcceptUnproven
 	}
 	if !m.Embedded {
-		c.model.DownloadBytes = c.model.Bytes
+		files.DownloadBytes = files.Bytes
 	}
+	return files, known
+}
+
+// draftCost says what the draft costs: bytes to download, memory, and what is left of the context; empty without one.
+func (c choice) draftCost() string {
+	if c.result == nil || c.result.Draft.Kind == profiles.NoDraft {
+		return ""
+	}
+	without := c.input
+	without.Profile = without.Profile.WithDraft(profiles.NoDraft)
+	alone, err := profiles.SizeUpTo(without)
+	if err != nil {
+		return ""
+	}
+	full := profiles.Load{Sequences: c.result.Sequences, RestorePoints: c.result.RestorePoints,
+		Tokens: int64(c.result.WindowTokens) * int64(c.result.Sequences)}
+	said := fmt.Sprintf("Draft %s takes %s of memory", c.result.Draft.Kind,
+		units.Short(c.result.Costs.ProjectedBytes(full)-alone.Costs.ProjectedBytes(full)))
+	if c.draft != nil {
+		said = fmt.Sprintf("%s and %s to download", said, units.Short(c.draft.files.DownloadBytes))
+	}
+	if lost := alone.WindowTokens - c.result.WindowTokens; lost > 0 {
+		return fmt.Sprintf("%s; without it the context is %s tokens.", said, units.Count(alone.WindowTokens))
+	}
+	return said + "; the context is the same without it."
 }
 
 // price says what the profile costs in quality.

@@ -7,16 +7,17 @@ import (
 
 	"slipway/installer/apply"
 	"slipway/installer/hub"
+	"slipway/installer/plan"
 	"slipway/installer/store"
 	"slipway/manifests"
 )
 
-// bring returns the function that gets a hub model's files: from this machine where other tools have them, else from
+// bring returns the function that gets a part's files: from this machine where other tools have them, else from
 // the hub. The lock's hashes decide about both. The hub's settings come from the environment, as its own tools read it.
-func bring(at Environment, in Input) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
+func bring(at Environment, in Input, action plan.Kind) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
 	return func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(apply.Event)) error {
 		if err := adopt(ctx, home, lock, store.Sources(lock.Repo, at.UserHome, at.Getenv, folders(in.ModelDir)...),
-			report); err != nil {
+			action, report); err != nil {
 			return err
 		}
 		config := hub.ConfigFromEnv(at.Getenv)
@@ -25,14 +26,14 @@ func bring(at Environment, in Input) func(context.Context, *os.Root, manifests.L
 		if err != nil {
 			return err
 		}
-		config.Notify = arrivals(lock, whole, report)
+		config.Notify = arrivals(lock, whole, action, report)
 		client, err := hub.New(config)
 		if err != nil {
 			return err
 		}
 		defer client.Close()
-		report(apply.Event{Kind: "waiting", Action: "model", Text: "Waiting for " + client.Name()})
-		return client.Download(ctx, hub.Request{Home: home, Lock: lock}, arrivals(lock, whole, report))
+		report(apply.Event{Kind: "waiting", Action: string(action), Text: "Waiting for " + client.Name()})
+		return client.Download(ctx, hub.Request{Home: home, Lock: lock}, arrivals(lock, whole, action, report))
 	}
 }
 
@@ -44,9 +45,10 @@ func folders(modelDir string) []string {
 }
 
 // adopt copies files that are on this machine already and have the right hash. The originals are only read.
-func adopt(ctx context.Context, home *os.Root, lock manifests.Lock, places []string, report func(apply.Event)) error {
+func adopt(ctx context.Context, home *os.Root, lock manifests.Lock, places []string, action plan.Kind,
+	report func(apply.Event)) error {
 	note := func(format string, args ...any) {
-		report(apply.Event{Kind: "note", Action: "model", Text: fmt.Sprintf(format, args...)})
+		report(apply.Event{Kind: "note", Action: string(action), Text: fmt.Sprintf(format, args...)})
 	}
 	found, busy := store.Find(ctx, lock, places)
 	for _, folder := range busy {
@@ -78,7 +80,7 @@ func wholeBytes(ctx context.Context, home *os.Root, lock manifests.Lock) (int64,
 
 // arrivals turns the hub's events, which say what is new, into how far each file and all of them are; wholeBytes of
 // the files were there before. Events come one at a time.
-func arrivals(lock manifests.Lock, wholeBytes int64, report func(apply.Event)) hub.Progress {
+func arrivals(lock manifests.Lock, wholeBytes int64, action plan.Kind, report func(apply.Event)) hub.Progress {
 	done, total, arrived := map[string]int64{}, wholeBytes, int64(0)
 	set := func(path string, bytes int64) {
 		total += bytes - done[path]
@@ -94,18 +96,18 @@ func arrivals(lock manifests.Lock, wholeBytes int64, report func(apply.Event)) h
 		case hub.Done:
 			set(e.Path, e.Total)
 		case hub.Waiting, hub.Notice:
-			report(apply.Event{Kind: "note", Action: "model", Path: e.Path, Text: e.Why})
+			report(apply.Event{Kind: "note", Action: string(action), Path: e.Path, Text: e.Why})
 			return
 		default:
 			return
 		}
 		if e.Kind == hub.Arrived && done[e.Path] >= e.Total { // whole, and not yet checked: Done says so
 			if total >= lock.TotalBytes() {
-				report(apply.Event{Kind: "waiting", Action: "model", Text: "Checking the last hashes"})
+				report(apply.Event{Kind: "waiting", Action: string(action), Text: "Checking the last hashes"})
 			}
 			return
 		}
-		report(apply.Event{Kind: "progress", Action: "model", Path: e.Path, DoneBytes: done[e.Path], AllBytes: e.Total,
+		report(apply.Event{Kind: "progress", Action: string(action), Path: e.Path, DoneBytes: done[e.Path], AllBytes: e.Total,
 			TotalDoneBytes: total, TotalBytes: lock.TotalBytes(), ArrivedBytes: arrived})
 	}
 }

@@ -24,7 +24,8 @@ func TestDraftThatIsAskedForIsPlannedOrRefused(t *testing.T) {
 		{"pocket", "dflash2", "dflash2", ""},
 		{"qwen3.5-4b-4bit", "mtp", "", "these weights have no MTP head"},
 		{"qwen3.5-4b-4bit", "dflash2", "", "no DFlash2 draft"},
-		{"qwen3.8-27b-mtplx-bare-speed", "dflash2", "", "no DFlash2 draft"},
+		{"qwen3.8-27b-mtplx-bare-speed", "dflash2", "dflash2", ""},
+		{"qwen3.8-27b-mtplx-bare-speed", "mtp", "mtp", ""},
 	} {
 		in := Input{Request: plan.Request{Model: c.model, Profile: "exact", Draft: c.draft}}
 		chosen, err := choose(in, facts, k, can)
@@ -39,7 +40,15 @@ func TestDraftThatIsAskedForIsPlannedOrRefused(t *testing.T) {
 			t.Errorf("%s, --draft %s: %+v, %v", c.model, c.draft, chosen.sized, err)
 			continue
 		}
-		window[c.draft] = chosen.result.UsedBytes
+		if own := chosen.draft != nil; own != (c.model != "pocket" && c.draft == "dflash2") {
+			t.Errorf("%s, --draft %s: files of its own: %v", c.model, c.draft, own)
+		}
+		if cost := chosen.draftCost(); (cost == "") != (c.wanted == "none") {
+			t.Errorf("%s, --draft %s: cost %q", c.model, c.draft, cost)
+		}
+		if c.model == "pocket" {
+			window[c.draft] = chosen.result.UsedBytes
+		}
 	}
 	if window[""] != window["none"] || window["mtp"] <= window[""] || window["dflash2"] <= window[""] {
 		t.Errorf("the drafts cost nothing: %v", window)

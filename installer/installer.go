@@ -96,15 +96,18 @@ type Prepared struct {
 	Workers    map[plan.Kind]apply.Worker
 	Open       bool // this plan was begun and not finished: continuing needs no new consent
 	Recorded   bool // a receipt of this plan is there
-	Unproven   int  // files of the known file list for which only the hub vouches
-	ListKnown  bool // the file list is known, so that Unproven is all there is
+	Unproven   int  // files of the known file lists for which only the hub vouches
+	ListKnown  bool // the file lists of model and draft are known, so that Unproven is all there is
+	// DraftCost says what the draft costs in bytes and in context; empty without one.
+	DraftCost string
 	// Alternatives are other models that a person may want instead. They are not part of the plan.
 	Alternatives []Alternative
 	// TokensPerSecond is an estimate of how fast a real model answers on the processor; 0 where the GPU answers. It is
 	// no part of the plan.
 	TokensPerSecond float64
 
-	missing int64 // bytes of the model that are not here yet
+	missing map[plan.Kind]int64 // bytes of the model and of its draft that are not here yet
+	listed  map[plan.Kind]bool  // whether their file lists are known
 	// StopLines say who is going to be stopped, as a person has to see it before agreeing.
 	StopLines string
 	// Contended says whose memory the launch would need, and what else would do.
@@ -113,18 +116,27 @@ type Prepared struct {
 	Stopped []string
 }
 
-// DownloadBytes is the most that the plan downloads of the model: what is missing of a known file list, else the
-// ceiling.
-func (p Prepared) DownloadBytes() int64 {
-	m := p.Plan.Decisions.Model
-	switch {
-	case m.DownloadBytes == 0 || p.Assessment.States[string(plan.ModelAction)] == plan.Done:
-		return 0
-	case p.ListKnown || !m.NeedsList():
-		return p.missing
+// DownloadBytes is the most that the plan downloads of model and draft.
+func (p Prepared) DownloadBytes() (bytes int64) {
+	for _, part := range p.Plan.Decisions.Parts() {
+		bytes += p.DownloadBytesOf(part)
 	}
-	return m.CeilingBytes
+	return bytes
 }
+
+// DownloadBytesOf is the most that is downloaded of a part: what is missing of a known file list, else the ceiling.
+func (p Prepared) DownloadBytesOf(part plan.Part) int64 {
+	switch {
+	case part.DownloadBytes == 0 || p.Assessment.States[string(part.FilesKind)] == plan.Done:
+		return 0
+	case p.ListKnownOf(part) || !part.NeedsList():
+		return p.missing[part.FilesKind]
+	}
+	return part.CeilingBytes
+}
+
+// ListKnownOf reports whether the file list of a part is known.
+func (p Prepared) ListKnownOf(part plan.Part) bool { return p.listed[part.FilesKind] }
 
 // ChoiceError: what was asked for does not exist or does not go together.
 type ChoiceError struct{ Why string }
@@ -165,11 +177,16 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 		return Prepared{}, err
 	}
 	choice, neighbors, made := decided.choice, decided.neighbors, decided.plan
-	tools := apply.Tools{UserHome: at.UserHome, Deep: in.Deep, List: &apply.FileList{Lock: choice.lock},
-		Prove: prove(at, choice.manifest, made.Decisions.Model), Download: bring(at, in), Places: decided.places,
-		Source: engine.source, Toolchain: engine.toolchain, Prebuilt: engine.prebuilt, Neighbors: neighbors.system}
-	if choice.manifest.Embedded {
-		tools.Embedded = manifests.Pocket()
+	tools := apply.Tools{UserHome: at.UserHome, Deep: in.Deep, Source: engine.source, Toolchain: engine.toolchain,
+		Prebuilt: engine.prebuilt, Neighbors: neighbors.system}
+	locks := map[plan.Kind]*manifests.Lock{}
+	for _, part := range made.Decisions.Parts() {
+		m, from := choice.manifest, &tools.Model
+		locks[part.FilesKind] = choice.lock
+		if part.FilesKind == plan.DraftAction {
+			m, from, locks[part.FilesKind] = choice.draft.manifest, &tools.Draft, choice.draft.lock
+		}
+		*from = sourceOf(at, in, m, part, locks[part.FilesKind])
 	}
 	workers := apply.Workers(made, tools)
 	world, err := look(ctx, made, workers, known, facts, choice, engine, at.UserHome)
@@ -181,18 +198,40 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 		Price: choice.price(), Host: hubHost(at),
 		Assessment: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest,
 		StopLines: world.StopLines, Contended: world.Contended}
-	p.missing, p.Alternatives = world.ModelMissingBytes, alternatives(choice, facts, known, decided.can.Value)
+	p.Alternatives, p.DraftCost = alternatives(choice, facts, known, decided.can.Value), choice.draftCost()
+	p.missing = map[plan.Kind]int64{plan.ModelAction: world.ModelMissingBytes,
+		plan.DraftAction: world.Draft.MissingBytes}
 	if choice.sized.Device == "cpu" && !choice.manifest.Embedded {
 		p.TokensPerSecond = cpuTokensPerSecond(choice.manifest)
 	}
-	if p.ListKnown = choice.lock != nil; p.ListKnown {
-		p.Unproven = choice.lock.Unproven()
+	p.ListKnown, p.listed = true, map[plan.Kind]bool{}
+	for kind, lock := range locks {
+		if p.listed[kind] = lock != nil; lock == nil {
+			p.ListKnown = false
+			continue
+		}
+		p.Unproven += lock.Unproven()
 	}
 	for _, o := range neighbors.stopped {
 		p.Stopped = append(p.Stopped, o.Sentence)
 	}
 	p.Recorded = known.carriedOut(made.Digest)
 	return p, nil
+}
+
+// sourceOf is where the files of a part come from.
+func sourceOf(at Environment, in Input, m manifests.Manifest, part plan.Part, lock *manifests.Lock) apply.Source {
+	s := apply.Source{List: &apply.FileList{Lock: lock}, Prove: prove(at, m, part),
+		Download: bring(at, in, part.FilesKind), Places: placesOf(m, at, in)}
+	if m.Embedded {
+		s.Embedded = manifests.Pocket()
+	}
+	return s
+}
+
+// placesOf are folders where other tools keep a model's files.
+func placesOf(m manifests.Manifest, at Environment, in Input) []string {
+	return store.Sources(m.Repo, at.UserHome, at.Getenv, folders(in.ModelDir)...)
 }
 
 // decide chooses for a server with these capabilities, and makes the plan.
@@ -202,8 +241,7 @@ func decide(ctx context.Context, in Input, at Environment, home string, k known,
 	if err != nil {
 		return decided{}, err
 	}
-	places := store.Sources(choice.manifest.Repo, at.UserHome, at.Getenv, folders(in.ModelDir)...)
-	if err := choice.place(ctx, in, home, k, places, facts); err != nil {
+	if err := choice.place(ctx, in, home, k, placesOf(choice.manifest, at, in), facts); err != nil {
 		return decided{}, err
 	}
 	choice.keepConversations(in, facts)
@@ -211,12 +249,13 @@ func decide(ctx context.Context, in Input, at Environment, home string, k known,
 	if err != nil {
 		return decided{}, err
 	}
-	return decided{can: can, choice: choice, places: places, neighbors: neighbors, plan: planOf(plan.Decisions{
-		Home: home, Target: runtime.GOOS + "/" + runtime.GOARCH,
-		Request: choice.resolve(in.Request),
-		Model:   choice.model, Profile: choice.sized, Engine: engine.engine,
-		Stops: neighbors.stops, RebootAgent: neighbors.rebootAgent,
-	}, in, choice.result, k.journal)}, nil
+	d := plan.Decisions{Home: home, Target: runtime.GOOS + "/" + runtime.GOARCH, Request: choice.resolve(in.Request),
+		Model: choice.model, Profile: choice.sized, Engine: engine.engine, Stops: neighbors.stops,
+		RebootAgent: neighbors.rebootAgent}
+	if choice.draft != nil {
+		d.Draft = &choice.draft.files
+	}
+	return decided{can: can, choice: choice, neighbors: neighbors, plan: planOf(d, in, choice.result, k.journal)}, nil
 }
 
 // resolve replaces "choose for me" by what was chosen, and leaves out what has no effect.

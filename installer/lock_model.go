@@ -29,7 +29,7 @@ type Locked struct {
 // that is there or shipped and says otherwise is an error: a revision never changes. Replace overrules the one in the
 // home, never the shipped one.
 func LockModel(ctx context.Context, in LockInput, at Environment) (Locked, error) {
-	m, ok := known{models: at.Manifests}.manifest(in.Model)
+	m, ok := lockable(known{models: at.Manifests}, in.Model)
 	if !ok {
 		return Locked{}, &ChoiceError{
 			fmt.Sprintf("there is no model %q; slipway models list names those that there are",
@@ -39,6 +39,16 @@ func LockModel(ctx context.Context, in LockInput, at Environment) (Locked, error
 		return Locked{}, &ChoiceError{m.ID + " is inside this program and locked already"}
 	}
 	return lockManifest(ctx, m, in, at)
+}
+
+// lockable finds a model, or a model's draft that has a repository of its own, by its id.
+func lockable(k known, id string) (manifests.Manifest, bool) {
+	for _, m := range k.manifests() {
+		if draft, ok := m.DraftFiles(); ok && draft.ID == id {
+			return draft, true
+		}
+	}
+	return k.manifest(id)
 }
 
 func lockManifest(ctx context.Context, m manifests.Manifest, in LockInput, at Environment) (Locked, error) {

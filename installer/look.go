@@ -43,10 +43,13 @@ func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, 
 		if err != nil {
 			return w, err
 		}
-		if a.Kind == plan.ListAction {
-			w.ListWhole = condition.Done
-			if condition.Conflict != "" {
-				w.ListProblem = "Not set up: " + condition.Conflict + "."
+		if a.Kind == plan.ListAction || a.Kind == plan.DraftList {
+			whole, problem := &w.ListWhole, &w.ListProblem
+			if a.Kind == plan.DraftList {
+				whole, problem = &w.Draft.ListWhole, &w.Draft.ListProblem
+			}
+			if *whole = condition.Done; condition.Conflict != "" {
+				*problem = "Not set up: " + condition.Conflict + "."
 			}
 			continue
 		}
@@ -56,6 +59,8 @@ func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, 
 		switch a.Kind {
 		case plan.ModelAction:
 			w.ModelWhole, w.ModelMissingBytes = condition.Done, condition.MissingBytes
+		case plan.DraftAction:
+			w.Draft.Whole, w.Draft.MissingBytes = condition.Done, condition.MissingBytes
 		case plan.EngineAction:
 			w.EngineWhole = condition.Done
 		case plan.SettingsAction:

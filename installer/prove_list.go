@@ -86,16 +86,16 @@ func listWords(lock manifests.Lock) string {
 	return said + ", every hash proven."
 }
 
-// prove is what the list action of a plan does; nil where the list is in this program.
-func prove(at Environment, m manifests.Manifest, model plan.Model) func(context.Context,
+// prove is what the list action of a part does; nil where the list is in this program.
+func prove(at Environment, m manifests.Manifest, part plan.Part) func(context.Context,
 	func(apply.Event)) (manifests.Lock, error) {
-	if !model.NeedsList() {
+	if !part.NeedsList() {
 		return nil
 	}
 	return func(ctx context.Context, report func(apply.Event)) (manifests.Lock, error) {
-		report(apply.Event{Kind: "waiting", Action: "list", Text: "Waiting for " + hubHost(at)})
-		note := func(text string) { report(apply.Event{Kind: "note", Action: "list", Text: text}) }
-		lock, _, err := proveList(ctx, m, !model.ProvenOnly, note, at)
+		report(apply.Event{Kind: "waiting", Action: string(part.ListKind), Text: "Waiting for " + hubHost(at)})
+		note := func(text string) { report(apply.Event{Kind: "note", Action: string(part.ListKind), Text: text}) }
+		lock, _, err := proveList(ctx, m, !part.ProvenOnly, note, at)
 		if err == nil {
 			note(listWords(lock))
 		}

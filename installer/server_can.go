@@ -55,7 +55,6 @@ func serverCan(ctx context.Context, at Environment, k known, engineID string) ma
 type decided struct {
 	can       machine.Fact[profiles.Capabilities]
 	choice    choice
-	places    []string // folders where other tools keep the model
 	neighbors neighborhood
 	plan      plan.Plan
 }

@@ -87,6 +87,17 @@ func (m Manifest) Candidate() profiles.Candidate {
 	return c
 }
 
+// DraftFiles is the draft as a manifest of its own, for all that fetches and proves files; false: there is none, or its
+// files are among the model's.
+func (m Manifest) DraftFiles() (Manifest, bool) {
+	d := m.Draft
+	if d == nil || d.Repo == m.Repo {
+		return Manifest{}, false
+	}
+	return Manifest{ID: m.ID + "-" + d.Kind, Title: "its " + d.Kind + " draft", Repo: d.Repo, Revision: d.Revision,
+		Include: d.Include, DownloadBytes: d.DownloadBytes, License: d.License}, true
+}
+
 func matchesAny(globs []string, p string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
 		ok, _ := path.Match(glob, p)

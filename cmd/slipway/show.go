@@ -92,6 +92,9 @@ func printChoice(w io.Writer, p installer.Prepared) {
 	if p.Proposal.Result.Short != "" {
 		fmt.Fprintln(w, p.Proposal.Result.Short)
 	}
+	if p.DraftCost != "" {
+		fmt.Fprintln(w, p.DraftCost)
+	}
 	if p.Plan.Decisions.Request.MemoryBytes > 0 { // what was asked for and cannot be had
 		for _, note := range p.Proposal.Result.Notes {
 			fmt.Fprintf(w, "         %s\n", sentence(note))
@@ -134,16 +137,17 @@ func printPlan(w io.Writer, p installer.Prepared, userHome string, undo []string
 // shortAction is an action in one line.
 func shortAction(p installer.Prepared, a plan.Action, userHome string) string {
 	d := p.Plan.Decisions
-	switch a.Kind {
-	case plan.ListAction:
-		if !d.Model.ProvenOnly {
-			return fmt.Sprintf("Get the model's file list from %s; files without proof are allowed.", p.Host)
+	for _, part := range d.Parts() {
+		switch a.Kind {
+		case part.ListKind:
+			return shortList(p, part)
+		case part.FilesKind:
+			return shortFiles(p, part, userHome)
 		}
-		return fmt.Sprintf("Get the model's file list from %s and verify it.", p.Host)
+	}
+	switch a.Kind {
 	case plan.HomeAction:
 		return fmt.Sprintf("Make the folder %s.", tilde(d.Home, userHome))
-	case plan.ModelAction:
-		return shortModel(p, userHome)
 	case plan.EngineAction:
 		if d.Engine.Origin == plan.Prebuilt {
 			return "Copy the prebuilt server."
@@ -164,20 +168,27 @@ func shortAction(p installer.Prepared, a plan.Action, userHome string) string {
 	return a.Sentence
 }
 
-func shortModel(p installer.Prepared, userHome string) string {
-	m, missing := p.Plan.Decisions.Model, p.DownloadBytes()
+func shortList(p installer.Prepared, m plan.Part) string {
+	if !m.ProvenOnly {
+		return fmt.Sprintf("Get the %s's file list from %s; files without proof are allowed.", m.What, p.Host)
+	}
+	return fmt.Sprintf("Get the %s's file list from %s and verify it.", m.What, p.Host)
+}
+
+func shortFiles(p installer.Prepared, m plan.Part, userHome string) string {
+	missing, known := p.DownloadBytesOf(m), p.ListKnownOf(m)
 	switch {
 	case m.Embedded:
 		return fmt.Sprintf("Write the model, %s, from this program.", units.Short(m.Bytes))
 	case m.InPlace != "":
 		return fmt.Sprintf("Check every hash of the model in %s and use it there; it must stay as it is.",
 			tilde(m.InPlace, userHome))
-	case p.ListKnown && missing == 0:
-		return "Take the model from this machine and check every hash."
-	case p.ListKnown && missing < m.DownloadBytes:
-		return fmt.Sprintf("Download the missing %s of the model and check every hash.", units.Short(missing))
+	case known && missing == 0:
+		return fmt.Sprintf("Take the %s from this machine and check every hash.", m.What)
+	case known && missing < m.DownloadBytes:
+		return fmt.Sprintf("Download the missing %s of the %s and check every hash.", units.Short(missing), m.What)
 	}
-	return fmt.Sprintf("Download the model, %s, and check every hash.", units.Short(m.DownloadBytes))
+	return fmt.Sprintf("Download the %s, %s, and check every hash.", m.What, units.Short(m.DownloadBytes))
 }
 
 func stateMark(p installer.Prepared, a plan.Action) string {

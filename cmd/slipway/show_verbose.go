@@ -24,6 +24,9 @@ func printVerbose(w io.Writer, p installer.Prepared) {
 	for _, reason := range p.Proposal.Reasons {
 		fmt.Fprintf(w, "  %s\n", reason)
 	}
+	if p.DraftCost != "" {
+		fmt.Fprintf(w, "  %s\n", p.DraftCost)
+	}
 	if p.TokensPerSecond > 0 {
 		fmt.Fprintf(w, "  %s\n", estimateWords(p.TokensPerSecond))
 	}

@@ -42,6 +42,9 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 	} else {
 		fmt.Fprintf(w, "Set up in %s: model %s, profile %s.\n", a.Home, a.Model, a.Profile)
 	}
+	if a.SetUp && a.Draft != "" && a.Draft != "none" {
+		fmt.Fprintf(w, "Its draft: %s.\n", a.Draft)
+	}
 	if a.Toy {
 		fmt.Fprintln(w, toyWords)
 	}

@@ -33,8 +33,9 @@ func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
 		Device: serverDevice(d), Host: "127.0.0.1", Port: d.Request.Port, MonitorPort: d.Request.MonitorPort,
 		WindowTokens: d.Profile.WindowTokens, Parallel: d.Profile.Parallel,
 		KVFormat: d.Profile.KVFormat, PrefillPolicy: d.Profile.PrefillPolicy, Draft: d.Profile.Draft,
-		BudgetBytes: d.Profile.BudgetBytes, ModelBytes: d.Model.Bytes,
-		Profile: d.Profile.Name, CacheMemoryBytes: d.Profile.CacheMemoryBytes,
+		BudgetBytes: d.Profile.BudgetBytes, ModelBytes: loadedBytes(d),
+		DraftFolder: draftFolder(d),
+		Profile:     d.Profile.Name, CacheMemoryBytes: d.Profile.CacheMemoryBytes,
 		NormalizeFile: plan.NormalizePath(d.Request.Normalize),
 	}
 	if d.Profile.CacheDiskBytes > 0 {
@@ -42,6 +43,22 @@ func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
 			d.Profile.CacheDiskDailyBytes
 	}
 	return set, nil
+}
+
+// draftFolder is where a server reads a draft of a repository of its own, below the home; empty: there is none.
+func draftFolder(d plan.Decisions) string {
+	if d.Draft == nil {
+		return ""
+	}
+	return d.Draft.Folder
+}
+
+// loadedBytes is how much a server reads before it is ready.
+func loadedBytes(d plan.Decisions) (bytes int64) {
+	for _, part := range d.Parts() {
+		bytes += part.Bytes
+	}
+	return bytes
 }
 
 // ModelFolder is where a server reads the model: below the home, or absolute where it is used in place, with every

@@ -13,10 +13,10 @@ import (
 	"slipway/units"
 )
 
-// listWorker brings a model's file list into the home.
+// listWorker brings the file list of the model, or of its draft, into the home.
 type listWorker struct {
-	decisions plan.Decisions
-	tools     Tools
+	part plan.Part
+	from Source
 }
 
 // CeilingError: the files of a model have more bytes than its manifest allows. Nothing of them was fetched.
@@ -37,7 +37,7 @@ func (e *CeilingError) Fault() fault.Fault {
 
 // Check is done where a list is in the home that fits the ceiling, with every hash proven if that is wanted.
 func (w listWorker) Check(_ context.Context, home *Home) (Condition, error) {
-	lock := w.tools.List.Lock
+	lock := w.from.List.Lock
 	if lock == nil {
 		return Condition{}, nil
 	}
@@ -52,35 +52,34 @@ func (w listWorker) Check(_ context.Context, home *Home) (Condition, error) {
 }
 
 func (w listWorker) goodEnough(lock manifests.Lock) bool {
-	return !w.decisions.Model.ProvenOnly || lock.Unproven() == 0
+	return !w.part.ProvenOnly || lock.Unproven() == 0
 }
 
 func (w listWorker) fits(lock manifests.Lock) error {
-	m := w.decisions.Model
-	if lock.TotalBytes() > m.CeilingBytes {
-		return &CeilingError{m.ID, lock.TotalBytes(), m.CeilingBytes}
+	if most := w.part.CeilingBytes; lock.TotalBytes() > most {
+		return &CeilingError{w.part.ID, lock.TotalBytes(), most}
 	}
 	return nil
 }
 
 // Ask gets the list before anything is changed, where it is not known.
 func (w listWorker) Ask(ctx context.Context, report func(Event)) error {
-	if known := w.tools.List.Lock; known != nil && w.goodEnough(*known) {
+	if known := w.from.List.Lock; known != nil && w.goodEnough(*known) {
 		return nil
 	}
-	lock, err := w.tools.Prove(ctx, report)
+	lock, err := w.from.Prove(ctx, report)
 	if err != nil {
 		return err
 	}
 	if err := w.fits(lock); err != nil {
 		return err
 	}
-	w.tools.List.Lock = &lock
+	w.from.List.Lock = &lock
 	return nil
 }
 
 func (w listWorker) Do(_ context.Context, home *Home, _ func(Event)) (Outcome, error) {
-	lock := *w.tools.List.Lock
+	lock := *w.from.List.Lock
 	if there, err := store.LoadLock(home.Root, lock.Repo, lock.Revision); err != nil || !w.goodEnough(there) {
 		if err := store.SaveLock(home.Root, lock); err != nil {
 			return Outcome{}, err

@@ -38,8 +38,9 @@ type Settings struct {
 	KVFormat      string `json:"kv_format"`
 	PrefillPolicy string `json:"prefill_policy"`
 	Draft         string `json:"draft"`
-	BudgetBytes   int64  `json:"budget_bytes"` // what the plan counted on; 0 when it counted on nothing
-	ModelBytes    int64  `json:"model_bytes"`  // bounds the time that loading may take
+	DraftFolder   string `json:"draft_folder,omitempty"` // below the home, slashes; empty: with the model
+	BudgetBytes   int64  `json:"budget_bytes"`           // what the plan counted on; 0 when it counted on nothing
+	ModelBytes    int64  `json:"model_bytes"`            // bounds the time that loading may take
 	Profile       string `json:"profile"`
 
 	CacheMemoryBytes    int64  `json:"cache_memory_bytes"`

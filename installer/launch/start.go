@@ -249,6 +249,9 @@ func arguments(s Settings, homePath, launchID string) []string {
 	if s.Draft != "" && s.Draft != "none" {
 		args = append(args, "--draft", s.Draft)
 	}
+	if s.DraftFolder != "" {
+		args = append(args, "--draft-dir", filepath.Join(homePath, filepath.FromSlash(s.DraftFolder)))
+	}
 	if s.CacheDisk != "" {
 		args = append(args, "--cache-disk", filepath.Join(homePath, filepath.FromSlash(s.CacheDisk)),
 			"--cache-disk-bytes", strconv.FormatInt(s.CacheDiskBytes, 10), "--cache-disk-daily-bytes",

@@ -88,15 +88,18 @@ func (o *Operator) GC(ctx context.Context, in GCInput) (a GCAnswer, err error) {
 func modelRoots(ctx context.Context, home *apply.Home, all bool) ([]store.Root, error) {
 	var roots []store.Root
 	if set, err := apply.ReadSettings(home); err == nil {
-		m := set.Decisions.Model
-		roots = append(roots, store.Root{Repo: m.Repo, Revision: m.Revision, Why: "set up"})
+		for _, m := range set.Decisions.Parts() {
+			roots = append(roots, store.Root{Repo: m.Repo, Revision: m.Revision, Why: "set up"})
+		}
 	}
 	status, err := launch.Look(ctx, home.Root, home.Path)
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := store.RootOf(status.Record.Settings.ModelFolder, "a server runs it"); ok && status.Living() {
-		roots = append(roots, r)
+	for _, folder := range []string{status.Record.Settings.ModelFolder, status.Record.Settings.DraftFolder} {
+		if r, ok := store.RootOf(folder, "a server runs it"); ok && status.Living() {
+			roots = append(roots, r)
+		}
 	}
 	begun, err := apply.OpenPaths(home)
 	if err != nil {
@@ -113,10 +116,11 @@ func modelRoots(ctx context.Context, home *apply.Home, all bool) ([]store.Root, 
 	}
 	wasSetUp := map[string]bool{}
 	for i, r := range receipts {
-		m := r.Decisions.Model
-		wasSetUp[m.Folder] = true
-		if i >= len(receipts)-rememberedReceipts {
-			roots = append(roots, store.Root{Repo: m.Repo, Revision: m.Revision, Why: "receipt of " + r.Time})
+		for _, m := range r.Decisions.Parts() {
+			wasSetUp[m.Folder] = true
+			if i >= len(receipts)-rememberedReceipts {
+				roots = append(roots, store.Root{Repo: m.Repo, Revision: m.Revision, Why: "receipt of " + r.Time})
+			}
 		}
 	}
 	locked, err := store.Locked(home.Root)

@@ -29,6 +29,7 @@ type LookAnswer struct {
 
 	// Alternatives are other models that a person may want instead.
 	Alternatives []installer.Alternative `json:"alternatives"`
+	DraftCost    string                  `json:"draft_cost"` // bytes and context, a sentence; empty without a draft
 	Facts        machine.Facts           `json:"facts"`
 
 	// ServerCan is what the server honours: certain when its probe said so, else what is assumed of this version.
@@ -85,7 +86,7 @@ func (o *Operator) look(ctx context.Context, in installer.Input) (LookAnswer, er
 	}
 	a := LookAnswer{Ready: p.Assessment.Ready, CanApply: p.Assessment.CanApply, Digest: p.Plan.Digest,
 		Checks: o.ownChecks(p.Assessment.Checks), Blockers: o.ownBlockers(p.Assessment.Blockers),
-		Proposal: p.Proposal, Alternatives: p.Alternatives, Facts: p.Facts, ServerCan: p.Server, Prepared: p}
+		Proposal: p.Proposal, Alternatives: p.Alternatives, DraftCost: p.DraftCost, Facts: p.Facts, ServerCan: p.Server, Prepared: p}
 	for _, action := range p.Plan.Actions {
 		a.Actions = append(a.Actions, ActionState{action, p.Assessment.States[action.ID]})
 	}
@@ -104,6 +105,7 @@ type PlanAnswer struct {
 	Apply    []string       `json:"apply"` // argv that does exactly this plan
 
 	Alternatives []installer.Alternative `json:"alternatives"` // other models that a person may want instead
+	DraftCost    string                  `json:"draft_cost"`   // bytes and context, a sentence; empty without a draft
 
 	Prepared installer.Prepared `json:"-"`
 }
@@ -147,7 +149,7 @@ func (o *Operator) Plan(ctx context.Context, in PlanInput) (PlanAnswer, error) {
 	}
 	a := PlanAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Assessment.CanApply,
 		Checks: o.ownChecks(p.Assessment.Checks), Blockers: o.ownBlockers(p.Assessment.Blockers), Apply: []string{},
-		Alternatives: p.Alternatives, Prepared: p}
+		Alternatives: p.Alternatives, DraftCost: p.DraftCost, Prepared: p}
 	if in.File == "" {
 		return a, nil
 	}

@@ -20,6 +20,7 @@ type StatusAnswer struct {
 	SetUp    bool               `json:"set_up"`
 	Model    string             `json:"model"`
 	Profile  string             `json:"profile"`
+	Draft    string             `json:"draft"`  // that is set up; "none": nothing drafts
 	Answer   *FirstAnswer       `json:"answer"` // of the model, to set-up's question; null before
 	Server   ServerStatus       `json:"server"`
 	Live     *launch.Live       `json:"live"`      // what the server says of itself; null unless it runs and answers
@@ -119,7 +120,7 @@ func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAn
 	switch {
 	case err == nil:
 		a.SetUp, a.Model, a.Profile = true, set.Decisions.Model.ID, set.Decisions.Profile.Name
-		a.Toy = set.Decisions.Model.Embedded
+		a.Toy, a.Draft = set.Decisions.Model.Embedded, set.Decisions.Profile.Draft
 		if first := firstAnswer(home); first != nil && first.Model == a.Model {
 			a.Answer = first
 		}

@@ -66,18 +66,19 @@ func (a *VerifyAnswer) look(ctx context.Context, home *apply.Home) error {
 
 // setUp checks the model and the engine of the settings.
 func (a *VerifyAnswer) setUp(ctx context.Context, home *apply.Home, set apply.Settings) error {
-	m := set.Decisions.Model
-	lock, err := knownLock(home, m.Repo, m.Revision)
-	if err != nil {
-		return fmt.Errorf("the lock of %s cannot be read: %w", m.ID, err)
-	}
-	if m.InPlace != "" {
-		err = a.inPlace(ctx, home, lock)
-	} else {
-		err = a.model(ctx, home, lock)
-	}
-	if err != nil {
-		return err
+	for _, m := range set.Decisions.Parts() {
+		lock, err := knownLock(home, m.Repo, m.Revision)
+		if err != nil {
+			return fmt.Errorf("the lock of %s cannot be read: %w", m.ID, err)
+		}
+		if m.InPlace != "" {
+			err = a.inPlace(ctx, home, lock)
+		} else {
+			err = a.model(ctx, home, lock)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	a.Files++
 	if _, err := apply.EngineOf(home, set.Decisions.Engine.ID); err != nil {

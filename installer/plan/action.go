@@ -23,6 +23,8 @@ const (
 	ListAction     Kind = "list" // only for a model whose lock is not inside this program; before any other change
 	HomeAction     Kind = "home"
 	ModelAction    Kind = "model"
+	DraftList      Kind = "draft-list" // only for a draft of a repository of its own, as those of the model are
+	DraftAction    Kind = "draft"
 	EngineAction   Kind = "engine"
 	SettingsAction Kind = "settings"
 	StopsAction    Kind = "neighbors" // only in a plan that stops a server that is not ours

@@ -92,6 +92,13 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 		record("settings", w.SettingsWhole, false, map[bool]string{true: "as planned",
 			false: "not written or different"}[w.SettingsWhole], SettingsPath+" says what is planned"),
 	}
+	if d.Draft != nil {
+		draft := "not installed"
+		if w.Draft.Whole {
+			draft = "whole, hashes checked"
+		}
+		checks = append(checks, record("draft", w.Draft.Whole, false, draft, d.Draft.ID+" in "+d.Draft.Folder))
+	}
 	if w.JournalDamage != "" {
 		checks = append(checks, record("journal", false, true, w.JournalDamage, "no plan is open, or its "+
 			"journal is whole",

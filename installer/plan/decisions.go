@@ -68,6 +68,7 @@ type Decisions struct {
 	Target  string  `json:"platform"` // GOOS/GOARCH
 	Request Request `json:"request"`
 	Model   Model   `json:"model"`
+	Draft   *Model  `json:"draft,omitempty"` // files of the draft from a repository of its own; nil: there are none
 	Profile Profile `json:"profile"`
 	Engine  Engine  `json:"engine"`
 	// Stops are the servers of others that are stopped for the launch, by port.
@@ -76,7 +77,24 @@ type Decisions struct {
 	RebootAgent string `json:"reboot_agent,omitempty"`
 }
 
-// Model is the pinned model.
+// Part is one repository's files with the actions that bring them.
+type Part struct {
+	Model
+	What      string // "model" or "draft", for sentences
+	ListKind  Kind   // of the action that brings the file list
+	FilesKind Kind   // of the one that brings the files
+}
+
+// Parts are the model and, where its draft is of another repository, the draft.
+func (d Decisions) Parts() []Part {
+	parts := []Part{{d.Model, "model", ListAction, ModelAction}}
+	if d.Draft != nil {
+		parts = append(parts, Part{*d.Draft, "draft", DraftList, DraftAction})
+	}
+	return parts
+}
+
+// Model is the pinned model, or the draft that goes with it.
 type Model struct {
 	ID            string             `json:"id"`
 	Title         string             `json:"title"`

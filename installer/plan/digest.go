@@ -35,6 +35,11 @@ type coveredAction struct {
 // withoutWords leaves out what is only there to be read.
 func withoutWords(d Decisions) Decisions {
 	d.Model.Title, d.Profile.Sentence = "", ""
+	if d.Draft != nil {
+		draft := *d.Draft
+		draft.Title = ""
+		d.Draft = &draft
+	}
 	d.Stops = slices.Clone(d.Stops)
 	for i := range d.Stops {
 		d.Stops[i].Title, d.Stops[i].Ports = "", nil

@@ -32,6 +32,8 @@ type World struct {
 	ModelWhole        bool   // every file is there with its hash
 	ModelProblem      string // why the model cannot be fetched (no lock, refused file), empty when it can
 
+	Draft DraftFiles // of the draft, where it has a repository of its own
+
 	EngineWhole     bool
 	EngineProblem   string // why there is no way to get a server program
 	EngineUntrusted string // there is a prebuilt one, and it is not the one that this program trusts
@@ -61,6 +63,14 @@ type World struct {
 
 	NotFit     string // why the model does not fit this machine; empty when it does
 	OpenDigest string // digest of a plan that was begun and not finished
+}
+
+// DraftFiles is the same of the draft's files.
+type DraftFiles struct {
+	ListWhole    bool
+	ListProblem  string
+	Whole        bool
+	MissingBytes int64
 }
 
 // Blocker is something that keeps a plan from being applied.
@@ -146,6 +156,7 @@ func Judge(p Plan, w World) Assessment {
 	s := Assessment{States: map[string]State{}, Blockers: []Blocker{}, Checks: []Check{}}
 	done := map[Kind]bool{
 		ListAction: w.ListWhole, HomeAction: w.HomeReady, ModelAction: w.ModelWhole, EngineAction: w.EngineWhole,
+		DraftList: w.Draft.ListWhole, DraftAction: w.Draft.Whole,
 		SettingsAction: w.SettingsWhole, LaunchAction: w.ServerRunning, StopsAction: w.StopsDone,
 	}
 	blocked := map[Kind]bool{}
@@ -179,6 +190,10 @@ func Judge(p Plan, w World) Assessment {
 		block(ListAction, Blocker{Kind: ListBlocked, Sentence: w.ListProblem, Fix: "Choose another model: slipway " +
 			"models list",
 			Command: []string{"slipway", "models", "list"}})
+	}
+	if w.Draft.ListProblem != "" {
+		block(DraftList, Blocker{Kind: ListBlocked, Sentence: w.Draft.ListProblem, Fix: "Set up without it: add " +
+			"--draft none."})
 	}
 	if !w.ModelWhole && w.ModelProblem != "" {
 		block(ModelAction, Blocker{Kind: ModelBlocked, Sentence: w.ModelProblem,
@@ -236,7 +251,7 @@ func Judge(p Plan, w World) Assessment {
 		}
 	}
 	s.CanApply = len(s.Blockers) == 0
-	s.Ready = s.CanApply && w.HomeReady && w.ModelWhole && w.EngineWhole && w.SettingsWhole && !w.ServerHung
+	s.Ready = s.CanApply && w.HomeReady && w.ModelWhole && (d.Draft == nil || w.Draft.Whole) && w.EngineWhole && w.SettingsWhole && !w.ServerHung
 	s.Checks = append(checksOf(p, w, s), w.Warnings...)
 	return s
 }
@@ -252,7 +267,7 @@ func allDone(p Plan, done map[Kind]bool) bool {
 
 // needBytes is what is still to be written, with the margin; 0 when everything is there.
 func needBytes(p Plan, w World) int64 {
-	need := w.ModelMissingBytes
+	need := w.ModelMissingBytes + w.Draft.MissingBytes
 	if a, ok := p.Action(EngineAction); ok && !w.EngineWhole {
 		need += a.Touches.Bytes
 	}

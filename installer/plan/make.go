@@ -27,10 +27,16 @@ func EnginePath(id string) string { return path.Join("engines", id, EngineBinary
 // Judge names what is in the way.
 func Make(d Decisions) Plan {
 	p := Plan{SchemaVersion: SchemaVersion, Decisions: d}
-	if d.Model.NeedsList() {
-		p.Actions = append(p.Actions, listAction(d))
+	for _, part := range d.Parts() {
+		if part.NeedsList() {
+			p.Actions = append(p.Actions, listAction(part))
+		}
 	}
-	p.Actions = append(p.Actions, homeAction(d), modelAction(d), engineAction(d), settingsAction(d))
+	p.Actions = append(p.Actions, homeAction(d))
+	for _, part := range d.Parts() {
+		p.Actions = append(p.Actions, filesAction(part))
+	}
+	p.Actions = append(p.Actions, engineAction(d), settingsAction(d))
 	if len(d.Stops) > 0 {
 		p.Actions = append(p.Actions, stopsAction(d))
 	}
@@ -46,10 +52,9 @@ const listBytes = 32 << 20
 
 // listAction gets and proves the file list. It runs before the home is made, so that nothing is changed where the hub
 // cannot be reached, and needs no consent but that to download.
-func listAction(d Decisions) Action {
-	m := d.Model
+func listAction(m Part) Action {
 	a := Action{
-		ID: "list", Kind: ListAction, Consent: []Class{Download},
+		ID: string(m.ListKind), Kind: m.ListKind, Consent: []Class{Download},
 		Sentence: fmt.Sprintf("Get the file list of %s at %s from huggingface.co, or the mirror in HF_ENDPOINT, and "+
 			"prove it from the revision's 40 digits; more than %s is refused.",
 			m.Repo, m.Revision.Short(), units.Bytes(m.CeilingBytes)),
@@ -58,7 +63,7 @@ func listAction(d Decisions) Action {
 		Precondition: "the list is not known, or known with hashes that are proven",
 		Undo:         "remove the list",
 	}
-	return withUnproven(a, m)
+	return withUnproven(a, m.Model)
 }
 
 func homeAction(d Decisions) Action {
@@ -72,10 +77,10 @@ func homeAction(d Decisions) Action {
 	}
 }
 
-func modelAction(d Decisions) Action {
-	m := d.Model
+// filesAction brings the files of the model or of its draft.
+func filesAction(m Part) Action {
 	a := Action{
-		ID: "model", Kind: ModelAction, Consent: []Class{Write},
+		ID: string(m.FilesKind), Kind: m.FilesKind, Consent: []Class{Write},
 		Touches: Touches{Paths: []string{m.Folder}, Bytes: m.Bytes, DownloadBytes: m.DownloadBytes,
 			Ports: []int{}, Processes: []string{}},
 		Precondition: "each file is absent, unfinished, or whole with the hash of the lock",
@@ -94,13 +99,13 @@ func modelAction(d Decisions) Action {
 		a.Touches.Bytes, a.Touches.DownloadBytes = 1<<20, 0
 		a.Precondition, a.Undo = "every file is there with the hash of the lock", "forget the folder; what is "+
 			"in it stays"
-		return withUnproven(a, m)
+		return withUnproven(a, m.Model)
 	}
 	a.Consent = []Class{Download, Write}
 	a.Sentence = fmt.Sprintf("Download %s (%s at %s, about %s, licence %s) to %s and check every hash; what other "+
 		"tools have on this machine is copied instead.",
 		m.Title, m.Repo, m.Revision.Short(), units.Bytes(m.Bytes), m.License, m.Folder)
-	return withUnproven(a, m)
+	return withUnproven(a, m.Model)
 }
 
 // withUnproven adds the consent that files without a proof need.

@@ -22,7 +22,7 @@ import (
 // metal is set by the linker: a double for a Mac, whose GPU passes its self-test.
 var metal string
 
-const macCan = `{"schema_version":1,"version":"double","os":"any","arch":"any","device":"metal","devices":["cpu","metal"],"recommended_max_working_set":null,"max_buffer_length":0,"capabilities":{"kv_formats":["f32","f16","q8"],"kv_formats_of":{"cpu":["f32"],"metal":["f16","q8"]},"operands":["f16","bf16"],"prefill_policies":["exact"],"drafts":["none","mtp"],"devices":["cpu","metal"]}}`
+const macCan = `{"schema_version":1,"version":"double","os":"any","arch":"any","device":"metal","devices":["cpu","metal"],"recommended_max_working_set":null,"max_buffer_length":0,"capabilities":{"kv_formats":["f32","f16","q8"],"kv_formats_of":{"cpu":["f32"],"metal":["f16","q8"]},"operands":["f16","bf16"],"prefill_policies":["exact"],"drafts":["none","mtp","dflash2"],"devices":["cpu","metal"]}}`
 
 func main() {
 	if metal != "" && len(os.Args) > 1 && os.Args[1] == "probe" {
@@ -38,7 +38,7 @@ func main() {
 			os.Stdout.Write(said)
 			return
 		}
-		fmt.Println(`{"schema_version":1,"version":"double","os":"any","arch":"any","device":"cpu","devices":["cpu"],"recommended_max_working_set":null,"max_buffer_length":0,"capabilities":{"kv_formats":["f32"],"kv_formats_of":{"cpu":["f32"]},"prefill_policies":["exact"],"drafts":["none"],"devices":["cpu"]}}`)
+		fmt.Println(`{"schema_version":1,"version":"double","os":"any","arch":"any","device":"cpu","devices":["cpu"],"recommended_max_working_set":null,"max_buffer_length":0,"capabilities":{"kv_formats":["f32"],"kv_formats_of":{"cpu":["f32"]},"prefill_policies":["exact"],"drafts":["none","mtp","dflash2"],"devices":["cpu"]}}`)
 		return
 	}
 	if len(os.Args) == 5 && os.Args[1] == "cache" {
@@ -60,6 +60,8 @@ func main() {
 	launchID := f.String("launch-id", "", "")
 	modelID := f.String("model-id", "", "")
 	f.String("revision", "", "")
+	f.String("draft", "", "")
+	f.String("draft-dir", "", "")
 	f.Int("monitor-port", 0, "")
 	f.String("launch-file", "", "")
 	f.String("profile-name", "", "")

@@ -12,22 +12,25 @@ import (
 	"slipway/manifests"
 )
 
-type modelWorker struct {
-	decisions plan.Decisions
-	tools     Tools
+// filesWorker brings the files of the model, or of its draft.
+type filesWorker struct {
+	part plan.Part
+	home string // the home's path
+	deep bool
+	from Source
 }
 
 // Check hashes an embedded model in full (a few megabytes) and looks at the recorded identities of a large one, unless
 // every byte was asked for.
-func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
-	if w.decisions.Model.InPlace != "" {
+func (w filesWorker) Check(ctx context.Context, home *Home) (Condition, error) {
+	if w.part.InPlace != "" {
 		done, err := w.inPlace(ctx, home)
 		return Condition{Done: done}, err
 	}
-	if home == nil || w.tools.List.Lock == nil {
-		missing := w.decisions.Model.Bytes
-		if w.tools.List.Lock != nil {
-			missing -= w.clonable(ctx, w.tools.List.Lock.Files...)
+	if home == nil || w.from.List.Lock == nil {
+		missing := w.part.Bytes
+		if w.from.List.Lock != nil {
+			missing -= w.clonable(ctx, w.from.List.Lock.Files...)
 		}
 		return Condition{MissingBytes: missing}, nil
 	}
@@ -37,8 +40,8 @@ func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
 	}
 	for _, f := range report.Files {
 		if f.State == store.NotAFile {
-			return Condition{Conflict: fmt.Sprintf("%s is no plain file (%s), and a file of the model must be there",
-				path.Join(w.decisions.Model.Folder, f.Path), f.Why)}, nil
+			return Condition{Conflict: fmt.Sprintf("%s is no plain file (%s), and a file of the %s must be there",
+				path.Join(w.part.Folder, f.Path), f.Why, w.part.What)}, nil
 		}
 	}
 	var bad []manifests.File
@@ -49,33 +52,33 @@ func (w modelWorker) Check(ctx context.Context, home *Home) (Condition, error) {
 }
 
 // clonable is how much of these files needs no room because a clone of what is on this machine will do.
-func (w modelWorker) clonable(ctx context.Context, files ...manifests.File) int64 {
+func (w filesWorker) clonable(ctx context.Context, files ...manifests.File) int64 {
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Path)
 	}
-	if len(names) == 0 || w.decisions.Model.Embedded {
+	if len(names) == 0 || w.part.Embedded {
 		return 0
 	}
-	return store.ClonableBytes(ctx, w.decisions.Home, *w.tools.List.Lock, names, w.tools.Places)
+	return store.ClonableBytes(ctx, w.home, *w.from.List.Lock, names, w.from.Places)
 }
 
 // inPlace reports whether the folder that is to be used is recorded and as it was when it was hashed.
-func (w modelWorker) inPlace(ctx context.Context, home *Home) (bool, error) {
-	if home == nil || w.tools.List.Lock == nil {
+func (w filesWorker) inPlace(ctx context.Context, home *Home) (bool, error) {
+	if home == nil || w.from.List.Lock == nil {
 		return false, nil
 	}
-	folder, err := store.Referred(home.Root, *w.tools.List.Lock)
-	if err != nil || folder != w.decisions.Model.InPlace || !w.tools.Deep {
-		return err == nil && folder == w.decisions.Model.InPlace, nil
+	folder, err := store.Referred(home.Root, *w.from.List.Lock)
+	if err != nil || folder != w.part.InPlace || !w.deep {
+		return err == nil && folder == w.part.InPlace, nil
 	}
-	report, err := store.VerifyInPlace(ctx, home.Root, *w.tools.List.Lock, true)
+	report, err := store.VerifyInPlace(ctx, home.Root, *w.from.List.Lock, true)
 	return err == nil && report.OK(), err
 }
 
 // refer records the folder after hashing every file in it.
-func (w modelWorker) refer(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
-	lock, folder := *w.tools.List.Lock, w.decisions.Model.InPlace
+func (w filesWorker) refer(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
+	lock, folder := *w.from.List.Lock, w.part.InPlace
 	done, err := w.inPlace(ctx, home)
 	if err != nil {
 		return Outcome{}, err
@@ -85,7 +88,7 @@ func (w modelWorker) refer(ctx context.Context, home *Home, report func(Event)) 
 		err := store.Refer(ctx, home.Root, lock, folder, func(name string, n int) {
 			hashed[name] += int64(n)
 			f, _ := lock.File(name)
-			report(Event{Kind: "progress", Action: "model", Path: name, DoneBytes: hashed[name], AllBytes: f.Size})
+			report(Event{Kind: "progress", Action: string(w.part.FilesKind), Path: name, DoneBytes: hashed[name], AllBytes: f.Size})
 		})
 		if err != nil {
 			return Outcome{}, err
@@ -93,7 +96,7 @@ func (w modelWorker) refer(ctx context.Context, home *Home, report func(Event)) 
 	}
 	return Outcome{Notes: map[string]string{"lock": digestOf(lock), "in_place": folder},
 			Items: []Item{
-				{Kind: FolderItem, Path: path.Dir(w.decisions.Model.Folder)},
+				{Kind: FolderItem, Path: path.Dir(w.part.Folder)},
 				{Kind: FileItem, Path: store.ReferencePath(lock)}}},
 		nil
 }
@@ -114,18 +117,18 @@ func missingBytes(home *Home, report store.Report) int64 {
 	return missing
 }
 
-func (w modelWorker) verify(ctx context.Context, home *Home) (store.Report, error) {
-	return store.Verify(ctx, home.Root, *w.tools.List.Lock, w.decisions.Model.Embedded || w.tools.Deep)
+func (w filesWorker) verify(ctx context.Context, home *Home) (store.Report, error) {
+	return store.Verify(ctx, home.Root, *w.from.List.Lock, w.part.Embedded || w.deep)
 }
 
-func (w modelWorker) Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
-	if w.tools.List.Lock == nil {
-		panic("apply: the list action runs before the model's")
+func (w filesWorker) Do(ctx context.Context, home *Home, report func(Event)) (Outcome, error) {
+	if w.from.List.Lock == nil {
+		panic("apply: the list action runs before that of the files")
 	}
-	if w.decisions.Model.InPlace != "" {
+	if w.part.InPlace != "" {
 		return w.refer(ctx, home, report)
 	}
-	lock := *w.tools.List.Lock
+	lock := *w.from.List.Lock
 	found, err := w.verify(ctx, home)
 	if err != nil {
 		return Outcome{}, err
@@ -135,36 +138,36 @@ func (w modelWorker) Do(ctx context.Context, home *Home, report func(Event)) (Ou
 			return Outcome{}, err
 		}
 	}
-	return Outcome{Items: modelItems(lock, w.decisions.Model.Folder),
+	return Outcome{Items: modelItems(lock, w.part.Folder),
 		Notes: map[string]string{"lock": digestOf(lock)}}, nil
 }
 
-func (w modelWorker) bring(ctx context.Context, home *Home, lock manifests.Lock, found store.Report,
+func (w filesWorker) bring(ctx context.Context, home *Home, lock manifests.Lock, found store.Report,
 	report func(Event)) error {
 	for _, f := range found.Bad() {
 		if f.State != store.WrongHash {
 			continue
 		}
 		// The fast check believes the recorded identity of such a file, and installing asks it: the name must be free.
-		if err := home.Root.Remove(path.Join(w.decisions.Model.Folder, f.Path)); err != nil {
+		if err := home.Root.Remove(path.Join(w.part.Folder, f.Path)); err != nil {
 			return err
 		}
 	}
-	if !w.decisions.Model.Embedded {
-		return w.tools.Download(ctx, home.Root, lock, report)
+	if !w.part.Embedded {
+		return w.from.Download(ctx, home.Root, lock, report)
 	}
 	for _, f := range found.Bad() {
 		if err := w.install(ctx, home, lock, f.Path); err != nil {
 			return err
 		}
-		report(Event{Kind: "progress", Action: "model", Path: f.Path, DoneBytes: f.ExpectedBytes,
+		report(Event{Kind: "progress", Action: string(w.part.FilesKind), Path: f.Path, DoneBytes: f.ExpectedBytes,
 			AllBytes: f.ExpectedBytes})
 	}
 	return nil
 }
 
-func (w modelWorker) install(ctx context.Context, home *Home, lock manifests.Lock, name string) error {
-	src, err := w.tools.Embedded.Open(name)
+func (w filesWorker) install(ctx context.Context, home *Home, lock manifests.Lock, name string) error {
+	src, err := w.from.Embedded.Open(name)
 	if err != nil {
 		return err
 	}

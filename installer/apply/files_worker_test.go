@@ -16,8 +16,8 @@ func TestMissingBytesCountWhatHasArrived(t *testing.T) {
 	lock := manifests.Lock{SchemaVersion: 1, Repo: "a/b", Revision: "1111111111111111111111111111111111111111",
 		Files: []manifests.File{{Path: "w.safetensors", Size: size, SHA256: manifests.DigestOf([32]byte{1}),
 			Proof: manifests.Proven}}}
-	w := modelWorker{plan.Decisions{Model: plan.Model{Bytes: size, Folder: store.ModelDir(lock.Repo, lock.Revision)}},
-		Tools{List: &FileList{&lock}}}
+	w := filesWorker{part: plan.Part{Model: plan.Model{Bytes: size, Folder: store.ModelDir(lock.Repo, lock.Revision)}},
+		from: Source{List: &FileList{&lock}}}
 	for _, row := range []struct {
 		arrived, missing int64
 	}{{0, size}, {size / 2, size / 2}, {size, 0}} {
