@@ -14,7 +14,8 @@ import (
 
 // bring returns the function that gets a part's files: from this machine where other tools have them, else from
 // the hub. The lock's hashes decide about both. The hub's settings come from the environment, as its own tools read it.
-func bring(at Environment, in Input, action plan.Kind) func(context.Context, *os.Root, manifests.Lock, func(apply.Event)) error {
+func bring(at Environment, in Input, action plan.Kind) func(context.Context, *os.Root, manifests.Lock,
+	func(apply.Event)) error {
 	return func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(apply.Event)) error {
 		if err := adopt(ctx, home, lock, store.Sources(lock.Repo, at.UserHome, at.Getenv, folders(in.ModelDir)...),
 			action, report); err != nil {
@@ -107,7 +108,7 @@ func arrivals(lock manifests.Lock, wholeBytes int64, action plan.Kind, report fu
 			}
 			return
 		}
-		report(apply.Event{Kind: "progress", Action: string(action), Path: e.Path, DoneBytes: done[e.Path], AllBytes: e.Total,
-			TotalDoneBytes: total, TotalBytes: lock.TotalBytes(), ArrivedBytes: arrived})
+		report(apply.Event{Kind: "progress", Action: string(action), Path: e.Path, DoneBytes: done[e.Path],
+			AllBytes: e.Total, TotalDoneBytes: total, TotalBytes: lock.TotalBytes(), ArrivedBytes: arrived})
 	}
 }

@@ -88,7 +88,8 @@ func (w filesWorker) refer(ctx context.Context, home *Home, report func(Event)) 
 		err := store.Refer(ctx, home.Root, lock, folder, func(name string, n int) {
 			hashed[name] += int64(n)
 			f, _ := lock.File(name)
-			report(Event{Kind: "progress", Action: string(w.part.FilesKind), Path: name, DoneBytes: hashed[name], AllBytes: f.Size})
+			report(Event{Kind: "progress", Action: string(w.part.FilesKind), Path: name, DoneBytes: hashed[name],
+				AllBytes: f.Size})
 		})
 		if err != nil {
 			return Outcome{}, err

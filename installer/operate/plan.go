@@ -86,7 +86,8 @@ func (o *Operator) look(ctx context.Context, in installer.Input) (LookAnswer, er
 	}
 	a := LookAnswer{Ready: p.Assessment.Ready, CanApply: p.Assessment.CanApply, Digest: p.Plan.Digest,
 		Checks: o.ownChecks(p.Assessment.Checks), Blockers: o.ownBlockers(p.Assessment.Blockers),
-		Proposal: p.Proposal, Alternatives: p.Alternatives, DraftCost: p.DraftCost, Facts: p.Facts, ServerCan: p.Server, Prepared: p}
+		Proposal: p.Proposal, Alternatives: p.Alternatives, DraftCost: p.DraftCost, Facts: p.Facts,
+		ServerCan: p.Server, Prepared: p}
 	for _, action := range p.Plan.Actions {
 		a.Actions = append(a.Actions, ActionState{action, p.Assessment.States[action.ID]})
 	}

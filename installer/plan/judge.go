@@ -251,7 +251,8 @@ func Judge(p Plan, w World) Assessment {
 		}
 	}
 	s.CanApply = len(s.Blockers) == 0
-	s.Ready = s.CanApply && w.HomeReady && w.ModelWhole && (d.Draft == nil || w.Draft.Whole) && w.EngineWhole && w.SettingsWhole && !w.ServerHung
+	filesWhole := w.ModelWhole && (d.Draft == nil || w.Draft.Whole)
+	s.Ready = s.CanApply && w.HomeReady && filesWhole && w.EngineWhole && w.SettingsWhole && !w.ServerHung
 	s.Checks = append(checksOf(p, w, s), w.Warnings...)
 	return s
 }
