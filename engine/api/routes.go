@@ -30,11 +30,12 @@ func (s *Server) routes() *routes {
 	return all
 }
 
-// add panics where two wires answer one path: which of them was meant is not for their order to decide.
+// add panics where two wires answer one path and no header tells them apart: which of them was meant is not for their
+// order to decide.
 func (all *routes) add(wire web.Wire, list []web.Route) {
 	for _, r := range list {
 		for _, there := range slices.Concat(all.exact[r.Path], all.patterns) {
-			if there.Path == r.Path && there.Method == r.Method {
+			if there.Path == r.Path && there.Method == r.Method && there.Header == r.Header {
 				panic("api: two wires answer " + r.Method + " " + r.Path)
 			}
 		}
@@ -46,25 +47,33 @@ func (all *routes) add(wire web.Wire, list []web.Route) {
 	}
 }
 
-// find gives the route of a path, preferably for this method, and the methods that the path answers; nil where
-// nothing is there.
-func (all *routes) find(method, path string) (found *route, methods []string) {
-	at := all.exact[path]
+// find gives the route that is meant, preferably for the request's method, and the methods that its path answers; nil
+// where nothing is there.
+func (all *routes) find(r *http.Request) (found *route, methods []string) {
+	at := all.exact[r.URL.Path]
 	if len(at) == 0 {
-		for _, r := range all.patterns {
-			if _, ok := r.Match(path); ok {
-				at = []*route{r}
-				break
+		for _, pattern := range all.patterns {
+			if _, ok := pattern.Match(r.URL.Path); ok && (len(at) == 0 || at[0].Path == pattern.Path) {
+				at = append(at, pattern)
 			}
 		}
 	}
-	for _, r := range at {
-		methods = append(methods, r.Method)
-		if r.Method == http.MethodGet {
+	header := ""
+	for _, candidate := range at {
+		if candidate.Header != "" && r.Header.Get(candidate.Header) != "" {
+			header = candidate.Header
+		}
+	}
+	for _, candidate := range at {
+		if candidate.Header != header {
+			continue
+		}
+		methods = append(methods, candidate.Method)
+		if candidate.Method == http.MethodGet {
 			methods = append(methods, http.MethodHead)
 		}
-		if found == nil || r.Method == method {
-			found = r
+		if found == nil || candidate.Method == r.Method {
+			found = candidate
 		}
 	}
 	return found, methods

@@ -101,9 +101,13 @@ func New(opt Options) *Server {
 func (s *Server) Handler() http.Handler {
 	routes := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		route, methods := routes.find(r.Method, r.URL.Path)
+		if path := strings.TrimRight(r.URL.Path, "/"); path != "" { // some clients write one at the end
+			r.URL.Path = path
+		}
+		route, methods := routes.find(r)
 		rec := &web.Record{ResponseWriter: w, ID: turn.NewID("req_"), Wire: s.wireOf(route)}
 		w.Header().Set("X-Request-Id", rec.ID)
+		w.Header().Set("Request-Id", rec.ID) // Anthropic's name for it
 		defer s.account(r, rec)
 		if failure := s.answer(rec, r, route, methods); failure != nil {
 			rec.Refuse(failure)

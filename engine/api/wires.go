@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"slipway/engine/api/anthropic"
 	"slipway/engine/api/openai"
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
@@ -13,5 +14,6 @@ import (
 func wires(turns *turn.Service, bodies *web.Bodies, keepAlive time.Duration) []web.Wire {
 	return []web.Wire{
 		openai.New(turns, bodies, keepAlive),
+		anthropic.New(turns, bodies, keepAlive),
 	}
 }

@@ -6,6 +6,7 @@ import "strings"
 // back.
 type StopFinder struct {
 	Stops []string // none is empty
+	Found string   // that ended the stream; empty: none yet
 	held  string   // no stop text inside; a proper prefix of one, or empty
 }
 
@@ -19,7 +20,7 @@ func (f *StopFinder) Push(text string) (certain string, hit bool) {
 	first := -1
 	for _, stop := range f.Stops {
 		if at := strings.Index(all, stop); at >= 0 && (first < 0 || at < first) {
-			first = at
+			first, f.Found = at, stop
 		}
 	}
 	if first >= 0 {

@@ -67,7 +67,7 @@ func (w *Wire) plainChat(rec *web.Record, reply *turn.Reply, q *turn.Request) *t
 		choice.Logprobs = &logprobs{Content: entriesOf(m.Tokens, []tokenLogprob{})}
 	}
 	notice := end.Notice()
-	return p.Finish(chatReply{head, []chatChoice{choice}, usageOf(end, notice), noteOf(notice)}, end.Failure)
+	return p.Finish(chatReply{head, []chatChoice{choice}, usageOf(end, notice), web.NoteOf(notice)}, end.Failure)
 }
 
 func messageOf(m turn.Message) chatMessage {

@@ -2,32 +2,25 @@ package openai
 
 import (
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
 )
-
-// efforts are the values of reasoning_effort that OpenAI has; the template judges further.
-var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
 
 // thinkingOff is how clients turn thinking off here.
 const thinkingOff = `chat_template_kwargs {"enable_thinking": false}`
 
 func (w *Wire) readChat(o *web.Object) (*turn.Request, streaming, *turn.Error) {
 	q := &turn.Request{Param: "messages", ThinkingOff: thinkingOff}
-	if err := w.wrongModel(o); err != nil {
+	if err := web.WrongModel(o, w.turns); err != nil {
 		return nil, streaming{}, err
 	}
 	how := w.readGeneration(o, q)
 	q.Conversation.Messages = readMessages(o)
 	readTools(o, q)
-	effort, given := o.Text("reasoning_effort")
-	if given && !slices.Contains(efforts, effort) {
-		o.Fail("reasoning_effort", "is %.40q; allowed: %s", effort, strings.Join(efforts, ", "))
+	if effort, given := o.Text("reasoning_effort"); given {
+		o.Keep(w.turns.SetEffort(q, "reasoning_effort", effort))
 	}
-	w.readEffort(o, q, effort)
 	q.Conversation.Kwargs = w.readKwargs(o)
 	readChatLogprobs(o, q)
 	readFormat(o, q)
@@ -35,21 +28,6 @@ func (w *Wire) readChat(o *web.Object) (*turn.Request, streaming, *turn.Error) {
 	o.Only("verbosity", "the model has no such setting", `"medium"`)
 	w.readContinuation(o, q)
 	return q, how, o.Done()
-}
-
-// readEffort maps reasoning_effort to what the model's template knows: the effort itself, or whether to think at all.
-func (w *Wire) readEffort(o *web.Object, q *turn.Request, effort string) {
-	off := effort == "none" || effort == "minimal"
-	switch switches := w.turns.TemplateUses("enable_thinking"); {
-	case effort == "":
-	case off && switches || !w.turns.TemplateUses("reasoning_effort") && switches:
-		thinking := !off
-		q.Conversation.EnableThinking = &thinking
-	case w.turns.TemplateUses("reasoning_effort"):
-		q.Conversation.ReasoningEffort = effort
-	default:
-		o.Fail("reasoning_effort", "is %s, and this model's chat template has no such setting; leave it out", effort)
-	}
 }
 
 // readContinuation decides whether the last message, an assistant's, is continued. It is unless

@@ -58,7 +58,7 @@ func (w *Wire) streamChat(rec *web.Record, reply *turn.Reply, q *turn.Request, h
 		return end.Failure
 	}
 	notice, finish := end.Notice(), finishReasons[end.Finish()]
-	s.chunk.Choices[0].FinishReason, s.chunk.Slipway = &finish, noteOf(notice)
+	s.chunk.Choices[0].FinishReason, s.chunk.Slipway = &finish, web.NoteOf(notice)
 	if s.send(delta{}, nil) != nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ func (w *Wire) completions(rec *web.Record, r *http.Request) *turn.Error {
 
 func (w *Wire) readText(o *web.Object) (*turn.Request, streaming, *turn.Error) {
 	q := &turn.Request{}
-	if err := w.wrongModel(o); err != nil {
+	if err := web.WrongModel(o, w.turns); err != nil {
 		return nil, streaming{}, err
 	}
 	how := w.readGeneration(o, q)

@@ -66,7 +66,7 @@ func (w *Wire) plainText(rec *web.Record, reply *turn.Reply, q *turn.Request) *t
 	}
 	notice := end.Notice()
 	u := usageOf(end, notice)
-	return p.Finish(textReply{head, []textChoice{whole}, &u, noteOf(notice)}, end.Failure)
+	return p.Finish(textReply{head, []textChoice{whole}, &u, web.NoteOf(notice)}, end.Failure)
 }
 
 func (w *Wire) streamText(rec *web.Record, reply *turn.Reply, q *turn.Request, how streaming) *turn.Error {
@@ -104,7 +104,7 @@ func (w *Wire) streamText(rec *web.Record, reply *turn.Reply, q *turn.Request, h
 		return end.Failure
 	}
 	notice, finish := end.Notice(), finishReasons[end.Finish()]
-	if send(textChoice{FinishReason: &finish}, noteOf(notice)) != nil {
+	if send(textChoice{FinishReason: &finish}, web.NoteOf(notice)) != nil {
 		return nil
 	}
 	if how.includeUsage {

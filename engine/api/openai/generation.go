@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"math"
 	"net/http"
 	"strconv"
@@ -46,9 +45,6 @@ func (w *Wire) generate(rec *web.Record, r *http.Request, f form) *turn.Error {
 	return f.plain(rec, reply, q)
 }
 
-// mostStops bounds the texts looked for after every token; OpenAI allows 4.
-const mostStops = 16
-
 // readGeneration takes the members that chat and text completions have alike.
 func (w *Wire) readGeneration(o *web.Object, q *turn.Request) (how streaming) {
 	q.Sampling, q.TopLogprobs = w.turns.Defaults(), -1
@@ -70,7 +66,7 @@ func (w *Wire) readGeneration(o *web.Object, q *turn.Request) (how streaming) {
 		q.Seed = turn.NewSeed()
 	}
 	q.Sampling.LogitBias = readLogitBias(o)
-	q.Stop = readStop(o)
+	q.Stop = o.Stops("stop")
 	how.unbounded = readMaxTokens(o, q)
 	if n, given := o.Integer("n", math.MinInt64, math.MaxInt64); given && n != 1 {
 		o.Fail("n", "is %d; this server gives one reply a request (n 1)", n)
@@ -134,46 +130,6 @@ func readMaxTokens(o *web.Object, q *turn.Request) (unbounded bool) {
 	}
 	q.MaxTokens = int(max(older, 0))
 	return older < 0
-}
-
-func readStop(o *web.Object) []string {
-	raw := o.Take("stop")
-	if raw == nil {
-		return nil
-	}
-	var stops []string
-	if raw[0] == '"' {
-		stops = make([]string, 1)
-		if json.Unmarshal(raw, &stops[0]) != nil {
-			o.Fail("stop", "is not a string")
-		}
-	} else if err := strictStrings(raw, &stops); err != nil {
-		o.Fail("stop", "must be a string or an array of strings")
-	}
-	if len(stops) > mostStops {
-		o.Fail("stop", "has %d texts; at most %d are looked for", len(stops), mostStops)
-	}
-	for _, stop := range stops {
-		if stop == "" {
-			o.Fail("stop", "holds an empty text, which would end every reply at once")
-		}
-	}
-	return stops
-}
-
-// strictStrings reads an array of strings; json.Unmarshal alone would take null for "".
-func strictStrings(raw json.RawMessage, to *[]string) error {
-	var elements []*string
-	if err := json.Unmarshal(raw, &elements); err != nil {
-		return err
-	}
-	for _, e := range elements {
-		if e == nil {
-			return strconv.ErrSyntax
-		}
-		*to = append(*to, *e)
-	}
-	return nil
 }
 
 func readLogitBias(o *web.Object) map[int32]float64 {

@@ -13,11 +13,7 @@ import (
 // readMessages takes a conversation apart. Order, roles and tool ids are judged here only where a template could not;
 // the template has the last word.
 func readMessages(o *web.Object) []text.Message {
-	elements, given := o.Array("messages")
-	if !given || len(elements) == 0 {
-		o.Fail("messages", "is required and must hold at least one message")
-		return nil
-	}
+	elements := o.Items("messages")
 	messages := make([]text.Message, 0, len(elements))
 	for i, raw := range elements {
 		m, err := readMessage(web.Element("messages", i), raw)
@@ -174,7 +170,7 @@ func readToolCalls(o *web.Object) []text.ToolCall {
 			if c.Name, given = f.Text("name"); !given {
 				f.Fail("name", "is required")
 			}
-			c.Arguments = readArguments(f.Take("arguments"))
+			c.Arguments = turn.ReadArguments(f.Take("arguments"))
 			f.Ignore("provider_specific_fields", "extra_content")
 			call.Keep(f.Done())
 		}
@@ -185,32 +181,4 @@ func readToolCalls(o *web.Object) []text.ToolCall {
 		calls = append(calls, c)
 	}
 	return calls
-}
-
-// readArguments gives a call's arguments as an object, which templates read them as: what the client sent, a string
-// that
-// holds one, or nothing. What is none, such as the arguments of a call that was cut off, is one parameter of the name
-// arguments, so that the conversation goes on and the model sees what it wrote.
-func readArguments(raw json.RawMessage) json.RawMessage {
-	written := string(raw)
-	for range 3 { // a string, and one within it
-		text := strings.TrimSpace(written)
-		var inner string
-		switch {
-		case text == "" || text == "null":
-			return nil
-		case !json.Valid([]byte(text)):
-		case text[0] == '{':
-			return json.RawMessage(text)
-		case text[0] == '"' && json.Unmarshal([]byte(text), &inner) == nil:
-			written = inner
-			continue
-		}
-		break
-	}
-	object, err := json.Marshal(map[string]string{"arguments": written})
-	if err != nil {
-		panic(err) // a string
-	}
-	return object
 }

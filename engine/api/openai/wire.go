@@ -6,7 +6,6 @@ import (
 
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
-	"slipway/wire"
 )
 
 // Wire is OpenAI's chat and text completions and its model list.
@@ -31,18 +30,6 @@ func (w *Wire) Routes() []web.Route {
 	}
 }
 
-// wrongModel refuses every model but the one that is served, with the list.
-func (w *Wire) wrongModel(o *web.Object) *turn.Error {
-	name, given := o.Text("model")
-	if o.Err() != nil {
-		return o.Err()
-	}
-	if !given {
-		return turn.Invalid("model", "is required; this server has %q", w.turns.Model().ID)
-	}
-	return w.turns.WrongModel(name)
-}
-
 // head is what every chunk and every complete reply begins with.
 type head struct {
 	ID          string `json:"id"`
@@ -54,13 +41,6 @@ type head struct {
 
 func (w *Wire) head(prefix, object string) head {
 	return head{turn.NewID(prefix), object, w.turns.Now().Unix(), w.turns.Model().ID, w.turns.Fingerprint()}
-}
-
-func noteOf(text string) *wire.Note {
-	if text == "" {
-		return nil
-	}
-	return &wire.Note{Notice: text}
 }
 
 // finishReasons are OpenAI's words.

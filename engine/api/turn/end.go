@@ -23,6 +23,7 @@ type End struct {
 	Usage           serve.Usage
 	Times           serve.Times
 	ReasoningTokens int
+	StopText        string // of the request, that ended a conversation's reply; empty: none did
 	// Approximations are what of the server's settings may have changed the answer; nil: nothing.
 	Approximations []string
 

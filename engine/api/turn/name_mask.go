@@ -33,8 +33,8 @@ func newPieces(vocabTokens int, bytesOf func(int32) []byte, special func(int32) 
 
 func piecesOf(t *text.Tokenizer) *pieces { return newPieces(t.VocabSize(), t.TokenBytes, t.IsSpecial) }
 
-// towards appends to found the ids whose bytes go on from names[:][at:]. names are sorted and alike up to at+depth; ids
-// are those of the tree whose first depth bytes are the names' next.
+// towards appends to found the ids whose bytes go on from names[:][at:]. names are sorted and alike up to at+depth;
+// ids are those of the tree whose first depth bytes are the names' next.
 func (p *pieces) towards(names []string, at, depth int, ids, found []int32) []int32 {
 	for depth > 0 && len(ids) > 0 && len(p.bytes(ids[0])) == depth { // a shorter piece comes before its continuations
 		found, ids = append(found, ids[0]), ids[1:]

@@ -9,6 +9,8 @@ import (
 
 // Reply is the reading side of a turn. It belongs to one reader.
 type Reply struct {
+	PromptTokens int
+
 	service *Service
 	queued  *serve.Reply
 	reading *reading               // nil: a raw reply, which is content from end to end
@@ -22,7 +24,7 @@ type Reply struct {
 }
 
 func (s *Service) newReply(q *Request, p prompt) *Reply {
-	r := &Reply{service: s, reports: q.TopLogprobs >= 0, thinking: p.thinking}
+	r := &Reply{PromptTokens: len(p.ids), service: s, reports: q.TopLogprobs >= 0, thinking: p.thinking}
 	r.end = End{Approximations: s.opt.Approximations, normalized: p.normalized, thinkingOff: q.ThinkingOff}
 	if q.Raw == nil {
 		r.reading = newReading(q, p.thinking, s.opt.Text.Family)
@@ -114,7 +116,7 @@ func (r *Reply) close(end *serve.End) {
 	r.end.Failure, r.end.Usage, r.end.Times = failureOf(end), end.Usage, end.Times
 	r.end.reason, r.end.limitTokens, r.end.windowed = end.Reason, end.LimitTokens, end.Windowed
 	if r.reading != nil {
-		r.end.verdict = r.reading.verdict()
+		r.end.verdict, r.end.StopText = r.reading.verdict(), r.reading.stops.Found
 	}
 	r.events = append(r.events, Event{Kind: Ended, End: &r.end})
 }

@@ -6,6 +6,10 @@ import (
 	"slipway/engine/text"
 )
 
+// MostMessages bounds a conversation: templates take some 40 µs a message (200,000 took 8 s on two cores), and the
+// shortest take 5 tokens of the window.
+const MostMessages = 20_000
+
 // Request is what a client asks, in no wire's form.
 type Request struct {
 	// Conversation is what the template renders; its Tools and AddGenerationPrompt are set by [Service.Start].

@@ -34,6 +34,12 @@ func (s *Service) Start(ctx context.Context, id string, q *Request, release func
 	return r, nil
 }
 
+// Count gives the tokens of the prompt of q. The conversation of q is used up.
+func (s *Service) Count(q *Request) (promptTokens int, failure *Error) {
+	p, failure := s.prepare(q)
+	return len(p.ids), failure
+}
+
 // prompt is a request's prompt with the way to go on from it.
 type prompt struct {
 	ids        []int32

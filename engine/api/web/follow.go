@@ -12,9 +12,9 @@ import (
 // cancelled.
 const SendPatience = 2 * time.Minute
 
-// Follow hands a reply's events to each as they come, and calls idle whenever none came for keepAlive: while the prompt
-// is read, and while the reply is in what may be a call, which is held until it is certain. The
-// first error ends it and cancels the reply. It returns the reply's end.
+// Follow hands a reply's events to each as they come, and calls idle whenever none came for keepAlive: while the
+// prompt is read, and while the reply is in what may be a call, which is held until it is certain. The first error
+// ends it and cancels the reply. It returns the reply's end.
 func Follow(w http.ResponseWriter, reply *turn.Reply, keepAlive time.Duration,
 	each func(turn.Event) error, idle func() error) (*turn.End, error) {
 	control := http.NewResponseController(w)

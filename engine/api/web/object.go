@@ -169,6 +169,9 @@ func (o *Object) Take(name string) json.RawMessage {
 	return raw
 }
 
+// Peek gives a member's value as it was written, without taking it; nil where it is absent.
+func (o *Object) Peek(name string) json.RawMessage { return o.members[name] }
+
 // Has reports whether a member is there and not null, without taking it.
 func (o *Object) Has(name string) bool {
 	raw, ok := o.members[name]

@@ -20,6 +20,7 @@ type Wire interface {
 type Route struct {
 	Method string // GET also answers HEAD
 	Path   string // "/" at the end matches all paths below it, [PathID] one segment
+	Header string // only requests that have this header are meant; empty: all others
 	// Handle answers. A returned error becomes the response, in the wire's form. A handler that has begun its response
 	// sends later errors itself.
 	Handle func(*Record, *http.Request) *turn.Error
