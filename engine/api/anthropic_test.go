@@ -440,26 +440,8 @@ func TestFailedMessageDoesNotLookComplete(t *testing.T) {
 func TestMessageKeepsItsClientAlive(t *testing.T) {
 	open := make(chan struct{})
 	s := start(t, setup{keepAlive: 5 * time.Millisecond, pass: func([]pass.Segment) error { <-open; return nil }})
-	r, _ := http.NewRequest(http.MethodPost, s.URL+messagesPath, strings.NewReader(
-		`{"model":"pocket","max_tokens":50,"stream":true,"messages":[{"role":"user","content":"Hi"}]}`))
-	r.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var got []byte
-	for buffer, opened := make([]byte, 1024), false; ; {
-		n, err := response.Body.Read(buffer)
-		got = append(got, buffer[:n]...)
-		if strings.Count(string(got), "event: ping") >= 3 && !opened {
-			opened = true
-			close(open)
-		}
-		if err != nil {
-			break
-		}
-	}
+	got := waited(t, s, messagesPath,
+		`{"model":"pocket","max_tokens":50,"stream":true,"messages":[{"role":"user","content":"Hi"}]}`, "event: ping", open)
 	if m := joinMessage(t, got); m.heard(t).content != "Hello!" {
 		t.Errorf("%s", got)
 	}

@@ -163,6 +163,11 @@ func (s *Server) reload(w *web.Record, r *http.Request) *turn.Error {
 	case err != nil:
 		return turn.AsError(err)
 	}
+	for _, w := range s.wires {
+		if keeps, ok := w.(web.Keeper); ok {
+			keeps.Forget()
+		}
+	}
 	web.SendJSON(w, http.StatusOK, wire.Reloaded{Reloaded: true, TookMs: millis(s.opt.Now().Sub(began))})
 	return nil
 }

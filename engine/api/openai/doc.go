@@ -1,5 +1,6 @@
-// Package openai is OpenAI's wire: chat and text completions and the model list. It reads a body strictly into a
-// [turn.Request], so that every refusal names its member, and renders the events of the reply in OpenAI's shapes.
+// Package openai is OpenAI's wire: chat and text completions, responses and the model list. It reads a body strictly
+// into a [turn.Request], so that every refusal names its member, and renders the events of the reply in OpenAI's
+// shapes.
 //
 // # What is refused, what is ignored
 //
@@ -17,12 +18,11 @@
 //
 // # Histories
 //
-// A conversation that a client has is one that it can go on with. Content may be missing where an assistant only called
-// or said nothing, and be any JSON in a tool's result. Thinking is reasoning_content or reasoning. Arguments that are
-// no
-// object are one parameter of the name arguments. System messages that the conversation begins with become one; a later
-// one stays in its place, marked. A last message of the assistant is continued, unless continue_final_message is false.
-// Whole numbers may be written 12.0; max_tokens -1 is no limit.
+// A conversation that a client has is one that it can go on with. Content may be missing where an assistant only
+// called or said nothing, and be any JSON in a tool's result. Thinking is reasoning_content or reasoning. Arguments
+// that are no object are one parameter of the name arguments. System messages that the conversation begins with
+// become one; a later one stays in its place, marked. A last message of the assistant is continued, unless
+// continue_final_message is false. Whole numbers may be written 12.0; max_tokens -1 is no limit.
 //
 // # Forced calls, seeds and logprobs
 //
@@ -30,6 +30,17 @@
 // only the tools' names can be written. The opening tokens count as the reply's. A seed gives the same reply again
 // for the same request and system_fingerprint. logprobs are the network's own, before penalties, temperature and
 // truncation; in a chat they cover the content, not thinking, tool calls or forced tokens.
+//
+// # Responses
+//
+// Items that an assistant thought, said and called in a row are one message of its. Thinking is an item reasoning
+// with its text; a summary is neither made nor read, nor is encrypted_content. Functions of a namespace are known to
+// the model as "namespace.name". A response is kept in memory under a random id of 128 bits unless store is false:
+// the latest 64, of 64 MiB together, until a restart or a reload; previous_response_id and item_reference lead to
+// them. Refused by name: tools that run at OpenAI, background, truncation "auto", conversation, prompt, include of
+// log probabilities. Ignored beside what a chat ignores: client_metadata, max_tool_calls, other values of include,
+// reasoning.summary. A stream whose response failed ends with response.failed, also where the prompt is too long:
+// Codex then shortens the conversation.
 //
 // # How a reply ends
 //

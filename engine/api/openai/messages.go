@@ -86,6 +86,11 @@ func readToolContent(o *web.Object) string {
 	case raw[0] == '"' || raw[0] == '[' && areParts(raw):
 		return readContent(o, false)
 	}
+	return compact(raw)
+}
+
+// compact writes JSON without white space between its parts.
+func compact(raw json.RawMessage) string {
 	var compact bytes.Buffer
 	json.Compact(&compact, raw)
 	return compact.String()

@@ -8,16 +8,17 @@ import (
 	"slipway/engine/api/web"
 )
 
-// Wire is OpenAI's chat and text completions and its model list.
+// Wire is OpenAI's chat and text completions, its responses and its model list.
 type Wire struct {
 	turns     *turn.Service
 	bodies    *web.Bodies
 	keepAlive time.Duration // silence after which a waiting client is sent something
+	kept      kept
 }
 
 // New makes the wire over turns.
 func New(turns *turn.Service, bodies *web.Bodies, keepAlive time.Duration) *Wire {
-	return &Wire{turns, bodies, keepAlive}
+	return &Wire{turns: turns, bodies: bodies, keepAlive: keepAlive}
 }
 
 // Routes implements [web.Wire].
@@ -25,6 +26,9 @@ func (w *Wire) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodPost, Path: "/v1/chat/completions", Handle: w.chat},
 		{Method: http.MethodPost, Path: "/v1/completions", Handle: w.completions},
+		{Method: http.MethodPost, Path: "/v1/responses", Handle: w.responses},
+		{Method: http.MethodGet, Path: responsePath + web.PathID, Handle: w.keptResponse},
+		{Method: http.MethodDelete, Path: responsePath + web.PathID, Handle: w.removeResponse},
 		{Method: http.MethodGet, Path: "/v1/models", Handle: w.models},
 		{Method: http.MethodGet, Path: "/v1/models/", Handle: w.model},
 	}

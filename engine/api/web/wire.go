@@ -16,6 +16,11 @@ type Wire interface {
 	Error(*turn.Error) (status int, document any)
 }
 
+// Keeper is a wire that keeps conversations for its clients. A reload drops them.
+type Keeper interface {
+	Forget()
+}
+
 // Route is a path that a wire answers.
 type Route struct {
 	Method string // GET also answers HEAD
