@@ -7,7 +7,7 @@
 //
 //   - turn: one turn of a conversation, in no wire's form
 //   - web: what wires do alike with HTTP and JSON
-//   - openai, anthropic: wires
+//   - openai, anthropic, ollama: wires
 //
 // # Replies to clients that leave
 //

@@ -124,8 +124,7 @@ func (s *Server) answer(rec *web.Record, r *http.Request, route *route, methods 
 			Sentence: "the model is being loaded; try again in a few seconds"}
 	}
 	if route == nil {
-		return &turn.Error{Kind: turn.NotFound, Code: "not_found",
-			Sentence: fmt.Sprintf("there is nothing at %.100q", r.URL.Path)}
+		return s.nothingAt(r.URL.Path)
 	}
 	if !slices.Contains(methods, r.Method) {
 		return web.Allow(rec, methods...)
@@ -136,6 +135,16 @@ func (s *Server) answer(rec *web.Record, r *http.Request, route *route, methods 
 		}
 	}
 	return route.Handle(rec, r)
+}
+
+// nothingAt says what is spoken where.
+func (s *Server) nothingAt(path string) *turn.Error {
+	var spoken []string
+	for _, w := range s.wires {
+		spoken = append(spoken, w.Spoken())
+	}
+	return &turn.Error{Kind: turn.NotFound, Code: "not_found", Sentence: fmt.Sprintf(
+		"there is nothing at %.100q; this server speaks %s", path, strings.Join(spoken, "; "))}
 }
 
 // account logs a request and keeps a panic from ending more than its own. No text of prompts, replies or members is

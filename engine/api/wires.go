@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"slipway/engine/api/anthropic"
+	"slipway/engine/api/ollama"
 	"slipway/engine/api/openai"
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
@@ -15,5 +16,6 @@ func wires(turns *turn.Service, bodies *web.Bodies, keepAlive time.Duration) []w
 	return []web.Wire{
 		openai.New(turns, bodies, keepAlive),
 		anthropic.New(turns, bodies, keepAlive),
+		ollama.New(turns, bodies, keepAlive),
 	}
 }

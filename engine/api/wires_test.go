@@ -41,7 +41,7 @@ type speaker struct {
 }
 
 // speakers are the wires beside OpenAI's chat, whose tests are its own.
-var speakers = []speaker{anthropicClient, responsesClient}
+var speakers = []speaker{anthropicClient, responsesClient, ollamaClient}
 
 func (s *server) hear(t *testing.T, by speaker, q ask) heard {
 	t.Helper()

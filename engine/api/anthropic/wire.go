@@ -34,6 +34,9 @@ func (w *Wire) Routes() []web.Route {
 	}
 }
 
+// Spoken implements [web.Wire].
+func (w *Wire) Spoken() string { return "Anthropic at /v1/messages" }
+
 // messages answers POST /v1/messages.
 func (w *Wire) messages(rec *web.Record, r *http.Request) *turn.Error {
 	o, release, failure := w.bodies.Read(rec, r)

@@ -34,6 +34,11 @@ func (w *Wire) Routes() []web.Route {
 	}
 }
 
+// Spoken implements [web.Wire].
+func (w *Wire) Spoken() string {
+	return "OpenAI at /v1/chat/completions, /v1/responses, /v1/completions and /v1/models"
+}
+
 // head is what every chunk and every complete reply begins with.
 type head struct {
 	ID          string `json:"id"`

@@ -59,6 +59,9 @@ func New(opt Options) *Service {
 // Model names what is served.
 func (s *Service) Model() Model { return s.opt.Model }
 
+// Family names the model's family.
+func (s *Service) Family() string { return s.opt.Text.Family.Name }
+
 // Defaults are the model's own sampling values.
 func (s *Service) Defaults() sample.Params { return s.opt.Defaults }
 

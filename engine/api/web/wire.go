@@ -12,6 +12,8 @@ import (
 // Wire is one API's shapes over the common turns.
 type Wire interface {
 	Routes() []Route
+	// Spoken names the API and where it is, for those who asked elsewhere: "OpenAI at /v1/chat/completions".
+	Spoken() string
 	// Error gives the status and the JSON document of a refusal or failure.
 	Error(*turn.Error) (status int, document any)
 }

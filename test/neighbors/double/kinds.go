@@ -367,13 +367,18 @@ var DS4 = Kind{Name: "ds4-server", SocketWhileBusy: true, Header: map[string]str
 var Kapitsa = Kind{Name: "kapitsa", Paths: map[string]func(*Server) Reply{
 	"/v1": func(*Server) Reply { return Reply{JSON: object{"ok": true}} }}}
 
-// Slipway answers like our own server's /health.
+// Slipway answers like our own server, which speaks other servers' APIs beside its /health.
 var Slipway = Kind{Name: "slipway-server", Paths: map[string]func(*Server) Reply{
 	"/health": func(s *Server) Reply {
 		return Reply{JSON: object{"product": "slipway", "version": "0.0.1", "pid": os.Getpid(),
 			"started": s.Started.Format(time.RFC3339), "launch_id": "old",
 			"model": s.Model, "ready": true, "busy": s.Working(), "active": s.active(), "queued": 0,
 			"background": s.mode() == "background", "draining": s.mode() == "says-draining"}}
+	},
+	"/v1/models":   served("slipway"),
+	"/api/version": func(*Server) Reply { return Reply{JSON: object{"version": "0.12.6", "server": "slipway"}} },
+	"/api/tags": func(s *Server) Reply {
+		return Reply{JSON: object{"models": []any{object{"name": s.Model, "model": s.Model}}}}
 	},
 }}
 
