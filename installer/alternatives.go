@@ -20,6 +20,8 @@ type Alternative struct {
 	Fits     bool   `json:"fits"`
 	Sentence string `json:"sentence"` // what it would need, or how to choose it
 
+	DownloadBytes int64 `json:"download_bytes"` // about
+
 	// TokensPerSecond is an estimate for this processor; 0 where the GPU would answer or the model does not fit.
 	TokensPerSecond float64 `json:"estimated_tokens_per_second"`
 }
@@ -60,7 +62,7 @@ func alternative(which string, m manifests.Manifest, chosen choice, facts machin
 	}
 	c := choice{manifest: m, profile: chosen.profile}
 	c.size(host, device, can, chosen.input.UserBudgetBytes)
-	a := Alternative{Model: m.ID, Which: which, Fits: c.result != nil}
+	a := Alternative{Model: m.ID, Which: which, Fits: c.result != nil, DownloadBytes: m.DownloadBytes}
 	switch {
 	case !a.Fits:
 		a.Sentence = fmt.Sprintf("%s: %s %s.", labels[which], m.ID, needs(c))

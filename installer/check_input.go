@@ -6,6 +6,7 @@ import (
 	"slipway/installer/neighbor"
 	"slipway/installer/plan"
 	"slipway/profiles"
+	"slipway/termtext"
 	"slipway/units"
 )
 
@@ -21,9 +22,15 @@ func (in Input) Check() error {
 	for _, err := range []error{
 		checkPorts(in.Port, in.MonitorPort), checkDraft(in.Draft), checkNormalize(in.Normalize),
 		notNegative("memory", in.MemoryBytes), notNegative("limit-rate", in.LimitBytesPerSec),
+		notNegative("max-download", in.MaxDownloadBytes),
 	} {
 		if err != nil {
 			return err
+		}
+	}
+	for name, path := range map[string]string{"source": in.Source, "model-dir": in.ModelDir} {
+		if !termtext.IsLine(path) {
+			return &ChoiceError{fmt.Sprintf("--%s %q holds a line break or another control character", name, path)}
 		}
 	}
 	if in.DiskCacheBytes != 0 && in.DiskCacheBytes != plan.DiskCacheOff {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 
+	"slipway/fault"
 	"slipway/installer/apply"
 	"slipway/installer/hub"
 	"slipway/installer/plan"
 	"slipway/installer/store"
 	"slipway/manifests"
+	"slipway/units"
 )
 
 // bring returns the function that gets a part's files: from this machine where other tools have them, else from
@@ -27,6 +29,9 @@ func bring(at Environment, in Input, action plan.Kind) func(context.Context, *os
 		if err != nil {
 			return err
 		}
+		if missing := lock.TotalBytes() - whole; in.MaxDownloadBytes > 0 && missing > in.MaxDownloadBytes {
+			return &DownloadError{NeedBytes: missing, AllowedBytes: in.MaxDownloadBytes}
+		}
 		config.Notify = arrivals(lock, whole, action, report)
 		client, err := hub.New(config)
 		if err != nil {
@@ -36,6 +41,40 @@ func bring(at Environment, in Input, action plan.Kind) func(context.Context, *os
 		report(apply.Event{Kind: "waiting", Action: string(action), Text: "Waiting for " + client.Name()})
 		return client.Download(ctx, hub.Request{Home: home, Lock: lock}, arrivals(lock, whole, action, report))
 	}
+}
+
+// DownloadError: more would have to be downloaded than was allowed.
+type DownloadError struct {
+	NeedBytes, AllowedBytes int64
+	Smaller                 string     // a model that the allowed size suffices for; empty: none is known
+	Plan                    *plan.Plan // nil once the plan is carried out
+}
+
+func (e *DownloadError) Error() string {
+	return fmt.Sprintf("the model is a download of %s, and --max-download allows %s", units.Short(e.NeedBytes),
+		units.Short(e.AllowedBytes))
+}
+
+// Details is the plan, where nothing of it was done.
+func (e *DownloadError) Details() any { return e.Plan }
+
+// Fault: see package fault.
+func (e *DownloadError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Consent, Step: fault.ShowPlan}
+}
+
+// TooLarge is a *DownloadError where the plan downloads more than this; else nil. 0 allows any size.
+func (p Prepared) TooLarge(allowedBytes int64) *DownloadError {
+	if allowedBytes == 0 || p.DownloadBytes() <= allowedBytes {
+		return nil
+	}
+	e := &DownloadError{NeedBytes: p.DownloadBytes(), AllowedBytes: allowedBytes, Plan: &p.Plan}
+	for _, other := range p.Alternatives {
+		if other.Fits && other.Which == "smaller" && other.DownloadBytes <= allowedBytes {
+			e.Smaller = other.Model
+		}
+	}
+	return e
 }
 
 func folders(modelDir string) []string {

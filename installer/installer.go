@@ -29,6 +29,7 @@ type Input struct {
 	ModelDir         string `json:"model_dir"`
 	Deep             bool   `json:"deep"`                   // hash every byte of the model, however large
 	LimitBytesPerSec int64  `json:"limit_bytes_per_second"` // of downloads, over all connections; 0: none
+	MaxDownloadBytes int64  `json:"max_download_bytes"`     // the most that may be downloaded of the model; 0: any size
 	// use the engine that is set up, whatever the source available is
 	KeepEngine     bool `json:"-"`
 	DiskCacheAuto  bool `json:"disk_cache_auto"` // choose the disk cache, whatever is set up
@@ -106,8 +107,9 @@ type Prepared struct {
 	// no part of the plan.
 	TokensPerSecond float64
 
-	missing map[plan.Kind]int64 // bytes of the model and of its draft that are not here yet
-	listed  map[plan.Kind]bool  // whether their file lists are known
+	missing    map[plan.Kind]int64 // bytes of the model and of its draft that are not here yet
+	listed     map[plan.Kind]bool  // whether their file lists are known
+	hubProblem error               // a setting of the hub or the proxy that cannot be used
 	// StopLines say who is going to be stopped, as a person has to see it before agreeing.
 	StopLines string
 	// Contended says whose memory the launch would need, and what else would do.
@@ -116,7 +118,7 @@ type Prepared struct {
 	Stopped []string
 }
 
-// DownloadBytes is the most that the plan downloads of model and draft.
+// DownloadBytes is what the plan downloads of model and draft.
 func (p Prepared) DownloadBytes() (bytes int64) {
 	for _, part := range p.Plan.Decisions.Parts() {
 		bytes += p.DownloadBytesOf(part)
@@ -124,7 +126,17 @@ func (p Prepared) DownloadBytes() (bytes int64) {
 	return bytes
 }
 
-// DownloadBytesOf is the most that is downloaded of a part: what is missing of a known file list, else the ceiling.
+// HubProblem is a setting of the hub or of a proxy that cannot be used, where the plan will ask the hub; else nil.
+func (p Prepared) HubProblem() error {
+	for _, part := range p.Plan.Decisions.Parts() {
+		if p.DownloadBytesOf(part) > 0 || part.NeedsList() && p.Assessment.States[string(part.ListKind)] != plan.Done {
+			return p.hubProblem
+		}
+	}
+	return nil
+}
+
+// DownloadBytesOf is what is downloaded of a part: what is missing of a known file list, else what its manifest says.
 func (p Prepared) DownloadBytesOf(part plan.Part) int64 {
 	switch {
 	case part.DownloadBytes == 0 || p.Assessment.States[string(part.FilesKind)] == plan.Done:
@@ -132,7 +144,7 @@ func (p Prepared) DownloadBytesOf(part plan.Part) int64 {
 	case p.ListKnownOf(part) || !part.NeedsList():
 		return p.missing[part.FilesKind]
 	}
-	return part.CeilingBytes
+	return part.DownloadBytes
 }
 
 // ListKnownOf reports whether the file list of a part is known.
@@ -195,10 +207,11 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	}
 	neighbors.into(&world)
 	p := Prepared{Facts: facts, Server: decided.can, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
-		Price: choice.price(), Host: hubHost(at),
+		Price:      choice.price(),
 		Assessment: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest,
 		StopLines: world.StopLines, Contended: world.Contended}
 	p.Alternatives, p.DraftCost = alternatives(choice, facts, known, decided.can.Value), choice.draftCost()
+	p.Host, p.hubProblem = hubHost(at)
 	p.missing = map[plan.Kind]int64{plan.ModelAction: world.ModelMissingBytes,
 		plan.DraftAction: world.Draft.MissingBytes}
 	if choice.sized.Device == "cpu" && !choice.manifest.Embedded {

@@ -22,7 +22,7 @@ type ListError struct {
 }
 
 func (e *ListError) Error() string {
-	return fmt.Sprintf("the file list of %s cannot be had from %s: %v", e.Model, e.Host, e.Err)
+	return fmt.Sprintf("the file list of %s could not be fetched from %s: %v", e.Model, e.Host, e.Err)
 }
 
 func (e *ListError) Unwrap() error { return e.Err }
@@ -30,8 +30,11 @@ func (e *ListError) Unwrap() error { return e.Err }
 // Fault is that of the cause. Where the network is at fault the model inside this program needs none.
 func (e *ListError) Fault() fault.Fault {
 	f, _ := fault.Of(e.Err)
-	if f.Class == fault.Network {
+	switch {
+	case f.Class == fault.Network:
 		f.Step = fault.OfferEmbedded
+	case f.Step == fault.GetAccess:
+		f.Step = fault.GetAccessFirst
 	}
 	return f
 }
@@ -64,17 +67,17 @@ func proveList(ctx context.Context, m manifests.Manifest, acceptUnproven bool, s
 	return lock, sentence, nil
 }
 
-// hubHost is the host that would be asked.
-func hubHost(at Environment) string {
+// hubHost is the host that would be asked. The error is a setting that names none.
+func hubHost(at Environment) (string, error) {
 	if at.Getenv == nil {
-		return "the hub"
+		return "the hub", nil
 	}
 	client, err := hub.New(hub.ConfigFromEnv(at.Getenv))
 	if err != nil {
-		return "the hub"
+		return "the hub", err
 	}
 	defer client.Close()
-	return client.Name()
+	return client.Name(), nil
 }
 
 // listWords says what a file list is worth, in a line.
@@ -93,7 +96,11 @@ func prove(at Environment, m manifests.Manifest, part plan.Part) func(context.Co
 		return nil
 	}
 	return func(ctx context.Context, report func(apply.Event)) (manifests.Lock, error) {
-		report(apply.Event{Kind: "waiting", Action: string(part.ListKind), Text: "Waiting for " + hubHost(at)})
+		host, err := hubHost(at)
+		if err != nil {
+			return manifests.Lock{}, err
+		}
+		report(apply.Event{Kind: "waiting", Action: string(part.ListKind), Text: "Waiting for " + host})
 		note := func(text string) { report(apply.Event{Kind: "note", Action: string(part.ListKind), Text: text}) }
 		lock, _, err := proveList(ctx, m, !part.ProvenOnly, note, at)
 		if err == nil {

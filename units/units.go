@@ -36,6 +36,19 @@ func Short(n int64) string {
 	return fmt.Sprintf("%.2f %s", value, names[i])
 }
 
+// AtLeast writes a size as a flag takes it, rounded up to two or three digits: "3.1GB", "48GB", "9.6MB".
+func AtLeast(n int64) string {
+	names, unit, i := []string{"kB", "MB", "GB"}, 1e3, 0
+	for float64(n) >= 1000*unit && i < len(names)-1 {
+		unit, i = unit*1000, i+1
+	}
+	value := math.Ceil(float64(n)/unit*10) / 10
+	if value >= 10 {
+		value = math.Ceil(float64(n) / unit)
+	}
+	return strconv.FormatFloat(value, 'f', -1, 64) + names[i]
+}
+
 // Binary writes a size in steps of 1,024, as the monitor's page does, so that both show the same figures.
 func Binary(n int64) string {
 	names, value, i := []string{"B", "KiB", "MiB", "GiB", "TiB"}, float64(n), 0

@@ -33,6 +33,8 @@ func TestSizesAndCountsAreWrittenInOneWay(t *testing.T) {
 		"0 bytes":              Short(0), "1.00 kB": Short(1000), "1.00 MB": Short(999_900),
 		"31.2 MB": Short(31_240_000), "16.0 GB": Short(16e9), "5.98 GB": Short(5_980_000_000), "412 GB": Short(412e9),
 		"1023 B": Binary(1023), "512.0 MiB": Binary(512 << 20), "2.0 GiB": Binary(2 << 30),
+		"3.1GB": AtLeast(3_061_200_000), "6GB": AtLeast(5_980_000_000), "16GB": AtLeast(15_970_000_000),
+		"17GB": AtLeast(16_000_000_001), "9.6MB": AtLeast(9_530_001), "1GB": AtLeast(1e9), "0.2kB": AtLeast(200),
 		"0": Count(0), "999": Count(999), "262,144": Count(262144), "-1,000": Count(-1000),
 	} {
 		if got != want {

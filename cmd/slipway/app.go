@@ -3,12 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/fault"
 	"slipway/profiles"
+	"slipway/termtext"
 )
 
 // newApp wires the verbs. The guards: usage errors are ours (exit 2, to standard error), a flag after a positional
@@ -35,10 +38,11 @@ func newApp(s *session) *cli.App {
 				return cli.ShowAppHelp(c)
 			}
 			if c.Args().Present() {
-				return usage(fmt.Sprintf("there is no command %q; slipway --help lists them", c.Args().First()))
+				return usage(fmt.Sprintf("there is no command %q", c.Args().First()) +
+					didYouMean(c.Args().First(), commandNames(c.App.Commands)))
 			}
 			if s.json {
-				return usage("a command is missing; slipway --help lists them")
+				return usage("a command is missing")
 			}
 			cli.ShowAppHelp(c)
 			return exitWith(exitUsage)
@@ -54,12 +58,20 @@ func newApp(s *session) *cli.App {
 func guard(s *session, commands []*cli.Command, path string) {
 	for _, command := range commands {
 		name := strings.TrimSpace(path + " " + command.Name)
-		command.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return usage(err.Error()) }
+		command.OnUsageError = func(_ *cli.Context, err error, _ bool) error {
+			s.verb = name
+			return usage(flagWords(err.Error(), name, command))
+		}
 		command.HideHelpCommand = true
 		if len(command.Subcommands) > 0 {
 			guard(s, command.Subcommands, name)
 			command.Action = func(c *cli.Context) error {
-				return usage(fmt.Sprintf("%s needs one of: %s", name, subcommandNames(command)))
+				s.verb = name
+				names := commandNames(command.Subcommands)
+				if given := c.Args().First(); given != "" {
+					return usage(fmt.Sprintf("there is no command %q of %s", given, name) + didYouMean(given, names))
+				}
+				return usage(fmt.Sprintf("%s needs one of: %s", name, strings.Join(names, ", ")))
 			}
 			continue
 		}
@@ -72,6 +84,9 @@ func guard(s *session, commands []*cli.Command, path string) {
 			s.verb, s.json, s.verbose = name, c.Bool("json"), c.Bool("verbose")
 			s.given = givenFlags(c)
 			s.lookHome(c)
+			if err := flagsHoldText(c, command); err != nil {
+				return err
+			}
 			for _, a := range c.Args().Slice() {
 				if strings.HasPrefix(a, "-") && a != "-" && !s.endOfFlags {
 					return usage(fmt.Sprintf("%s comes after an argument, where flags are not read: put flags first",
@@ -90,17 +105,90 @@ func guard(s *session, commands []*cli.Command, path string) {
 	}
 }
 
-func subcommandNames(c *cli.Command) string {
+// commandNames are the names of the commands that the help lists.
+func commandNames(commands []*cli.Command) []string {
 	var names []string
-	for _, sub := range c.Subcommands {
-		names = append(names, sub.Name)
+	for _, c := range commands {
+		if !c.Hidden {
+			names = append(names, c.Name)
+		}
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
-// usage is a mistake in the command line.
+// usage is a mistake in the command line. Its next step names the help of the verb: see session.end.
 func usage(what string) error {
-	return &failure{Code: exitUsage, What: sentence(what), Then: "See slipway --help."}
+	return &failure{Code: exitUsage, What: sentence(what), Step: fault.ReadHelp}
+}
+
+// The library's words for flags that it cannot read.
+var (
+	unknownFlag = regexp.MustCompile(`^flag provided but not defined: -+(.*)$`)
+	wrongValue  = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-+([a-z-]+): .*$`)
+	noValue     = regexp.MustCompile(`^flag needs an argument: -+(.*)$`)
+)
+
+// flagWords says in our words what is wrong with a flag.
+func flagWords(text, verb string, command *cli.Command) string {
+	if found := unknownFlag.FindStringSubmatch(text); found != nil {
+		var names []string
+		for _, flag := range command.Flags {
+			names = append(names, "--"+flag.Names()[0])
+		}
+		return fmt.Sprintf("there is no flag --%s for %s", found[1], verb) + didYouMean("--"+found[1], names)
+	}
+	if found := wrongValue.FindStringSubmatch(text); found != nil {
+		return fmt.Sprintf("--%s is %s, and must be %s", found[2], found[1], valueWords(command, found[2]))
+	}
+	if found := noValue.FindStringSubmatch(text); found != nil {
+		return fmt.Sprintf("--%s needs a value", found[1])
+	}
+	return text
+}
+
+// valueWords say what a flag that is no text takes.
+func valueWords(command *cli.Command, name string) string {
+	for _, flag := range command.Flags {
+		if !slices.Contains(flag.Names(), name) {
+			continue
+		}
+		switch flag.(type) {
+		case *cli.BoolFlag:
+			return "true or false"
+		case *cli.DurationFlag:
+			return "a time such as 30s or 5m"
+		}
+	}
+	return "a number"
+}
+
+// didYouMean ends a sentence with the name that is nearest to what was typed, if one is near.
+func didYouMean(typed string, names []string) string {
+	if nearest := termtext.Nearest(typed, names); nearest != "" {
+		return "; did you mean " + nearest + "?"
+	}
+	return ""
+}
+
+// pathFlags are the flags that name a file or folder; --home is checked where homes are.
+var pathFlags = []string{"source", "model-dir", "normalize-file", "out", "plan", "file", "in", "key-file", "key-file-b",
+	"tasks"}
+
+// flagsHoldText refuses a flag that was given with nothing in it, and a path that nobody could type or read.
+func flagsHoldText(c *cli.Context, command *cli.Command) error {
+	for _, flag := range command.Flags {
+		name := flag.Names()[0]
+		if _, text := flag.(*cli.StringFlag); !text || !c.IsSet(name) || name == "home" {
+			continue
+		}
+		switch value := c.String(name); {
+		case value == "":
+			return usage(fmt.Sprintf("--%s is empty; leave it out or give it a value", name))
+		case slices.Contains(pathFlags, name) && !termtext.IsLine(value):
+			return usage(fmt.Sprintf("--%s %q holds a line break or another control character", name, value))
+		}
+	}
+	return nil
 }
 
 // words is the printer of an answer that has only words.

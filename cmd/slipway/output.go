@@ -124,6 +124,9 @@ func (s *session) end(err error) int {
 	if saved {
 		f.Next = s.sameCommand()
 	}
+	if f.Step == fault.ReadHelp {
+		f.Then = "See " + shellWords(append(append([]string{"slipway"}, strings.Fields(s.verb)...), "--help")) + "."
+	}
 	s.continueInstead(f)
 	if !s.openTold {
 		f.Next = s.again(f.Next)

@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"slipway/installer"
+	"slipway/installer/answers"
 	"slipway/installer/apply"
 	"slipway/installer/machine"
 	"slipway/manifests"
@@ -302,13 +304,26 @@ func TestToyIsNamedInPlanStatusDocumentsAndAtTheEnd(t *testing.T) {
 	}
 }
 
-// --max-download bounds what --yes may fetch: by the ceiling of the manifest until the file list is known.
+// --max-download bounds what is fetched: by what the manifest says until the file list is known.
 func TestYesFetchesNoMoreThanMaxDownload(t *testing.T) {
 	hub, revisions := threeModels(t)
 	r, at := onMac(t, "m4-max-36", revisions)
-	code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes", "--no-launch", "--max-download", "16GB")...)
-	if code != exitConsent || !strings.Contains(errOut, "--max-download allows") {
+	code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes", "--no-launch", "--max-download", "12GB")...)
+	size := "a download of 16.0 GB, and --max-download allows 12.0 GB"
+	if code != exitConsent || !strings.Contains(errOut, size) || strings.Contains(errOut, "GiB)") {
 		t.Errorf("%d\n%s", code, errOut)
+	}
+	// A dry run says the same, and the command that it names goes past that.
+	code, out, errOut := r.run(at(hub.URL), r.setupArgs("--dry-run", "--no-launch", "--max-download", "12GB",
+		"--json")...)
+	var e answers.Envelope
+	if err := json.Unmarshal([]byte(out), &e); err != nil || code != exitConsent || e.Error == nil ||
+		!strings.Contains(e.Error.Message, size) || !slices.Contains(e.Error.Next, "16GB") ||
+		!strings.Contains(e.Error.Message, "--model qwen3.5-9b-4bit") {
+		t.Fatalf("%d %v\n%s%s", code, err, out, errOut)
+	}
+	if code, out, errOut := r.run(at(hub.URL), append(e.Error.Next[1:], "--dry-run")...); code != exitChanges {
+		t.Errorf("%v: %d\n%s%s", e.Error.Next, code, out, errOut)
 	}
 	if asked := hub.Log(); len(asked) > 0 {
 		t.Errorf("the hub was asked: %v", asked)
@@ -357,7 +372,7 @@ func TestHashesThatOnlyAMirrorVouchesForAreNotTaken(t *testing.T) {
 	hub.Script(testhub.Fault{Place: testhub.Git, Kind: testhub.Status, Status: 404, Times: -1})
 	for _, flags := range [][]string{{"--yes"}, {"--yes", "--accept-told"}} {
 		code, out, errOut := r.run(at(hub.URL), append([]string{"setup"}, flags...)...)
-		if code != exitHuman || !strings.Contains(errOut, "nothing ties these files to the revision") ||
+		if code != exitHuman || !strings.Contains(errOut, "nothing proves that the files of this mirror belong to the revision") ||
 			!strings.Contains(errOut, "Unset HF_ENDPOINT") {
 			t.Errorf("%v: %d\n%s%s", flags, code, out, errOut)
 		}

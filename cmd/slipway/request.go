@@ -13,7 +13,6 @@ import (
 	"slipway/fault"
 	"slipway/installer"
 	"slipway/installer/plan"
-	"slipway/profiles"
 	"slipway/units"
 )
 
@@ -31,22 +30,21 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 	if in.IdleForS, err = idleForOf(c); err != nil {
 		return in, err
 	}
-	if text, ok := c.String("limit-rate"), false; text != "" {
-		if in.LimitBytesPerSec, ok = units.ParseRate(text); !ok {
-			return in, usage(fmt.Sprintf("--limit-rate is %q, which is no rate; write a number with its unit, such as "+
-				"500kB or 20MB a second",
-				text))
+	for _, size := range []struct {
+		flag, example string
+		into          *int64
+	}{{"limit-rate", "500kB or 20MB a second", &in.LimitBytesPerSec}, {"memory", "12GB", &in.MemoryBytes},
+		{"max-download", "20GB", &in.MaxDownloadBytes}} {
+		text, ok := c.String(size.flag), false
+		if text == "" {
+			continue
+		}
+		if *size.into, ok = units.ParseRate(text); !ok || size.flag != "limit-rate" && strings.HasSuffix(text, "/s") {
+			return in, usage(fmt.Sprintf("--%s is %q; write a number with its unit, such as %s, above 0 and below 1 TB",
+				size.flag, text, size.example))
 		}
 	}
-	if text, ok := c.String("memory"), false; text != "" {
-		if in.MemoryBytes, ok = units.ParseBytes(text); !ok {
-			return in, usage(fmt.Sprintf("--memory is %q; write a number with its unit, such as 12GB, above 0 and "+
-				"below 1 TB", text))
-		}
-	}
-	if in.Draft = c.String("draft"); c.IsSet("draft") && in.Draft == "" {
-		return in, usage("--draft is empty; it is " + profiles.DraftChoices())
-	}
+	in.Draft = c.String("draft")
 	if err := conversationsInto(c, &in); err != nil {
 		return in, err
 	}
@@ -72,9 +70,6 @@ func portsGiven(c *cli.Context) error {
 func conversationsInto(c *cli.Context, in *installer.Input) error {
 	switch text := c.String("disk-cache"); text {
 	case "":
-		if c.IsSet("disk-cache") {
-			return usage("--disk-cache is empty; it is a size such as 20GB, auto, or off")
-		}
 	case "auto":
 		in.DiskCacheAuto, in.DiskCacheBytes = true, 0
 	case "off":

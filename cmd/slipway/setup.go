@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"slipway/installer/operate"
-	"slipway/units"
 )
 
 func setupVerb(s *session) *cli.Command {
@@ -16,8 +15,7 @@ func setupVerb(s *session) *cli.Command {
 		Flags: append(choiceFlags(),
 			&cli.BoolFlag{Name: "yes", Usage: "allow downloading, writing in the home, building and launching " +
 				"without a question"},
-			&cli.StringFlag{Name: "max-download", Usage: "the most that --yes may download: 20GB; left out: what " +
-				"the plan says"},
+			&cli.StringFlag{Name: "max-download", Usage: "refuse a model that is a larger download than this: 20GB"},
 			&cli.BoolFlag{Name: "no-input", Usage: "never ask; without consent end with exit code 5"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print what would be done and change nothing"},
 			&cli.BoolFlag{Name: "deep", Usage: "hash every byte of what is installed instead of looking at " +
@@ -32,11 +30,6 @@ func setupVerb(s *session) *cli.Command {
 			in.Deep = c.Bool("deep")
 			setup := operate.SetupInput{Input: in, Yes: c.Bool("yes"), GrantUnproven: c.Bool("accept-told"),
 				SetAsideJournal: c.Bool("set-aside-journal")}
-			if text, ok := c.String("max-download"), false; text != "" {
-				if setup.MaxDownloadBytes, ok = units.ParseBytes(text); !ok {
-					return usage(fmt.Sprintf("--max-download is %q, and it is a number of bytes such as 20GB", text))
-				}
-			}
 			if c.Bool("dry-run") {
 				answer, err := s.operator(c).DryRun(s.ctx, setup)
 				return s.answer(answer, err, func(w io.Writer) {

@@ -49,6 +49,10 @@ func stoppedRight(t *testing.T, what string, says string, want, code int, out, e
 	if err := json.Unmarshal([]byte(out), &e); err != nil || e.OK || e.Error == nil || e.Meta.ExitCode != want ||
 		e.Error.Code != codeName(want) || !strings.HasPrefix(e.Error.Message, says) {
 		t.Errorf("%s: %v\n%s", what, err, out)
+		return
+	}
+	if continues := strings.Contains(e.Error.Message, "continue"); e.Error.Retryable != continues {
+		t.Errorf("%s: it can be continued: %v, and retryable is %v", what, continues, e.Error.Retryable)
 	}
 }
 

@@ -16,7 +16,7 @@ func Answered(data any, meta Meta) Envelope {
 func Failed(f *Failure, next []string, meta Meta) Envelope {
 	class := fault.Class(f.Code)
 	return Envelope{SchemaVersion: SchemaVersion, Meta: meta, Error: &Error{Code: class.String(), Message: f.Error(),
-		Details: f.Details, Next: next, Retryable: class.Retryable()}}
+		Details: f.Details, Next: next, Retryable: class.Retryable() || class.Stopped() && f.Continues}}
 }
 
 // Document carries out a verb by its name, as Call does, and gives its whole document, whatever happens.

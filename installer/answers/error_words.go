@@ -11,6 +11,7 @@ import (
 
 	"slipway/checks/suite"
 	"slipway/fault"
+	"slipway/installer"
 	"slipway/installer/launch"
 	"slipway/installer/operate"
 	"slipway/installer/plan"
@@ -34,6 +35,9 @@ func withFacts(err error) *Failure {
 			Then: "Nothing was done. Show the plan to the person, then add " + missingFlags(e.Needed.Classes) +
 				", or apply the plan by its digest."}
 	}
+	if e, ok := errors.AsType[*installer.DownloadError](err); ok {
+		return explainDownload(e)
+	}
 	if e, ok := errors.AsType[*operate.GarbageError](err); ok {
 		return &Failure{Code: int(fault.Consent), What: fmt.Sprintf("%d files of %s are not needed.",
 			len(e.Answer.Garbage),
@@ -46,10 +50,26 @@ func withFacts(err error) *Failure {
 	}
 	if e, ok := errors.AsType[*suite.UnfinishedError](err); ok {
 		f := *Explain(e.Err)
+		f.Continues = true
 		f.Then = strings.TrimSpace(f.Then + " What was answered is kept in " + e.File + "; the same command continues.")
 		return &f
 	}
 	return nil
+}
+
+// explainDownload names a size that suffices, and a model for which the allowed one does.
+func explainDownload(e *installer.DownloadError) *Failure {
+	enough := units.AtLeast(e.NeedBytes)
+	f := &Failure{Code: int(e.Fault().Class), What: termtext.Sentence(e.Error()),
+		Then: "To allow it, add --max-download " + enough, Next: []string{"setup", "--max-download", enough}}
+	if e.Smaller != "" {
+		f.Then += ". Or take a smaller model: --model " + e.Smaller
+	}
+	f.Then += "."
+	if e.Plan != nil {
+		f.Then, f.Details = "Nothing was done. "+f.Then, e.Plan
+	}
+	return f
 }
 
 // explainBlocked words the first blocker; the others are in the details.

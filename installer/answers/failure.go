@@ -18,6 +18,8 @@ type Failure struct {
 	Next    []string
 	Details any
 	Step    fault.Step
+
+	Continues bool // the same command goes on where it stopped
 }
 
 func (f *Failure) Error() string {
@@ -44,7 +46,8 @@ func Explain(err error) *Failure {
 	if of.Step == fault.MoveObstacle {
 		text = fault.InTheWay(err)
 	}
-	f := &Failure{Code: int(of.Class), What: termtext.Sentence(step.before + text), Then: step.then, Step: of.Step}
+	f := &Failure{Code: int(of.Class), What: termtext.Sentence(step.before + text), Then: step.then, Step: of.Step,
+		Continues: of.Step == fault.Continue}
 	if step.verbatim {
 		f.What = strings.TrimSuffix(step.before+text, ".") + "."
 	}

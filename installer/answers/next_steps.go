@@ -26,7 +26,8 @@ var steps = map[fault.Step]nextStep{
 	fault.Repeat:         {then: repeat},
 	fault.Resume:         {then: "Your progress is saved. To continue, run the same command again."},
 	fault.RepeatFixed:    {then: "No wrong file was installed. " + repeat},
-	fault.GetAccess:      {then: "Your progress is saved. Then run the same command again."},
+	fault.GetAccess:      {then: "Then run the same command again; what has arrived is kept."},
+	fault.GetAccessFirst: {then: "Then run the same command again; nothing was changed."},
 	fault.WaitForSlipway: {then: waitForIt, next: []string{"status"}},
 	fault.WaitForProgram: {then: waitForIt},
 	fault.SetAsideJournal: {
@@ -52,10 +53,12 @@ var steps = map[fault.Step]nextStep{
 		before: "There is no space left on the volume of the home: ",
 		then:   "What is whole is kept. Free some space and run the same command again.",
 	},
-	fault.CheckEndpoint: {then: "Look at HF_ENDPOINT and HF_HUB_OFFLINE, " + repeatAfter},
-	fault.FixAddress:    {then: "Nothing was asked. Set it right or unset it."},
-	fault.LeaveRedirect: {then: "Nothing was taken from there. Look at HF_ENDPOINT and the proxy settings, or try " +
-		"from another network."},
+	fault.CheckEndpoint: {then: "If the address is right, something else answers in its place: try another network, " +
+		repeatAfter},
+	fault.GoOnline:   {then: "Unset HF_HUB_OFFLINE, " + repeatAfter},
+	fault.FixAddress: {then: "Nothing was asked. Set it right or unset it."},
+	fault.LeaveRedirect: {then: "Nothing was taken from there. Look at the address that was asked and at the proxy " +
+		"settings, or try from another network."},
 	fault.Relock: {
 		then: "A revision never changes, so one of them is wrong. Lock the model again and put the new lock in the " +
 			"place of the old one.",
@@ -65,8 +68,8 @@ var steps = map[fault.Step]nextStep{
 		then: "Lock the model again and put the new lock in the place of the old one.",
 		next: []string{"models", "lock", "--replace"},
 	},
-	fault.OfferEmbedded: {then: "Nothing was changed. When the network works, run the same command again. Without a " +
-		"network there is only the toy inside slipway: add --model pocket."},
+	fault.OfferEmbedded: {then: "Nothing was changed. When that is put right, run the same command again. Without " +
+		"a network there is only the toy inside slipway: add --model pocket."},
 	fault.OtherModel: {then: "Nothing was changed. Choose another model.", next: []string{"models", "list"}},
 	fault.OtherRevision: {
 		then: "Nothing was locked. Its makers must fix that in another revision; choose another model.",

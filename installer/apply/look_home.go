@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"slipway/installer/plan"
+	"slipway/termtext"
 )
 
 // HomeView is what one read-only look at a home path found.
@@ -35,6 +36,9 @@ type HomeView struct {
 func ResolveHome(path, userHome string) (string, error) {
 	if path == "" {
 		return "", &HomeError{Path: "an empty path", Why: "names no home"}
+	}
+	if !termtext.IsLine(path) {
+		return "", &HomeError{Path: termtext.Line(path), Why: "holds a line break or another control character"}
 	}
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		if userHome == "" {

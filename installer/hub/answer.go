@@ -80,7 +80,7 @@ func (c *Client) checkResolve(answer *http.Response, endpoint string, revision m
 	f manifests.File) error {
 	commit := answer.Header.Get("X-Repo-Commit")
 	if commit == "" && c.fromOrigin(endpoint) {
-		return &NotAHubError{redactURL(answer.Request.URL.String()), "it names no commit (X-Repo-Commit)"}
+		return c.notAHub(answer.Request.URL.String(), "it names no commit (X-Repo-Commit)")
 	}
 	if commit != "" && commit != string(revision) {
 		return &UpstreamDiffersError{f.Path, "its revision is", string(revision), plain(commit)}

@@ -72,9 +72,9 @@ func (e *AccessError) Error() string {
 	case Forbidden:
 		return fmt.Sprintf("the token may not read %s%s. Ask for access at %s.", e.Subject, said, e.Page)
 	case MirrorNoKey:
-		return fmt.Sprintf("the mirror asks for a token to read %s%s, and tokens go to the hub itself only. Unset "+
-			"HF_ENDPOINT; if the model is gated, accept its conditions at %s and set HF_TOKEN.", e.Subject, said,
-			e.Page)
+		return fmt.Sprintf("the mirror asks for a token to read %s%s, and slipway sends a token to no mirror. Unset "+
+			"HF_ENDPOINT, so that the hub itself is asked. If the model is gated, accept its conditions at %s and set "+
+			"HF_TOKEN.", e.Subject, strings.Replace(said, "the hub says", "it says", 1), e.Page)
 	case TokenShape:
 		return fmt.Sprintf("the token in %s has a space, a line break or a character in it that no token has, so it "+
 			"was sent nowhere. Copy it again from %s.", e.Subject, e.Page)

@@ -30,8 +30,8 @@ type Client struct {
 type AddressError struct{ Setting, Address string }
 
 func (e *AddressError) Error() string {
-	return fmt.Sprintf("%s is %q, and the address of a hub is http://HOST or https://HOST, without a user name or a "+
-		"question mark", e.Setting, e.Address)
+	return fmt.Sprintf("%s is %q, which is not the address of a hub. Such an address is https://HOST or http://HOST, "+
+		"without a user name or a question mark", e.Setting, e.Address)
 }
 
 // Fault: see package fault.
@@ -54,7 +54,7 @@ func New(config Config) (*Client, error) {
 	c.endpoints = append([]string{c.config.Endpoint}, c.config.Mirrors...)
 	for i, e := range c.endpoints {
 		c.endpoints[i] = strings.TrimRight(e, "/")
-		if u, err := url.Parse(e); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
+		if u, err := url.Parse(e); err != nil || !realHost(u) || (u.Scheme != "http" && u.Scheme != "https") ||
 			u.User != nil || u.RawQuery != "" {
 			return nil, &AddressError{map[bool]string{true: "HF_ENDPOINT", false: "SLIPWAY_MIRRORS"}[i == 0],
 				redactURL(e)}
@@ -65,9 +65,9 @@ func New(config Config) (*Client, error) {
 	protocols.SetHTTP1(true) // HTTP/2 would put every segment on one TCP connection, where one loss stops them all
 	transport := &http.Transport{
 		Proxy:                  c.config.Proxy,
-		DialContext:            dial(c.config.StallTimeout),
+		DialContext:            dial(c.config.AnswerTimeout),
 		TLSHandshakeTimeout:    10 * time.Second,
-		ResponseHeaderTimeout:  c.config.StallTimeout,
+		ResponseHeaderTimeout:  c.config.AnswerTimeout,
 		MaxIdleConnsPerHost:    c.config.Connections,
 		IdleConnTimeout:        60 * time.Second,
 		DisableCompression:     true,

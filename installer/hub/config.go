@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,6 +34,10 @@ type Config struct {
 	Token    string   // "" is anonymous
 	// TokenFrom is where Token came from, for sentences: "HF_TOKEN", or the file.
 	TokenFrom string
+	// EndpointFrom and ProxyFrom name the settings that Endpoint and Proxy came from, for sentences. Empty: none is
+	// set.
+	EndpointFrom string
+	ProxyFrom    []string
 	// Notify gets retries, waits and a refused token outside downloads, one event at a time; nil: they are dropped.
 	Notify Progress
 	Proxy  func(*http.Request) (*url.URL, error)
@@ -43,6 +49,7 @@ type Config struct {
 	SegmentBytes     int64         // unit of resuming; by file size when 0 (segmentBytes)
 	LimitBytesPerSec int64         // over all connections; 0 is no limit
 	StallTimeout     time.Duration // no byte for this long ends a request; 30 s
+	AnswerTimeout    time.Duration // nothing at all for this long ends it; 20 s, and never more than StallTimeout
 	Sleep            func(ctx context.Context, d time.Duration) error
 	Jitter           func() float64 // in [0,1)
 	Now              func() time.Time
@@ -56,9 +63,16 @@ type Config struct {
 func ConfigFromEnv(getenv func(string) string) Config {
 	c := Config{Endpoint: getenv("HF_ENDPOINT"), Mirrors: strings.Fields(getenv("SLIPWAY_MIRRORS")),
 		Offline: truth(getenv("HF_HUB_OFFLINE"))}
+	if c.Endpoint != "" {
+		c.EndpointFrom = "HF_ENDPOINT"
+	}
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
-		if value := getenv(name); c.Unreadable == nil && !proxyAddress(value) {
+		value := getenv(name)
+		if c.Unreadable == nil && !proxyAddress(value) {
 			c.Unreadable = &ProxyError{Setting: name}
+		}
+		if value != "" {
+			c.ProxyFrom = append(c.ProxyFrom, name)
 		}
 	}
 	proxies := (&httpproxy.Config{
@@ -94,7 +108,8 @@ func ConfigFromEnv(getenv func(string) string) Config {
 type ProxyError struct{ Setting string }
 
 func (e *ProxyError) Error() string {
-	return e.Setting + " holds no address of a proxy, and without one the hub would be asked directly"
+	return e.Setting + " is not the address of a proxy. Such an address is http://HOST:PORT, https://HOST:PORT or " +
+		"socks5://HOST:PORT"
 }
 
 // Fault: see package fault.
@@ -102,16 +117,27 @@ func (e *ProxyError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Usage, Step: fault.FixAddress}
 }
 
-// proxyAddress reports whether value is empty or one that httpproxy reads, which silently ignores any other.
+// proxyAddress reports whether value is empty or the address of a proxy that can be spoken to: net/http would silently
+// ignore what it cannot read, and ask any other scheme as if it were http.
 func proxyAddress(value string) bool {
 	if value == "" {
 		return true
 	}
-	u, err := url.Parse(value)
-	if err != nil || u.Scheme == "" || u.Host == "" {
-		u, err = url.Parse("http://" + value)
+	if !strings.Contains(value, "://") {
+		value = "http://" + value
 	}
-	return err == nil && u.Host != ""
+	u, err := url.Parse(value)
+	return err == nil && slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) && realHost(u)
+}
+
+// realHost reports whether an address names a host, and its port, if it names one, is a port.
+func realHost(u *url.URL) bool {
+	port := u.Port()
+	if port == "" {
+		return u.Hostname() != "" && !strings.HasSuffix(u.Host, ":")
+	}
+	n, err := strconv.Atoi(port)
+	return u.Hostname() != "" && err == nil && n >= 1 && n <= 65535
 }
 
 // maxTokenBytes: a token has some 40 bytes.
@@ -142,6 +168,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.StallTimeout <= 0 {
 		c.StallTimeout = 30 * time.Second
+	}
+	if c.AnswerTimeout <= 0 {
+		c.AnswerTimeout = min(20*time.Second, c.StallTimeout)
 	}
 	if c.Sleep == nil {
 		c.Sleep = sleep

@@ -1,7 +1,9 @@
 package hub
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -11,7 +13,8 @@ import (
 )
 
 // ErrOffline: HF_HUB_OFFLINE is set.
-var ErrOffline = fault.New(fault.Fault{Class: fault.Network, Step: fault.CheckEndpoint}, "HF_HUB_OFFLINE is set")
+var ErrOffline = fault.New(fault.Fault{Class: fault.Network, Step: fault.GoOnline},
+	"HF_HUB_OFFLINE is set, so nothing is asked of the network")
 
 // NetworkError: the network or the hub failed, and trying later makes sense. What arrived is kept.
 type NetworkError struct {
@@ -25,14 +28,20 @@ type NetworkError struct {
 
 func (e *NetworkError) Error() string {
 	var b strings.Builder
+	what, look := fmt.Sprintf("%s: %v", e.URL, e.Err), ""
+	if unanswered, ok := errors.AsType[*UnansweredError](e.Err); ok {
+		what, look = unanswered.what(), lookAt(unanswered.Settings)
+	} else if errors.As(e.Err, new(*WayError)) || errors.Is(e.Err, ErrOffline) {
+		what = e.Err.Error() // it names the host itself
+	}
 	if e.Path != "" {
 		fmt.Fprintf(&b, "%s: %s of %s arrived; ", e.Path, units.Short(e.Arrived), units.Short(e.Bytes))
 	}
-	fmt.Fprintf(&b, "%s: %v", e.URL, e.Err)
+	b.WriteString(what)
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " (tried %d times)", e.Attempts)
 	}
-	return b.String()
+	return b.String() + look
 }
 
 // Fault is that of the cause, where it carries one: no access, or no hub at all.
@@ -71,9 +80,30 @@ func (e *UpstreamDiffersError) Fault() fault.Fault {
 }
 
 // NotAHubError: the address does not answer like a model hub.
-type NotAHubError struct{ URL, Why string }
+type NotAHubError struct {
+	URL, Why string
+	Settings []string // that name it, of those that are set
+}
 
-func (e *NotAHubError) Error() string { return e.URL + " does not answer like a model hub: " + e.Why }
+func (e *NotAHubError) Error() string {
+	return e.URL + " does not answer like a model hub: " + e.Why + andLook(e.Settings)
+}
+
+func (c *Client) notAHub(address, why string) *NotAHubError {
+	e := &NotAHubError{URL: redactURL(address), Why: why}
+	if at, err := url.Parse(address); err == nil && c.proxy(at) == nil {
+		e.Settings = c.settingsOf(at)
+	}
+	return e
+}
+
+// andLook is a sentence more on the settings to look at.
+func andLook(settings []string) string {
+	if len(settings) == 0 {
+		return ""
+	}
+	return ". Look at " + strings.Join(settings, " and ") + ", or unset it"
+}
 
 // Fault: see package fault.
 func (e *NotAHubError) Fault() fault.Fault {

@@ -68,7 +68,8 @@ func (d *download) fetch(ctx context.Context, p *piece, buffer []byte) error {
 		if n > 0 && t.inOneStream() {
 			return d.again(d.ctx, t, asked, err)
 		}
-		if failures++; failures >= maxTries {
+		tries := d.triesAt(err)
+		if failures++; failures >= tries {
 			if t.nextEndpoint(asked) {
 				d.tell.say(Event{Kind: Notice, Path: t.file.Path, Why: fmt.Sprintf("%s does not bring %s; trying %s.",
 					redactHost(err), t.file.Path, redactURL(t.endpointNow()))})
@@ -79,11 +80,26 @@ func (d *download) fetch(ctx context.Context, p *piece, buffer []byte) error {
 		}
 		wait := c.backoff(failures)
 		d.tell.say(Event{Kind: Waiting, Path: t.file.Path, Wait: wait,
-			Why: fmt.Sprintf("%v. Trying again (%d of %d).", bareNetwork(err), failures+1, maxTries)})
+			Why: fmt.Sprintf("%v. Trying again (%d of %d).", bareNetwork(err), failures+1, tries)})
 		if c.config.Sleep(ctx, wait) != nil {
 			return d.stopReason(p)
 		}
 	}
+}
+
+// triesAt is how often a piece is asked for in all: what came to a stop in the middle is worth more tries than what
+// never began.
+func (d *download) triesAt(err error) int {
+	d.mu.Lock()
+	began := d.arrivedBytes > 0
+	d.mu.Unlock()
+	switch way, ok := errors.AsType[*WayError](err); {
+	case began:
+		return maxTries
+	case ok && way.Kind != WebPage:
+		return 1
+	}
+	return triesAt(err)
 }
 
 // again starts the whole file over, a bounded number of times.
@@ -101,6 +117,9 @@ func (d *download) again(ctx context.Context, t *transfer, asked int, why error)
 }
 
 func (d *download) exhausted(t *transfer, tries int, err error) error {
+	if way, ok := errors.AsType[*WayError](err); ok && tries == 1 {
+		return way
+	}
 	address := t.endpointNow()
 	var network *NetworkError
 	if errors.As(err, &network) {
@@ -132,7 +151,7 @@ func fatal(err error) bool {
 	return errors.As(err, &access) || errors.As(err, &differs) || errors.As(err, &redirect) ||
 		errors.As(err, &notHub) ||
 		errors.As(err, &space) || errors.As(err, &local) || errors.Is(err, ErrOffline) ||
-		errors.As(err, &way) && way.Kind != UnknownHost && way.Kind != WebPage
+		errors.As(err, &way) && !way.Kind.passing()
 }
 
 // localError: our own disk failed.

@@ -48,12 +48,21 @@ func (c *Client) Silent(err error) bool {
 	return errors.As(err, &git) && !git.Answered
 }
 
-// Reach asks the hub's API once, after its git side was silent through all tries. nil: it answers. Errors: *WayError,
-// *AccessError, *NetworkError.
-func (c *Client) Reach(ctx context.Context, repo string, revision manifests.Revision) error {
-	endpoint := c.endpoints[0]
+// Reach asks the hub's API once, after its git side failed with an error of Pack. nil: it answers, and lists the
+// files of this revision. Errors: *WayError, *AccessError, *NotAHubError, *NetworkError.
+func (c *Client) Reach(ctx context.Context, repo string, revision manifests.Revision, failed error) error {
+	endpoint, tries := c.endpoints[0], 1
+	if git, ok := errors.AsType[*GitError](failed); ok {
+		tries = git.Tries
+		if !git.Answered {
+			tries++ // Pack has left one
+		}
+	}
 	address := treeAddress(endpoint, repo, revision)
-	answer, _, err := c.askOnce(ctx, address, http.Header{"Accept": {"application/json"}}, maxTreePageBytes)
+	answer, body, err := c.askOnce(ctx, address, http.Header{"Accept": {"application/json"}}, maxTreePageBytes)
+	failure := func(err error) error {
+		return &NetworkError{URL: redactURL(address), Attempts: tries, Err: bareNetwork(err)}
+	}
 	var way *WayError
 	switch {
 	case errors.As(err, &way):
@@ -61,15 +70,26 @@ func (c *Client) Reach(ctx context.Context, repo string, revision manifests.Revi
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return &NetworkError{URL: redactURL(address), Attempts: maxTries + 1, Err: bareNetwork(err)}
+		return failure(err)
 	}
 	if way := c.obstacleIn(answer); way != nil {
 		return way
 	}
+	switch {
+	case answer.StatusCode == http.StatusNotFound && c.Mirror() && answer.Header.Get("X-Error-Code") != "":
+		return nil // a hub, without this model or revision
+	case answer.StatusCode == http.StatusNotFound && c.Mirror():
+		return c.notAHub(endpoint, "it says that there is no "+repo+" (status 404)")
+	case answer.StatusCode == http.StatusOK:
+		if _, err := parseTree(body); err != nil {
+			return c.notAHub(address, err.Error())
+		}
+		return nil
+	}
 	if refused := c.firstOr(c.refusal(answer, endpoint, repo, repo)); refused != nil {
 		return refused
 	}
-	return nil
+	return failure(&AnswerError{answer.StatusCode, "its API failed"})
 }
 
 // Mirror reports whether the client asks another host than the manifest's own hub.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
@@ -23,15 +24,17 @@ const maxPackBytes = 256 << 20
 type GitError struct {
 	Err      error
 	Answered bool
+	Tries    int
 }
 
 func (e *GitError) Error() string {
-	return "the hub's git side did not bring the commit: " + e.Err.Error()
+	return "it did not give out the git objects of the revision: " + e.Err.Error()
 }
 func (e *GitError) Unwrap() error { return e.Err }
 
 // Pack brings the git pack of exactly one commit at depth 1: the commit, its trees, its blobs, nothing older. One want
-// a request. Nothing is checked here. *AccessError, *GitError or the context's error.
+// a request. Nothing is checked here. *AccessError, *GitError or the context's error. Where no answer came the last of
+// the tries is left for Reach.
 func (c *Client) Pack(ctx context.Context, repo string, revision manifests.Revision) ([]byte, error) {
 	if err := manifests.ValidateRepo(repo); err != nil {
 		return nil, err
@@ -42,9 +45,8 @@ func (c *Client) Pack(ctx context.Context, repo string, revision manifests.Revis
 	if c.config.Offline {
 		return nil, &NetworkError{URL: redactURL(c.endpoints[0]), Err: ErrOffline}
 	}
-	var last error
 	answered := false
-	for try := 1; try <= maxTries; try++ {
+	for try := 1; ; try++ {
 		pack, came, err := c.packOnce(ctx, c.endpoints[0], repo, revision)
 		answered = answered || came
 		if err == nil {
@@ -59,22 +61,24 @@ func (c *Client) Pack(ctx context.Context, repo string, revision manifests.Revis
 		if errors.As(err, &access) || errors.As(err, &hostile) || errors.As(err, &way) {
 			return nil, err
 		}
-		last = err
-		if errors.Is(err, errNoSuchCommit) || errors.Is(err, errNoGitSide) {
-			break
+		tries := triesAt(err)
+		if try >= tries || errors.Is(err, errNoSuchCommit) || errors.Is(err, errNoGitSide) ||
+			errors.Is(err, errNotGit) {
+			return nil, &GitError{err, answered, try}
 		}
-		if try < maxTries {
-			if err := c.waitToRetry(ctx, try, err); err != nil {
-				return nil, err
-			}
+		if err := c.waitToRetry(ctx, try, tries, err); err != nil {
+			return nil, err
+		}
+		if !answered && try == tries-1 {
+			return nil, &GitError{err, answered, try}
 		}
 	}
-	return nil, &GitError{last, answered}
 }
 
 var (
-	errNoSuchCommit = errors.New("it does not give out this commit")
-	errNoGitSide    = errors.New("it has no git side (status 404)")
+	errNoSuchCommit = errors.New("it does not know this revision")
+	errNoGitSide    = errors.New("it has none (status 404)")
+	errNotGit       = errors.New("what it answers is not git")
 )
 
 // packOnce asks once. answered: some answer came, whatever it said.
@@ -98,15 +102,20 @@ func (c *Client) packOnce(ctx context.Context, endpoint, repo string, revision m
 	}
 	defer session.Close()
 	explain := func(err error) error {
-		if over.refused != nil {
+		switch {
+		case over.refused != nil:
 			return over.refused
+		case over.unanswered != nil && !watch.fired.Load():
+			return over.unanswered
+		case errors.Is(err, pktline.ErrInvalidPktLen):
+			return errNotGit
 		}
 		if over.status == http.StatusNotFound {
 			return errNoGitSide
 		}
 		if over.status != 0 && over.status != http.StatusOK {
 			// go-git's own error carries the body, which may be a whole page
-			return &AnswerError{over.status, "its git side failed"}
+			return &AnswerError{over.status, "the hub's git side failed"}
 		}
 		return errors.New(plain(bare(watch.explain(err)).Error()))
 	}
@@ -146,8 +155,9 @@ type gitTransport struct {
 	endpoint, repo string
 	watch          *stallWatch
 	refused        error
-	status         int  // of the last answer; 0: none came
-	posted         bool // it answered the upload-pack request
+	unanswered     error // why no answer came
+	status         int   // of the last answer; 0: none came
+	posted         bool  // it answered the upload-pack request
 }
 
 // lacking distinguishes a mirror that has no git side from one that refuses.
@@ -175,9 +185,10 @@ func (g *gitTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		g.client.authorize(request)
 		answer, err := g.client.http.Transport.RoundTrip(request)
 		if err != nil {
-			g.refused = g.client.obstacle(err, request.URL)
 			if r.Context().Err() == nil {
-				err = g.client.noAnswer(err, request.URL)
+				g.refused = g.client.obstacle(err, request.URL)
+				g.unanswered = g.client.noAnswer(err, request.URL)
+				err = g.unanswered
 			}
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 const (
 	maxTries   = 5               // without a byte in between
+	fewTries   = 3               // of a host that did not answer at all: with AnswerTimeout, about a minute
 	baseWait   = time.Second     // doubled each time
 	longWait   = 8 * time.Second //
 	maxLimited = 12              // 429 answers in a row; their own budget
@@ -21,6 +22,14 @@ func (c *Client) backoff(n int) time.Duration {
 	wait := baseWait << min(n-1, 6)
 	wait = min(wait, longWait)
 	return wait/2 + time.Duration(c.config.Jitter()*float64(wait/2))
+}
+
+// triesAt is how often is asked in all, where a request failed for this reason.
+func triesAt(err error) int {
+	if errors.As(err, new(*UnansweredError)) {
+		return fewTries
+	}
+	return maxTries
 }
 
 func retryableStatus(status int) bool {
@@ -78,20 +87,21 @@ func (c *Client) askHub(ctx context.Context, endpoint, address, repo string, hea
 		if ctx.Err() != nil || errors.As(err, &redirect) || errors.Is(err, ErrOffline) {
 			return nil, nil, errors.Join(ctx.Err(), err)
 		}
-		if failures++; failures >= maxTries {
+		tries := triesAt(err)
+		if failures++; failures >= tries {
 			return nil, nil, &NetworkError{URL: redactURL(address), Attempts: failures, Err: bareNetwork(err)}
 		}
-		if err := c.waitToRetry(ctx, failures, err); err != nil {
+		if err := c.waitToRetry(ctx, failures, tries, err); err != nil {
 			return nil, nil, err
 		}
 	}
 }
 
-// waitToRetry says why the next try comes, and waits for its turn.
-func (c *Client) waitToRetry(ctx context.Context, failures int, why error) error {
+// waitToRetry says why the next try comes, of how many, and waits for its turn.
+func (c *Client) waitToRetry(ctx context.Context, failures, tries int, why error) error {
 	wait := c.backoff(failures)
 	c.tell.say(Event{Kind: Waiting, Wait: wait, Why: fmt.Sprintf("%v. Trying again (%d of %d).", bareNetwork(why),
-		failures+1, maxTries)})
+		failures+1, tries)})
 	return c.config.Sleep(ctx, wait)
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrStalled: no byte for the stall time-out.
-var ErrStalled = errors.New("no byte arrived for too long; a proxy or firewall may block that host")
+var ErrStalled = errors.New("nothing more arrived")
 
 // A stallWatch cancels a request when no byte arrives for a while.
 type stallWatch struct {
@@ -30,7 +30,7 @@ func (w *stallWatch) alive() { w.timer.Reset(w.timeout) }
 // explain replaces the "cancelled" that a fired watch causes.
 func (w *stallWatch) explain(err error) error {
 	if w.fired.Load() && err != nil {
-		return fmt.Errorf("%w (%s)", ErrStalled, w.timeout)
+		return fmt.Errorf("%w for %s; a proxy or a firewall may block that host", ErrStalled, w.timeout)
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func (c *Client) treeFrom(ctx context.Context, endpoint, repo string, revision m
 		}
 		page, err := parseTree(body)
 		if err != nil {
-			return nil, &NotAHubError{redactURL(address), err.Error()}
+			return nil, c.notAHub(address, err.Error())
 		}
 		if entries = append(entries, page...); len(entries) > maxTreeEntries {
 			return nil, &HostileError{fmt.Sprintf("it has more than %d files", maxTreeEntries)}

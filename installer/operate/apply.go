@@ -58,7 +58,7 @@ func (o *Operator) preparedFile(ctx context.Context, in ApplyInput) (installer.P
 		return prepared, err
 	}
 	if prepared.Assessment.CanApply {
-		return prepared, nil
+		return prepared, prepared.HubProblem()
 	}
 	blocked := o.blocked(prepared.Assessment)
 	switch blocked.Blockers[0].Kind {

@@ -68,7 +68,18 @@ func (o *Operator) DryRun(ctx context.Context, in SetupInput) (LookAnswer, error
 			return LookAnswer{}, err
 		}
 	}
-	return o.look(ctx, in.Input)
+	a, err := o.look(ctx, in.Input)
+	if err != nil || !a.CanApply {
+		return a, err
+	}
+	if err := a.Prepared.HubProblem(); err != nil {
+		return LookAnswer{}, err
+	}
+	if err := a.Prepared.TooLarge(in.MaxDownloadBytes); err != nil {
+		o.Caller.ShowPlan(a.Prepared)
+		return LookAnswer{}, err
+	}
+	return a, nil
 }
 
 // Doctor examines what is set up, unless something else was asked for, with the engine that is set up unless a source
@@ -146,6 +157,9 @@ func (o *Operator) Plan(ctx context.Context, in PlanInput) (PlanAnswer, error) {
 	o.fillFromSetUp(&in.Input)
 	p, err := o.prepare(ctx, in.Input)
 	if err != nil {
+		return PlanAnswer{}, err
+	}
+	if err := p.HubProblem(); err != nil && p.Assessment.CanApply {
 		return PlanAnswer{}, err
 	}
 	a := PlanAnswer{Digest: p.Plan.Digest, Plan: p.Plan, Classes: p.Plan.Classes(), CanApply: p.Assessment.CanApply,

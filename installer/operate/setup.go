@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"slipway/installer/apply"
 	"slipway/installer/consent"
 	"slipway/installer/plan"
-	"slipway/units"
 )
 
 // SetupInput is the input of Setup. Input.Home is the operator's.
@@ -22,8 +20,6 @@ type SetupInput struct {
 	// allow unproven files now: what is set up may have allowed them before
 	GrantUnproven   bool `json:"grant_told"`
 	SetAsideJournal bool `json:"set_aside_journal"` // move a damaged journal away first
-
-	MaxDownloadBytes int64 `json:"max_download_bytes"` // the most that Yes allows to download; 0: what the plan says
 }
 
 // SetupAnswer is the answer of Setup, Apply, Up and Upgrade.
@@ -76,7 +72,13 @@ func (o *Operator) Setup(ctx context.Context, in SetupInput) (SetupAnswer, error
 	if settled(prepared) {
 		return o.nothingToDo(ctx, prepared)
 	}
+	if err := prepared.HubProblem(); err != nil {
+		return SetupAnswer{}, err
+	}
 	o.Caller.ShowPlan(prepared)
+	if err := prepared.TooLarge(in.MaxDownloadBytes); err != nil {
+		return SetupAnswer{}, err
+	}
 	if err := o.consentTo(ctx, in, prepared); err != nil {
 		return SetupAnswer{}, err
 	}
@@ -128,25 +130,6 @@ func (e *ConsentError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Consent, Step: fault.ShowPlan}
 }
 
-// DownloadError: a plan may download more than was allowed.
-type DownloadError struct {
-	MostBytes, AllowedBytes int64
-	Plan                    plan.Plan
-}
-
-func (e *DownloadError) Error() string {
-	return fmt.Sprintf("the plan may download %s, and --max-download allows %s", units.Bytes(e.MostBytes),
-		units.Bytes(e.AllowedBytes))
-}
-
-// Details is the plan.
-func (e *DownloadError) Details() any { return e.Plan }
-
-// Fault: see package fault.
-func (e *DownloadError) Fault() fault.Fault {
-	return fault.Fault{Class: fault.Consent, Step: fault.ShowPlan}
-}
-
 // consentTo makes sure that every pending action is allowed: by the input, by an earlier consent to this very plan, or
 // by asking once.
 func (o *Operator) consentTo(ctx context.Context, in SetupInput, p installer.Prepared) error {
@@ -162,9 +145,6 @@ func (o *Operator) consentTo(ctx context.Context, in SetupInput, p installer.Pre
 	}
 	if in.GrantUnproven || p.ListKnown && p.Unproven == 0 {
 		grants = grants.With(plan.Unproven)
-	}
-	if most := p.DownloadBytes(); in.Yes && in.MaxDownloadBytes > 0 && most > in.MaxDownloadBytes {
-		return &DownloadError{most, in.MaxDownloadBytes, p.Plan}
 	}
 	err := grants.Check(p.Plan, p.Assessment)
 	if p.Unproven > 0 && p.Plan.Decisions.Model.ProvenOnly {

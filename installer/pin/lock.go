@@ -24,8 +24,8 @@ type Source interface {
 	Unreachable(err error) bool
 	// Silent reports that not one answer of the git side came.
 	Silent(err error) bool
-	// Reach asks the API once. nil: it answers.
-	Reach(ctx context.Context, repo string, revision manifests.Revision) error
+	// Reach asks the API once, after Pack failed with an error. nil: it answers, and has this revision.
+	Reach(ctx context.Context, repo string, revision manifests.Revision, failed error) error
 	Mirror() bool
 	Name() string
 }
@@ -50,11 +50,11 @@ type UnprovenError struct {
 
 func (e *UnprovenError) Error() string {
 	if e.Mirror {
-		return fmt.Sprintf("nothing ties these files to the revision (%v), and a mirror's word alone is never taken",
-			e.Reason)
+		return fmt.Sprintf("nothing proves that the files of this mirror belong to the revision (%v), and a mirror's "+
+			"list without a proof is never used", e.Reason)
 	}
-	return fmt.Sprintf("nothing ties these files to the revision (%v). The hub's own list can be taken instead with "+
-		"--accept-told; it is only as good as the hub", e.Reason)
+	return fmt.Sprintf("nothing proves that these files belong to the revision (%v). With --accept-told the hub's own "+
+		"list is used without a proof", e.Reason)
 }
 
 // Fault is a missing consent for the hub's word; a mirror's word is never taken.
@@ -85,6 +85,11 @@ func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sen
 	lock = manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: ask.Repo, Revision: ask.Revision,
 		LockedAt: ask.Now.UTC().Truncate(time.Second)}
 	pack, err := source.Pack(ctx, ask.Repo, ask.Revision)
+	if err != nil && source.Unreachable(err) && (source.Silent(err) || source.Mirror()) {
+		if noAnswer := source.Reach(ctx, ask.Repo, ask.Revision, err); noAnswer != nil {
+			return lock, "", noAnswer // nothing of the hub can be reached: there is nobody's word to take
+		}
+	}
 	switch {
 	case err == nil:
 		if lock.Files, err = Prove(ask.Revision, pack); err != nil {
@@ -96,11 +101,6 @@ func Lock(ctx context.Context, source Source, ask Ask) (lock manifests.Lock, sen
 	case !source.Unreachable(err):
 		return lock, "", err
 	case source.Mirror() || !ask.AcceptUnproven:
-		if source.Silent(err) {
-			if noAnswer := source.Reach(ctx, ask.Repo, ask.Revision); noAnswer != nil {
-				return lock, "", noAnswer // nothing of the hub can be reached: there is nobody's word to take
-			}
-		}
 		return lock, "", &UnprovenError{err, source.Mirror()}
 	default:
 		if lock.Files, err = listed(ctx, source, ask); err != nil {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 
 	"slipway/installer/hub"
 	"slipway/installer/pin"
+	"slipway/manifests"
 	testhub "slipway/test/hub"
 )
 
@@ -104,5 +106,29 @@ func TestRepositoriesThatNoLockCanName(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 		})
+	}
+}
+
+// An address at which no hub is, or none with this model, is told as such, and not as a question of trust.
+func TestMirrorWithoutTheModelIsToldAsSuch(t *testing.T) {
+	for name, row := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"nothing there": {http.NotFound, "there is no org/model (status 404). Look at HF_ENDPOINT, or unset it"},
+		"another service": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Write([]byte("{}"))
+		}, "does not answer like a model hub"},
+	} {
+		server := httptest.NewServer(row.answer)
+		defer server.Close()
+		_, _, err := pin.Lock(t.Context(), client(t, hub.Config{Endpoint: server.URL, EndpointFrom: "HF_ENDPOINT"}),
+			pin.Ask{Repo: "org/model", Revision: manifests.Revision(strings.Repeat("1", 40))})
+		var not *hub.NotAHubError
+		if !errors.As(err, &not) || !strings.Contains(err.Error(), row.says) ||
+			strings.Contains(err.Error(), "pkt-len") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
