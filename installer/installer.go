@@ -205,7 +205,9 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
+	world.InPlaceFolder = choice.couldUse(placesOf(choice.manifest, at, in))
 	neighbors.into(&world)
+	neighbors.freePorts(ctx, &world, made.Decisions.Request)
 	p := Prepared{Facts: facts, Server: decided.can, Proposal: choice.proposal, Manifest: choice.manifest, Plan: made,
 		Price:      choice.price(),
 		Assessment: plan.Judge(made, world), Workers: workers, Open: world.OpenDigest == made.Digest,
@@ -254,7 +256,7 @@ func decide(ctx context.Context, in Input, at Environment, home string, k known,
 	if err != nil {
 		return decided{}, err
 	}
-	if err := choice.place(ctx, in, home, k, placesOf(choice.manifest, at, in), facts); err != nil {
+	if err := choice.place(ctx, in, k, placesOf(choice.manifest, at, in)); err != nil {
 		return decided{}, err
 	}
 	choice.keepConversations(in, facts)

@@ -92,7 +92,7 @@ func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k
 		return n, err
 	}
 	if slices.ContainsFunc(servers, func(s neighbor.Server) bool { return s.Listens(port) }) {
-		n.otherPort = n.freePort(ctx, port, in.MonitorPort)
+		n.otherPort = n.freePort(ctx, DefaultPort, port, in.MonitorPort)
 	}
 	servers = slices.DeleteFunc(servers, func(s neighbor.Server) bool {
 		return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) ||
@@ -177,16 +177,26 @@ func smaller(c choice, models []profiles.Candidate, leftBytes int64) *neighbor.S
 // known.
 const portStep = 10
 
-// freePort looks for a port that could be taken instead: ours, or one of the next. The ports of stopped servers are
-// not free.
-func (n *neighborhood) freePort(ctx context.Context, wanted, monitor int) int {
-	for port := DefaultPort; port < DefaultPort+10*portStep; port += portStep {
+// freePort looks for a port that could be taken instead: the first, or one of the next, and none of those that are not
+// wanted. The ports of stopped servers are not free.
+func (n neighborhood) freePort(ctx context.Context, first int, not ...int) int {
+	for port := first; port < first+10*portStep; port += portStep {
 		promised := slices.ContainsFunc(n.stopped, func(o neighbor.Outcome) bool { return o.Port == port })
-		if port != wanted && port != monitor && !promised && !launch.LookPort(ctx, port).Taken {
+		if !slices.Contains(not, port) && !promised && !launch.LookPort(ctx, port).Taken {
 			return port
 		}
 	}
 	return 0
+}
+
+// freePorts are the ports that a person can choose instead of those in use.
+func (n neighborhood) freePorts(ctx context.Context, w *plan.World, r plan.Request) {
+	if w.PortTaken && w.FreePort == 0 {
+		w.FreePort = n.freePort(ctx, DefaultPort, r.Port, r.MonitorPort)
+	}
+	if w.MonitorTaken {
+		w.FreeMonitor = n.freePort(ctx, DefaultMonitorPort, r.Port, r.MonitorPort, w.FreePort)
+	}
 }
 
 // prove looks for some seconds whether they work. The long proof comes directly before the signal.

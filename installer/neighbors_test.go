@@ -138,7 +138,7 @@ func TestOfferedSmallerChoiceFits(t *testing.T) {
 
 func TestOfferedPortIsFreeAndNotPromised(t *testing.T) {
 	n := neighborhood{}
-	first := n.freePort(context.Background(), 8000, DefaultMonitorPort)
+	first := n.freePort(context.Background(), DefaultPort, 8000, DefaultMonitorPort)
 	if first == 0 || first == DefaultMonitorPort {
 		t.Fatalf("offered %d", first)
 	}
@@ -146,17 +146,17 @@ func TestOfferedPortIsFreeAndNotPromised(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the port that was offered: %v", err)
 	}
-	second := n.freePort(context.Background(), 8000, DefaultMonitorPort)
+	second := n.freePort(context.Background(), DefaultPort, 8000, DefaultMonitorPort)
 	listener.Close()
 	if second == first {
 		t.Errorf("offered %d, which is taken", second)
 	}
 	n.stopped = []neighbor.Outcome{{Port: first}}
-	if got := n.freePort(context.Background(), 8000, DefaultMonitorPort); got == first {
+	if got := n.freePort(context.Background(), DefaultPort, 8000, DefaultMonitorPort); got == first {
 		t.Errorf("offered %d, to which a stopped server comes back", got)
 	}
 	n.stopped = nil
-	if got := n.freePort(context.Background(), first, DefaultMonitorPort); got == first {
+	if got := n.freePort(context.Background(), DefaultPort, first, DefaultMonitorPort); got == first {
 		t.Errorf("offered %d, which is the port that is wanted", got)
 	}
 }

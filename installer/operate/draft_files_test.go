@@ -112,12 +112,12 @@ func TestDraftOfASecondRepositoryIsSetUpWithItsModel(t *testing.T) {
 	}
 
 	both := look.Prepared.DownloadBytes()
-	if ceiling := m.CeilingBytes() + m.Draft.DownloadBytes; both < ceiling {
-		t.Fatalf("%d bytes planned, model and draft have %d", both, ceiling)
+	if all := m.DownloadBytes + m.Draft.DownloadBytes; both < all {
+		t.Fatalf("%d bytes planned, model and draft have %d", both, all)
 	}
 	tight := in
-	tight.MaxDownloadBytes = m.CeilingBytes()
-	if _, err := o.Setup(ctx, tight); !errors.As(err, new(*DownloadError)) {
+	tight.MaxDownloadBytes = m.DownloadBytes
+	if _, err := o.Setup(ctx, tight); !errors.As(err, new(*installer.DownloadError)) {
 		t.Fatalf("a bound below model and draft: %v", err)
 	}
 	large := m

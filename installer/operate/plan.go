@@ -49,8 +49,8 @@ func (a LookAnswer) Class() fault.Class { return classOf(a.Prepared.Assessment) 
 
 func classOf(s plan.Assessment) fault.Class {
 	switch {
-	case !s.CanApply:
-		return fault.NotReady
+	case !s.CanApply: // as the set-up would end
+		return s.Blockers[0].Kind.Class()
 	case s.Ready:
 		return fault.OK
 	}

@@ -50,6 +50,7 @@ type World struct {
 	MonitorOwner  string // the same of the monitor's port
 	MonitorTaken  bool
 	FreePort      int // another one that is free, where the wanted one is not; 0: none known
+	FreeMonitor   int // the same for the monitor's
 
 	StopsDone    bool   // every server that the plan stops is stopped, or gone
 	StopsProblem string // why one of them cannot be stopped now; empty when it can
@@ -57,6 +58,8 @@ type World struct {
 	StopLines    string // who is stopped, in words that a person has to see
 	Contended    string // whose memory our server would need, and the ways around; empty when nobody's
 	PortWays     string // ways around the owner of the port, where it is a server that slipway knows
+
+	InPlaceFolder string // in which the model could be used in place; empty: none is known
 
 	FreeBytes int64 // on the volume of the home
 	FreeKnown bool
@@ -214,31 +217,24 @@ func Judge(p Plan, w World) Assessment {
 			Fix: "Fetch the release again, both programs together."})
 	}
 	if need := needBytes(p, w); w.FreeKnown && need > 0 && w.FreeBytes < need {
-		block(ModelAction, Blocker{Kind: SpaceBlocked,
+		b := Blocker{Kind: SpaceBlocked,
 			Sentence: fmt.Sprintf("The volume of %s has %s free, and the plan needs %s.", d.Home,
-				units.Bytes(w.FreeBytes),
-				units.Bytes(need)),
-			Fix: "Free some space or choose another volume with --home."})
+				units.Short(w.FreeBytes), units.Short(need)),
+			Fix: "Free some space or choose another volume with --home."}
+		if w.InPlaceFolder != "" && !w.ModelWhole {
+			b.Fix = fmt.Sprintf("Free some space, choose another volume with --home, or use the weights in %q where "+
+				"they are with --in-place; that folder must then stay as it is.", w.InPlaceFolder)
+			b.Command = []string{"slipway", "setup", "--in-place"}
+		}
+		block(ModelAction, b)
 	}
 	if len(d.Stops) > 0 && !w.StopsDone && w.StopsProblem != "" {
 		block(StopsAction, Blocker{Kind: StopBlocked, Sentence: w.StopsProblem,
 			Fix: orWords(w.StopsFix, "Wait until it is idle, "+withoutIt(w.FreePort)+", or stop it yourself; "+
 				"slipway leaves it alone."), Command: []string{"slipway", "neighbors"}})
 	}
-	leaves := !w.StopsDone && d.StopsHolderOf(d.Request.Port, 0)
-	if d.Request.Launch && !w.ServerRunning && w.PortTaken && !leaves {
-		block(LaunchAction, Blocker{Kind: PortBlocked,
-			Sentence: fmt.Sprintf("Port %d is in use by %s.", d.Request.Port, orWords(w.PortOwner, "another program")),
-			Fix: orWords(w.PortWays, "Choose another port"+freeOne(w.FreePort)+", or stop that program "+
-				"yourself; slipway never moves to another port by itself.")})
-	}
-	if d.Request.Launch && !w.ServerRunning && w.MonitorTaken && !(!w.StopsDone &&
-		d.StopsHolderOf(d.Request.MonitorPort, 0)) {
-		block(LaunchAction, Blocker{Kind: PortBlocked,
-			Sentence: fmt.Sprintf("Port %d, the monitor's, is in use by %s.", d.Request.MonitorPort,
-				orWords(w.MonitorOwner, "another program")),
-			Fix: "Choose another port for the monitor with --monitor-port, or stop that program yourself; slipway " +
-				"never moves to another port by itself."})
+	if b, blocked := portsInUse(d, w); blocked {
+		block(LaunchAction, b)
 	}
 	for _, a := range p.Actions {
 		switch {
@@ -255,6 +251,41 @@ func Judge(p Plan, w World) Assessment {
 	s.Ready = s.CanApply && w.HomeReady && filesWhole && w.EngineWhole && w.SettingsWhole && !w.ServerHung
 	s.Checks = append(checksOf(p, w, s), w.Warnings...)
 	return s
+}
+
+// portsInUse is the blocker of a launch whose ports others hold that the plan does not stop; it names both at once, and
+// the command with ports that are free.
+func portsInUse(d Decisions, w World) (b Blocker, blocked bool) {
+	if !d.Request.Launch || w.ServerRunning {
+		return b, false
+	}
+	port := w.PortTaken && (w.StopsDone || !d.StopsHolderOf(d.Request.Port, 0))
+	monitor := w.MonitorTaken && (w.StopsDone || !d.StopsHolderOf(d.Request.MonitorPort, 0))
+	b = Blocker{Kind: PortBlocked, Command: []string{"slipway", "setup"}}
+	owner, monitorOwner := orWords(w.PortOwner, "another program"), orWords(w.MonitorOwner, "another program")
+	const others = "; slipway never moves to another port by itself."
+	switch {
+	case port && monitor:
+		b.Sentence = fmt.Sprintf("Port %d is in use by %s, and port %d, the monitor's, by %s.", d.Request.Port, owner,
+			d.Request.MonitorPort, monitorOwner)
+		b.Fix = "Choose other ports with --port and --monitor-port, or stop those programs yourself" + others
+	case port:
+		b.Sentence = fmt.Sprintf("Port %d is in use by %s.", d.Request.Port, owner)
+		b.Fix = orWords(w.PortWays, "Choose another port"+freeOne(w.FreePort)+", or stop that program yourself"+others)
+	case monitor:
+		b.Sentence = fmt.Sprintf("Port %d, the monitor's, is in use by %s.", d.Request.MonitorPort, monitorOwner)
+		b.Fix = "Choose another port for the monitor with --monitor-port, or stop that program yourself" + others
+	}
+	if port && w.FreePort != 0 {
+		b.Command = append(b.Command, "--port", fmt.Sprint(w.FreePort))
+	}
+	if monitor && w.FreeMonitor != 0 {
+		b.Command = append(b.Command, "--monitor-port", fmt.Sprint(w.FreeMonitor))
+	}
+	if port && w.FreePort == 0 || monitor && w.FreeMonitor == 0 {
+		b.Command = nil
+	}
+	return b, port || monitor
 }
 
 func allDone(p Plan, done map[Kind]bool) bool {

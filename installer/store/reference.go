@@ -14,7 +14,7 @@ import (
 	"slipway/manifests"
 )
 
-// A Reference says that a model is used in place, in a folder of the user's, because there is no room for a copy.
+// A Reference says that a model is used in place, in a folder of the user's.
 // The folder must stay as it is: a file that is cut while a server has it mapped ends that server.
 type Reference struct {
 	Folder   string              `json:"folder"` // absolute
@@ -33,6 +33,20 @@ func ReferencePath(lock manifests.Lock) string { return referencePath(lock) }
 // nothing else that a server would read as a part of the model. It reads no bytes. Of the hub cache each snapshot
 // counts.
 func WholeIn(lock manifests.Lock, folders []string) (string, bool) {
+	return firstOf(folders, func(folder string) bool { return wholeIn(lock, folder) })
+}
+
+// WeightsIn finds the first folder that holds weights and their config.json, for a model whose file list is not known.
+func WeightsIn(folders []string) (string, bool) {
+	return firstOf(folders, func(folder string) bool {
+		weights, _ := filepath.Glob(filepath.Join(folder, "*.safetensors"))
+		_, err := os.Stat(filepath.Join(folder, "config.json"))
+		return err == nil && len(weights) > 0
+	})
+}
+
+// firstOf is the first folder of which good is true, absolute.
+func firstOf(folders []string, good func(folder string) bool) (string, bool) {
 	for _, folder := range folders {
 		absolute, err := filepath.Abs(folder)
 		if err != nil {
@@ -47,7 +61,7 @@ func WholeIn(lock manifests.Lock, folders []string) (string, bool) {
 			}
 		}
 		for _, candidate := range candidates {
-			if wholeIn(lock, candidate) {
+			if good(candidate) {
 				return candidate, true
 			}
 		}
