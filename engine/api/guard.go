@@ -102,9 +102,10 @@ func jsonBody(r *http.Request) *turn.Error {
 		return &turn.Error{Kind: turn.WrongMedia, Code: "unsupported_media_type",
 			Sentence: "the body must be sent with Content-Type: application/json"}
 	}
-	if r.Header.Get("Content-Encoding") != "" {
-		return &turn.Error{Kind: turn.WrongMedia, Code: "unsupported_media_type",
-			Sentence: "the body must be sent without Content-Encoding"}
+	switch r.Header.Get("Content-Encoding") {
+	case "", "identity", "gzip":
+		return nil
 	}
-	return nil
+	return &turn.Error{Kind: turn.WrongMedia, Code: "unsupported_media_type",
+		Sentence: "the body must be sent without Content-Encoding, or with gzip"}
 }

@@ -206,6 +206,7 @@ type reply struct {
 	Object  string
 	Model   string
 	Choices []struct {
+		Index   int
 		Text    string
 		Message struct {
 			Role      string
@@ -266,6 +267,7 @@ func (s *server) ask(t *testing.T, members string) reply {
 type chunk struct {
 	Object  string
 	Choices []struct {
+		Index int
 		Text  string
 		Delta struct {
 			Role      string

@@ -70,7 +70,7 @@ func TestRefusalNamesTheField(t *testing.T) {
 		{"continuation with a format", chatPath, `{"model":"pocket","messages":[{"role":"user","content":"Hi"},` +
 			`{"role":"assistant","content":"So"}],"response_format":{"type":"json_object"}}`, 400, "response_format"},
 		{"max_tokens below -1", chatPath, chat(`,"max_tokens":-2`), 400, "max_tokens"},
-		{"n", chatPath, chat(`,"n":2`), 400, "n"},
+		{"n", chatPath, chat(`,"n":5`), 400, "n"},
 		{"n zero", chatPath, chat(`,"n":0`), 400, "n"},
 		{"response_format", chatPath, chat(`,"response_format":{"type":"json_object"}`), 400, "response_format"},
 		{"response_format schema", chatPath, chat(`,"response_format":{"type":"json_schema","json_schema":{}}`), 400,

@@ -254,7 +254,7 @@ func TestErrorsBecomeTheClientsOwn(t *testing.T) {
 		param  string
 		code   string
 	}{
-		{"n", func(p *openai.ChatCompletionNewParams) { p.N = openai.Int(2) }, 400, "n", "invalid_value"},
+		{"n", func(p *openai.ChatCompletionNewParams) { p.N = openai.Int(5) }, 400, "n", "invalid_value"},
 		{"unknown model", func(p *openai.ChatCompletionNewParams) { p.Model = "gpt-4o" }, 404, "model",
 			"model_not_found"},
 		{"image", func(p *openai.ChatCompletionNewParams) {

@@ -70,11 +70,11 @@ func (w *Wire) count(rec *web.Record, r *http.Request) *turn.Error {
 	if failure != nil {
 		return failure
 	}
-	n, failure := w.turns.Count(q)
+	ids, failure := w.turns.Tokens(q)
 	if failure != nil {
 		return failure
 	}
-	web.SendJSON(rec, http.StatusOK, map[string]int{"input_tokens": n})
+	web.SendJSON(rec, http.StatusOK, map[string]int{"input_tokens": len(ids)})
 	return nil
 }
 

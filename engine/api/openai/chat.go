@@ -47,27 +47,33 @@ type functionCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// plainChat sends the reply in one piece.
-func (w *Wire) plainChat(rec *web.Record, reply *turn.Reply, q *turn.Request) *turn.Error {
+// plainChat sends the replies in one piece.
+func (w *Wire) plainChat(rec *web.Record, replies []*turn.Reply, q *turn.Request) *turn.Error {
 	head := w.head("chatcmpl-", "chat.completion")
 	p := web.Plain{Record: rec}
-	var said turn.Collector
-	answered := false
-	end, err := web.Follow(rec, reply, w.keepAlive, func(e turn.Event) error {
-		answered = answered || e.Kind == turn.Content
-		said.Add(e)
+	said, answered := make([]turn.Collector, len(replies)), make([]bool, len(replies))
+	ends, failure, err := w.follow(rec, replies, func(i int, e turn.Event) error {
+		answered[i] = answered[i] || e.Kind == turn.Content
+		said[i].Add(e)
 		return nil
 	}, p.Idle)
 	if err != nil {
 		return nil // the client is gone
 	}
-	m := said.Message()
-	choice := chatChoice{Message: messageOf(m), FinishReason: finishReasons[end.Finish()]}
-	if q.TopLogprobs >= 0 && answered {
-		choice.Logprobs = &logprobs{Content: entriesOf(m.Tokens, []tokenLogprob{})}
+	if failure != nil {
+		return p.Finish(nil, failure)
 	}
-	notice := end.Notice()
-	return p.Finish(chatReply{head, []chatChoice{choice}, usageOf(end, notice), web.NoteOf(notice)}, end.Failure)
+	var choices []chatChoice
+	for i, end := range ends {
+		m := said[i].Message()
+		choice := chatChoice{Index: i, Message: messageOf(m), FinishReason: finishReasons[end.Finish()]}
+		if q.TopLogprobs >= 0 && answered[i] {
+			choice.Logprobs = &logprobs{Content: entriesOf(m.Tokens, []tokenLogprob{})}
+		}
+		choices = append(choices, choice)
+	}
+	notice := noticeOf(ends)
+	return p.Finish(chatReply{head, choices, usageOf(ends, notice), web.NoteOf(notice)}, nil)
 }
 
 func messageOf(m turn.Message) chatMessage {

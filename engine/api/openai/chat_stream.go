@@ -38,32 +38,42 @@ type chatStream struct {
 	points bool // logprobs are wanted
 }
 
-// streamChat sends the reply as it comes. The role is sent at once, before the first token is computed.
-func (w *Wire) streamChat(rec *web.Record, reply *turn.Reply, q *turn.Request, how streaming) *turn.Error {
+// streamChat sends the replies as they come, one after the other. The roles are sent at once, before the first token is
+// computed.
+func (w *Wire) streamChat(rec *web.Record, replies []*turn.Reply, q *turn.Request, how streaming) *turn.Error {
 	s := &chatStream{out: web.OpenStream(rec), points: q.TopLogprobs >= 0}
 	s.chunk = chatChunk{head: w.head("chatcmpl-", "chat.completion.chunk"), Choices: make([]chunkChoice, 1)}
 	if how.includeUsage {
 		s.chunk.Usage = new(*wire.Usage)
 	}
-	if err := s.send(delta{Role: "assistant", Content: new(string)}, nil); err != nil {
-		reply.Cancel(err)
-		return nil
+	for i := range replies {
+		s.chunk.Choices[0].Index = i
+		if err := s.send(delta{Role: "assistant", Content: new(string)}, nil); err != nil {
+			cancelAll(replies, err)
+			return nil
+		}
 	}
-	end, err := web.Follow(rec, reply, w.keepAlive, s.event, func() error { return s.send(delta{}, nil) })
+	ends, failure, err := w.follow(rec, replies, func(i int, e turn.Event) error {
+		s.chunk.Choices[0].Index = i
+		return s.event(e)
+	}, func() error { return s.send(delta{}, nil) })
 	if err != nil {
 		return nil // the client is gone
 	}
-	if end.Failure != nil {
-		s.out.Send(documentOf(end.Failure))
-		return end.Failure
+	if failure != nil {
+		s.out.Send(documentOf(failure))
+		return failure
 	}
-	notice, finish := end.Notice(), finishReasons[end.Finish()]
-	s.chunk.Choices[0].FinishReason, s.chunk.Slipway = &finish, web.NoteOf(notice)
-	if s.send(delta{}, nil) != nil {
-		return nil
+	for i, end := range ends {
+		finish := finishReasons[end.Finish()]
+		s.chunk.Choices[0] = chunkChoice{Index: i, FinishReason: &finish}
+		s.chunk.Slipway = web.NoteOf(end.Notice())
+		if s.send(delta{}, nil) != nil {
+			return nil
+		}
 	}
 	if how.includeUsage {
-		u := usageOf(end, notice)
+		u := usageOf(ends, noticeOf(ends))
 		if s.out.Send(chatChunk{head: s.chunk.head, Choices: []chunkChoice{}, Usage: &u}) != nil {
 			return nil
 		}

@@ -47,29 +47,36 @@ func (l *textLogprobs) add(tokens []turn.Token, offset *int) {
 	}
 }
 
-func (w *Wire) plainText(rec *web.Record, reply *turn.Reply, q *turn.Request) *turn.Error {
+func (w *Wire) plainText(rec *web.Record, replies []*turn.Reply, q *turn.Request) *turn.Error {
 	head := w.head("cmpl-", "text_completion")
 	p := web.Plain{Record: rec}
-	var said turn.Collector
-	end, err := web.Follow(rec, reply, w.keepAlive, func(e turn.Event) error {
-		said.Add(e)
+	said := make([]turn.Collector, len(replies))
+	ends, failure, err := w.follow(rec, replies, func(i int, e turn.Event) error {
+		said[i].Add(e)
 		return nil
 	}, p.Idle)
 	if err != nil {
 		return nil // the client is gone
 	}
-	m, finish := said.Message(), finishReasons[end.Finish()]
-	whole := textChoice{Text: m.Content, FinishReason: &finish}
-	if q.TopLogprobs >= 0 {
-		whole.Logprobs = &textLogprobs{[]string{}, []float64{}, []map[string]float64{}, []int{}}
-		whole.Logprobs.add(m.Tokens, new(int))
+	if failure != nil {
+		return p.Finish(nil, failure)
 	}
-	notice := end.Notice()
-	u := usageOf(end, notice)
-	return p.Finish(textReply{head, []textChoice{whole}, &u, web.NoteOf(notice)}, end.Failure)
+	var choices []textChoice
+	for i, end := range ends {
+		m, finish := said[i].Message(), finishReasons[end.Finish()]
+		whole := textChoice{Index: i, Text: m.Content, FinishReason: &finish}
+		if q.TopLogprobs >= 0 {
+			whole.Logprobs = &textLogprobs{[]string{}, []float64{}, []map[string]float64{}, []int{}}
+			whole.Logprobs.add(m.Tokens, new(int))
+		}
+		choices = append(choices, whole)
+	}
+	notice := noticeOf(ends)
+	u := usageOf(ends, notice)
+	return p.Finish(textReply{head, choices, &u, web.NoteOf(notice)}, nil)
 }
 
-func (w *Wire) streamText(rec *web.Record, reply *turn.Reply, q *turn.Request, how streaming) *turn.Error {
+func (w *Wire) streamText(rec *web.Record, replies []*turn.Reply, q *turn.Request, how streaming) *turn.Error {
 	out := web.OpenStream(rec)
 	head := w.head("cmpl-", "text_completion")
 	send := func(c textChoice, n *wire.Note) error {
@@ -81,34 +88,36 @@ func (w *Wire) streamText(rec *web.Record, reply *turn.Reply, q *turn.Request, h
 	}
 	idle := func() error { return send(textChoice{}, nil) }
 	if err := idle(); err != nil { // the head and something is sent at once
-		reply.Cancel(err)
+		cancelAll(replies, err)
 		return nil
 	}
-	offset := 0
-	end, err := web.Follow(rec, reply, w.keepAlive, func(e turn.Event) error {
+	offsets := make([]int, len(replies))
+	ends, failure, err := w.follow(rec, replies, func(i int, e turn.Event) error {
 		if e.Kind != turn.Content {
 			return nil
 		}
-		piece := textChoice{Text: e.Text}
+		piece := textChoice{Index: i, Text: e.Text}
 		if len(e.Tokens) > 0 {
 			piece.Logprobs = &textLogprobs{}
-			piece.Logprobs.add(e.Tokens, &offset)
+			piece.Logprobs.add(e.Tokens, &offsets[i])
 		}
 		return send(piece, nil)
 	}, idle)
 	if err != nil {
 		return nil // the client is gone
 	}
-	if end.Failure != nil {
-		out.Send(documentOf(end.Failure))
-		return end.Failure
+	if failure != nil {
+		out.Send(documentOf(failure))
+		return failure
 	}
-	notice, finish := end.Notice(), finishReasons[end.Finish()]
-	if send(textChoice{FinishReason: &finish}, web.NoteOf(notice)) != nil {
-		return nil
+	for i, end := range ends {
+		finish := finishReasons[end.Finish()]
+		if send(textChoice{Index: i, FinishReason: &finish}, web.NoteOf(end.Notice())) != nil {
+			return nil
+		}
 	}
 	if how.includeUsage {
-		u := usageOf(end, notice)
+		u := usageOf(ends, noticeOf(ends))
 		if out.Send(textReply{head: head, Choices: []textChoice{}, Usage: &u}) != nil {
 			return nil
 		}

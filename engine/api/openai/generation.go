@@ -1,9 +1,12 @@
 package openai
 
 import (
+	"context"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"slipway/engine/api/turn"
 	"slipway/engine/api/web"
@@ -14,13 +17,14 @@ type streaming struct {
 	stream       bool
 	includeUsage bool // as a last event
 	unbounded    bool // the client asked for as many tokens as there is room for
+	replies      int
 }
 
 // form is one of the two forms that a generation is asked for and answered in.
 type form struct {
 	read   func(*web.Object) (*turn.Request, streaming, *turn.Error)
-	stream func(*web.Record, *turn.Reply, *turn.Request, streaming) *turn.Error
-	plain  func(*web.Record, *turn.Reply, *turn.Request) *turn.Error
+	stream func(*web.Record, []*turn.Reply, *turn.Request, streaming) *turn.Error
+	plain  func(*web.Record, []*turn.Reply, *turn.Request) *turn.Error
 }
 
 // generate reads a request, starts its reply and sends it.
@@ -35,15 +39,54 @@ func (w *Wire) generate(rec *web.Record, r *http.Request, f form) *turn.Error {
 		return failure
 	}
 	o = nil // release gives its memory back
-	reply, failure := w.turns.Start(r.Context(), rec.ID, q, release)
+	replies, failure := w.turns.StartSeveral(r.Context(), rec.ID, q, how.replies, release)
 	if failure != nil {
 		return failure
 	}
 	if how.stream {
-		return f.stream(rec, reply, q, how)
+		return f.stream(rec, replies, q, how)
 	}
-	return f.plain(rec, reply, q)
+	return f.plain(rec, replies, q)
 }
+
+// follow hands the events of each reply to each, one reply after the other: they are computed at the same time. The
+// first error ends all; a failure of one is that of all.
+func (w *Wire) follow(rec *web.Record, replies []*turn.Reply, each func(i int, e turn.Event) error, idle func() error) (
+	ends []*turn.End, failure *turn.Error, err error) {
+	for i, reply := range replies {
+		end, err := web.Follow(rec, reply, w.keepAlive, func(e turn.Event) error { return each(i, e) }, idle)
+		if err == nil && end.Failure == nil {
+			ends = append(ends, end)
+			continue
+		}
+		cancelAll(replies[i+1:], context.Canceled)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, end.Failure, nil
+	}
+	return ends, nil, nil
+}
+
+func cancelAll(replies []*turn.Reply, cause error) {
+	for _, reply := range replies {
+		reply.Cancel(cause)
+	}
+}
+
+// noticeOf joins what replies say of themselves, each thing once.
+func noticeOf(ends []*turn.End) string {
+	var notices []string
+	for _, end := range ends {
+		if notice := end.Notice(); notice != "" && !slices.Contains(notices, notice) {
+			notices = append(notices, notice)
+		}
+	}
+	return strings.Join(notices, " ")
+}
+
+// mostReplies bounds n.
+const mostReplies = 4
 
 // readGeneration takes the members that chat and text completions have alike.
 func (w *Wire) readGeneration(o *web.Object, q *turn.Request) (how streaming) {
@@ -68,8 +111,9 @@ func (w *Wire) readGeneration(o *web.Object, q *turn.Request) (how streaming) {
 	q.Sampling.LogitBias = readLogitBias(o)
 	q.Stop = o.Stops("stop")
 	how.unbounded = readMaxTokens(o, q)
-	if n, given := o.Integer("n", math.MinInt64, math.MaxInt64); given && n != 1 {
-		o.Fail("n", "is %d; this server gives one reply a request (n 1)", n)
+	how.replies = 1
+	if n, given := o.Integer("n", 1, mostReplies); given {
+		how.replies = int(n)
 	}
 	how.stream, _ = o.Boolean("stream")
 	if sub := o.Sub("stream_options"); sub != nil {

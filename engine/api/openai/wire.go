@@ -29,6 +29,7 @@ func (w *Wire) Routes() []web.Route {
 		{Method: http.MethodPost, Path: "/v1/responses", Handle: w.responses},
 		{Method: http.MethodGet, Path: responsePath + web.PathID, Handle: w.keptResponse},
 		{Method: http.MethodDelete, Path: responsePath + web.PathID, Handle: w.removeResponse},
+		{Method: http.MethodPost, Path: "/tokenize", Handle: w.tokenize},
 		{Method: http.MethodGet, Path: "/v1/models", Handle: w.models},
 		{Method: http.MethodGet, Path: "/v1/models/", Handle: w.model},
 	}

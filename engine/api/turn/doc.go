@@ -14,7 +14,7 @@
 //     opening.go.
 //   - Continuing a client's last assistant message: continued.go puts it behind the prompt, and the parser starts
 //     behind it.
-//   - Several replies to one request are several calls of the queue for one tokenised prompt: [Service.Start].
+//   - Several replies to one request are several calls of the queue for one tokenised prompt: [Service.StartSeveral].
 //
 // # Stop texts
 //

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"fmt"
 
 	"slipway/engine/memory/keep"
 	"slipway/engine/serve"
@@ -11,33 +12,56 @@ import (
 // Start makes the prompt of q and queues it. id names the request to those who watch. The conversation of q is used
 // up: release is called as soon as its memory may be given back, before the request waits.
 func (s *Service) Start(ctx context.Context, id string, q *Request, release func()) (*Reply, *Error) {
-	entry, ctx := s.opt.Engine.Ledger().Open(ctx, id)
+	replies, failure := s.StartSeveral(ctx, id, q, 1, release)
+	if failure != nil {
+		return nil, failure
+	}
+	return replies[0], nil
+}
+
+// StartSeveral is [Service.Start] for n replies to one prompt, each a request of its own to the queue and to those who
+// watch. Each has a seed of its own, the first that of q. Where the queue has no room for all, none is started.
+func (s *Service) StartSeveral(ctx context.Context, id string, q *Request, n int, release func()) ([]*Reply, *Error) {
+	entry, first := s.opt.Engine.Ledger().Open(ctx, id)
 	defer entry.Drop() // changes nothing once it is queued
 	start := s.opt.Now()
 	p, failure := s.prepare(q)
 	if failure != nil {
 		return nil, failure
 	}
-	q.Conversation.Messages = nil // may be large, and the reply long
+	q.Conversation.Messages = nil // may be large, and the replies long
 	release()
-	r := s.newReply(q, p)
-	queued, err := s.opt.Engine.Submit(ctx, serve.Request{
-		ID: id, Entry: entry, Prompt: p.ids, Marks: p.marks, Opening: p.opening, MaxTokens: q.MaxTokens,
-		Sampling: q.Sampling, Seed: q.Seed, Mask: p.mask, TopLogprobs: q.TopLogprobs,
-		DraftTokens: q.DraftTokens, Stop: p.stop, Watch: r.watch(),
-		Text: s.opt.Text.Tokenizer.NewStream(), Tokenize: s.opt.Now().Sub(start),
-	})
-	if err != nil {
-		return nil, AsError(err)
+	spent := s.opt.Now().Sub(start)
+	var replies []*Reply
+	for i := range n {
+		r := s.newReply(q, p)
+		request := serve.Request{
+			ID: id, Entry: entry, Prompt: p.ids, Marks: p.marks, Opening: p.opening, MaxTokens: q.MaxTokens,
+			Sampling: q.Sampling, Seed: q.Seed + uint64(i), Mask: p.mask, TopLogprobs: q.TopLogprobs,
+			DraftTokens: q.DraftTokens, Stop: p.stop, Watch: r.watch(),
+			Text: s.opt.Text.Tokenizer.NewStream(), Tokenize: spent,
+		}
+		of := first
+		if i > 0 {
+			request.ID, request.Entry, of = fmt.Sprintf("%s-%d", id, i+1), nil, ctx
+		}
+		queued, err := s.opt.Engine.Submit(of, request)
+		if err != nil {
+			for _, r := range replies {
+				r.Cancel(err)
+			}
+			return nil, AsError(err)
+		}
+		r.queued = queued
+		replies = append(replies, r)
 	}
-	r.queued = queued
-	return r, nil
+	return replies, nil
 }
 
-// Count gives the tokens of the prompt of q. The conversation of q is used up.
-func (s *Service) Count(q *Request) (promptTokens int, failure *Error) {
+// Tokens gives the ids of the prompt of q. The conversation of q is used up.
+func (s *Service) Tokens(q *Request) ([]int32, *Error) {
 	p, failure := s.prepare(q)
-	return len(p.ids), failure
+	return p.ids, failure
 }
 
 // prompt is a request's prompt with the way to go on from it.

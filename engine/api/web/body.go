@@ -2,6 +2,8 @@ package web
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -42,24 +44,28 @@ func (b *Bodies) Read(w http.ResponseWriter, r *http.Request) (o *Object, releas
 	control.SetReadDeadline(deadline)
 	defer control.SetReadDeadline(time.Time{})
 	release = func() {}
-	body := http.MaxBytesReader(w, r.Body, b.most)
+	body, err := b.decoded(http.MaxBytesReader(w, r.Body, b.most), r.Header.Get("Content-Encoding"))
 	var raw bytes.Buffer
-	_, err := io.Copy(&raw, io.LimitReader(body, smallBody))
+	if err == nil {
+		_, err = io.Copy(&raw, io.LimitReader(body, smallBody))
+	}
 	if err == nil && raw.Len() == smallBody {
 		if release, failure = b.largeBody(deadline); failure != nil {
 			return nil, release, failure
 		}
 		control.SetReadDeadline(time.Now().Add(bodyPatience)) // waiting was not the client's fault
-		if r.ContentLength > 0 {
-			raw.Grow(int(min(r.ContentLength, b.most)) - raw.Len() + bytes.MinRead)
+		if more := int(min(r.ContentLength, b.most)) - raw.Len(); more > 0 {
+			raw.Grow(more + bytes.MinRead)
 		}
 		_, err = raw.ReadFrom(body)
 	}
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooLarge):
+	case errors.As(err, &tooLarge), int64(raw.Len()) > b.most:
 		failure = &turn.Error{Kind: turn.TooLarge, Code: "body_too_large",
 			Sentence: fmt.Sprintf("the body is larger than %d bytes, the most that is read", b.most)}
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, new(flate.CorruptInputError)):
+		failure = turn.Invalid("", "the body is not the gzip that its Content-Encoding says")
 	case err != nil:
 		failure = turn.Invalid("", "the body did not arrive whole")
 	case !utf8.Valid(raw.Bytes()):
@@ -69,6 +75,15 @@ func (b *Bodies) Read(w http.ResponseWriter, r *http.Request) (o *Object, releas
 		o, failure = ReadBody(bytes.TrimPrefix(raw.Bytes(), []byte("\uFEFF"))) // some clients begin with a BOM
 	}
 	return o, release, failure
+}
+
+// decoded gives the bytes of a body that may be compressed, at most one more than is allowed.
+func (b *Bodies) decoded(body io.Reader, encoding string) (io.Reader, error) {
+	if encoding != "gzip" {
+		return body, nil
+	}
+	inner, err := gzip.NewReader(body)
+	return io.LimitReader(inner, b.most+1), err
 }
 
 // largeBody waits for the place of the one large body. Its memory is given back to the system at once when it is
