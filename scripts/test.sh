@@ -1,20 +1,58 @@
 #!/usr/bin/env bash
-# Everything that must hold. Each step prints its name; the first failure ends the run.
+# Everything that must hold. Each step prints its name, then how long it took and how much processor time (user and
+# system, with all programs that it started and waited for). The static analysis and the modules under test/ run beside
+# the tests of the main module, which often wait; their output follows that of the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export CGO_ENABLED=0 GOFLAGS=-mod=readonly
+# -trimpath: packages have the same key in the build cache in every clone, and the same as in what slipway itself builds.
+export CGO_ENABLED=0 GOFLAGS="-mod=readonly -trimpath"
+exec 2>&1 # keeps a step's name and its times in order
+TIMEFORMAT="-- %0lR, processor time: %0U s user, %0S s system"
 
-step() { printf '\n== %s\n' "$*"; }
+step() { printf '\n== %s\n' "$1"; time "${@:2}"; }
 
-step "format";                          bad=$(git ls-files '*.go' | xargs gofmt -l); [ -z "$bad" ] || { echo "gofmt wants: $bad"; exit 1; }
-step "vet";                             go vet ./...
-step "vet and build for the Mac";       GOOS=darwin GOARCH=arm64 go vet ./... && GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/slipway && GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/slipway-server
-step "static analysis";                 ./scripts/lint.sh
-step "modules of the assembly generator"; (cd engine/device/cpu/kernels/gen && go mod download && go vet ./...)
-# Three packages at a time: the tests of processes and neighbours wait most of their time.
-step "tests";                           go test -p 3 -json -timeout 20m ./... | go run ./scripts/testreport
-for module in test/*/go.mod; do
-  [ -e "$module" ] || continue
-  folder=$(dirname "$module")
-  step "tests with other people's clients: $folder"; (cd "$folder" && go vet ./... && go test -json -timeout 10m ./...) | go run ./scripts/testreport
-done
+format() { local bad; bad=$(git ls-files '*.go' | xargs gofmt -l); [ -z "$bad" ] || { echo "gofmt wants: $bad"; return 1; }; }
+
+for_the_mac() {
+  export GOOS=darwin GOARCH=arm64
+  go vet ./...
+  go build -o /dev/null ./cmd/slipway
+  go build -o /dev/null ./cmd/slipway-server
+}
+
+generator() { cd engine/device/cpu/kernels/gen; go mod download; go vet ./...; }
+
+# The packages that take longest begin first. vet has run, so that go test need not.
+tests() {
+  go test -vet=off -p 3 -json -timeout 20m ./cmd/slipway ./cmd/slipway-server ./engine/host ./metal ./engine/model \
+    ./installer/hub ./... | go run ./scripts/testreport
+}
+
+clients() { cd "$1"; go vet ./...; go test -vet=off -json -timeout 10m ./... | (cd ../.. && go run ./scripts/testreport); }
+
+beside_the_tests() {
+  step "vet and build for the Mac" in_a_shell for_the_mac
+  step "static analysis" ./scripts/lint.sh
+  step "modules of the assembly generator" in_a_shell generator
+  for module in test/*/go.mod; do
+    step "tests with other people's clients: ${module%/go.mod}" in_a_shell clients "${module%/go.mod}"
+  done
+}
+
+# in_a_shell keeps a step's folder and variables to itself; its first failure ends it.
+in_a_shell() { (set -e; "$@"); }
+
+step "format" format
+step "vet" go vet ./...
+
+beside=$(mktemp)
+beside_the_tests > "$beside" 2>&1 &
+failed=0
+step "tests" tests || failed=1
+wait $! || failed=1
+cat "$beside"
+
+times > "$beside" # its second line is that of the programs; in a pipe it would be that of nothing
+read -r user system < <(tail -n 1 "$beside"); rm "$beside"
+printf '\n== all: %d min %d s, processor time: %s user, %s system\n' $((SECONDS / 60)) $((SECONDS % 60)) "$user" "$system"
+exit $failed
