@@ -13,6 +13,10 @@ import (
 // Every tensor of every kind of layer, missing, of another shape or of another type, is named by Load.
 func TestLoadNamesEachTensorThatDoesNotFit(t *testing.T) {
 	raw, config := pocketTensors(t)
+	for name, v := range raw { // values decide nothing here, and a file of zeros is quickly written
+		v.Data = make([]byte, len(v.Data))
+		raw[name] = v
+	}
 	dev := cpu.New(1)
 	defer dev.Close()
 	check := func(t *testing.T, name string, f fixture.File, found ...string) {
