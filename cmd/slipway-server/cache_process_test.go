@@ -16,7 +16,7 @@ import (
 // turnOf asks a process and gives the reply with its token counts.
 func turnOf(t *testing.T, p *process, conversation []message) (content string, prompt, cached int) {
 	t.Helper()
-	response := p.post(t, string(body(conversation, message{"temperature": 0})))
+	response := p.post(t, string(body(conversation, message{"temperature": 0, "max_tokens": 8})))
 	var r struct {
 		Choices []struct{ Message struct{ Content string } }
 		Usage   struct {

@@ -20,7 +20,7 @@ func TestServerOnMetalDraftsWithTheSameAnswers(t *testing.T) {
 			Choices []struct{ Message struct{ Content string } }
 			Usage   wire.Usage
 		}
-		response := p.post(t, string(body([]message{user("Hello")}, message{"temperature": 0})))
+		response := p.post(t, string(body([]message{user("Hello")}, message{"temperature": 0, "max_tokens": 10})))
 		if err := json.NewDecoder(response.Body).Decode(&r); err != nil || len(r.Choices) != 1 ||
 			r.Choices[0].Message.Content == "" {
 			t.Fatalf("--draft %s gives no answer: %v", draft, err)

@@ -38,7 +38,7 @@ func TestServerOnMetalKeeps8BitKVApart(t *testing.T) {
 		}
 	}
 	conversation := []message{
-		user(strings.Repeat("The river runs by the old stone bridge. ", 40) + "What is it about?")}
+		user(strings.Repeat("The river runs by the old stone bridge. ", 32) + "What is it about?")}
 	p := serve("q8")
 	pageTokens(p, 256*2*2*2*(64+4))
 	content, first, _ := turnOf(t, p, conversation)

@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,10 @@ import (
 // Points hold pages of the pool that sequences need too. However full both are, a request never finds no page: windows
 // are filled by two requests at a time while points of all kinds come and go.
 func TestFullWindowsNeverRunOutOfPagesBesideFullCache(t *testing.T) {
+	conversations := 4 // of each client
+	if os.Getenv("SLIPWAY_SOAK") != "" {
+		conversations = 8
+	}
 	for _, pages := range []int64{1, 3, 8} {
 		t.Run(fmt.Sprintf("%d pages for points", pages), func(t *testing.T) {
 			var perPage int64
@@ -29,7 +34,7 @@ func TestFullWindowsNeverRunOutOfPagesBesideFullCache(t *testing.T) {
 			for client := range 2 {
 				wait.Go(func() {
 					r := rand.New(rand.NewPCG(uint64(client), 9))
-					for range 8 {
+					for range conversations {
 						conversation := []message{user(strings.Join(text[:20+r.IntN(200)], " "))}
 						if r.IntN(3) == 0 {
 							conversation = []message{system(strings.Join(text[:60], " ")),

@@ -161,7 +161,7 @@ type drafting struct {
 }
 
 func TestGreedyRepliesAreTheSameWithAndWithoutADraft(t *testing.T) {
-	n, drafts := 18, []drafting{{"mtp", 3}, {"dflash2", 7}}
+	n, drafts := 12, []drafting{{"mtp", 3}, {"dflash2", 7}}
 	if os.Getenv("SLIPWAY_SOAK") != "" {
 		n = 240
 		drafts = []drafting{{"mtp", 1}, {"mtp", 2}, {"mtp", 3}, {"mtp", 4}, {"dflash2", 1}, {"dflash2", 3},

@@ -16,7 +16,7 @@ func TestRandomConversationsGetTheAnswersOfAFreshServer(t *testing.T) {
 	k := startKept(t, func(s *Settings) { s.WindowTokens, s.CacheMemoryBytes = 1024, 24<<20 })
 	fresh := startKept(t, func(s *Settings) { s.WindowTokens, s.CacheMemoryBytes = 1024, 0 })
 	r := rand.New(rand.NewPCG(5, 5))
-	requests := 60
+	requests := 24
 	if os.Getenv("SLIPWAY_SOAK") != "" {
 		requests = 300
 	}
