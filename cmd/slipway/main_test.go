@@ -12,12 +12,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"slipway/installer/answers"
 	"slipway/installer/build"
+	"slipway/installer/neighbor"
 )
 
 // The scripts run this program as it is, on real homes, ports and processes. The server that they set up is built from
@@ -27,6 +29,9 @@ func TestMain(m *testing.M) {
 		prebuiltServer = os.Getenv("TEST_PREBUILT_DIGEST")
 		bareMachine = os.Getenv("TEST_BARE_MACHINE") != ""
 		another = anotherMachine
+		if span, err := time.ParseDuration(os.Getenv("TEST_IDLE_SPAN")); err == nil {
+			neighbor.DefaultTiming.Span = span
+		}
 		main()
 	}, "llama-server": silentServer})
 }
