@@ -9,8 +9,8 @@ import (
 	"slipway/engine/serve"
 )
 
-// Whole replies are distributed as without a draft: 400 of each (1,000 in make soak), with fixed seeds, compared by a chi-square test of
-// two samples over the tokens at each place behind the first: those that a draft proposed.
+// Whole replies are distributed as without a draft: 400 of each (1,000 in make soak), with fixed seeds, compared by a
+// chi-square test of two samples over the tokens at each place behind the first: those that a draft proposed.
 func TestSampledRepliesAreDistributedAsWithoutADraft(t *testing.T) {
 	const positions = 4
 	type setting struct {
