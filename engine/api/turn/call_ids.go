@@ -48,14 +48,15 @@ func (s *Service) restoreThinking(c *text.Conversation) {
 	if s.opt.Keeper == nil {
 		return
 	}
+	reader := s.turnReader(c.Tools)
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		if m.Role != "assistant" || len(m.ToolCalls) == 0 || m.ReasoningContent != nil {
 			continue
 		}
-		returned := sayingOf(*m)
+		returned := reader.of(*m)
 		for _, reply := range s.repliesOf(m.ToolCalls[0].ID) {
-			streamed := readTurn(s.opt.Text.Family, s.turns(nil).Text(reply.IDs), c.Tools)
+			streamed := reader.read(s.turns(nil).Text(reply.IDs))
 			reasoning := streamed.reasoning
 			streamed.reasoning = ""
 			if reasoning != "" && returned.equal(streamed) {

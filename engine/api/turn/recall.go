@@ -38,12 +38,13 @@ func (s *Service) turns(tools []json.RawMessage) memory.Turns {
 	if !ok {
 		end = -1
 	}
+	reader := s.turnReader(tools)
 	return memory.Turns{
 		Header: s.special(s.opt.Text.Family.AssistantOpens), End: end,
 		Bytes:  s.opt.Text.Tokenizer.TokenBytes,
 		Encode: func(plain string) []int32 { return s.opt.Text.Tokenizer.Encode(plain, text.EncodeOptions{}) },
 		Same: func(returned, streamed string) bool {
-			return readTurn(s.opt.Text.Family, returned, tools).equal(readTurn(s.opt.Text.Family, streamed, tools))
+			return reader.read(returned).equal(reader.read(streamed))
 		},
 	}
 }
