@@ -40,6 +40,8 @@ var house = []forbidden{
 	{"engine/pass", "engine/memory/...", "the vocabulary of a pass is a leaf that all sides share"},
 	{"engine/pass", "engine/serve/...", "the vocabulary of a pass is a leaf that all sides share"},
 	{"engine/sample/...", "engine/device/...", "sampling works on distributions"},
+	{"engine/structured", "engine/api/...", "a grammar knows schemas and tokens, no requests"},
+	{"engine/structured", "engine/serve/...", "a grammar knows schemas and tokens, no requests"},
 	{"engine/draft/accept", "engine/device/...", "the acceptance rule works on distributions"},
 	{"engine/draft/accept", "engine/model/...", "the acceptance rule works on distributions"},
 	{"engine/draft/accept", "time", "the acceptance rule is pure: random numbers are an argument"},

@@ -72,9 +72,15 @@ func TestRefusalNamesTheField(t *testing.T) {
 		{"max_tokens below -1", chatPath, chat(`,"max_tokens":-2`), 400, "max_tokens"},
 		{"n", chatPath, chat(`,"n":5`), 400, "n"},
 		{"n zero", chatPath, chat(`,"n":0`), 400, "n"},
-		{"response_format", chatPath, chat(`,"response_format":{"type":"json_object"}`), 400, "response_format"},
-		{"response_format schema", chatPath, chat(`,"response_format":{"type":"json_schema","json_schema":{}}`), 400,
-			"response_format"},
+		{"response_format", chatPath, chat(`,"response_format":{"type":"xml"}`), 400, "response_format.type"},
+		{"response_format without a schema", chatPath, chat(`,"response_format":{"type":"json_schema"}`), 400,
+			"response_format.json_schema"},
+		{"response_format of nothing", chatPath, chat(`,"response_format":{"type":"json_schema","json_schema":{}}`), 400,
+			"response_format.json_schema.schema"},
+		{"schema that nothing fulfils", chatPath, chat(`,"response_format":{"type":"json_schema","json_schema":{"name":"a",` +
+			`"schema":{"type":"integer","minimum":3,"maximum":2}}}`), 400, "response_format"},
+		{"schema with a keyword that is not kept", chatPath, chat(`,"response_format":{"type":"json_schema","json_schema":` +
+			`{"name":"a","schema":{"not":{}}}}`), 400, "response_format"},
 		{"functions", chatPath, chat(`,"functions":[{"name":"f"}]`), 400, "functions"},
 		{"function_call", chatPath, chat(`,"function_call":"auto"`), 400, "function_call"},
 		{"audio out", chatPath, chat(`,"modalities":["text","audio"]`), 400, "modalities"},

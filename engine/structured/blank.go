@@ -1,10 +1,11 @@
 package structured
 
-// Blanks between the parts of a value: none, one blank, or one line end and blanks of an indent. At the beginning of the
-// reply there may be two line ends. So a reply never consists of blanks alone.
+// Blanks between the parts of a value: none, one blank, or one line end and blanks of an indent. At the beginning of
+// the reply there may be two line ends. So a reply never consists of blanks alone.
 const mostIndent = 64
 
-// blanks is how many have come: 0 none; 1 one blank, after which none may come; from 2 on a line end and so many less 2.
+// blanks is how many have come: 0 none; 1 one blank, after which none may come; from 2 on a line end and so many less
+// 2.
 type blanks uint8
 
 // step takes a blank; false where b is none that may come.

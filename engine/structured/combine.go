@@ -94,8 +94,8 @@ func merge(a, b any, path string) (any, error) {
 		return nil, refuse(path, "combines what is no schema")
 	}
 	if closesOver(x, y) || closesOver(y, x) {
-		return nil, refuse(path, "combines an object without additional properties with other properties, which is not "+
-			"supported")
+		return nil, refuse(path, "combines an object without additional properties with other properties, which "+
+			"is not supported")
 	}
 	both := without(x, annotations...)
 	for _, key := range y.Keys {

@@ -62,8 +62,8 @@ var annotations = []string{"$schema", "$id", "$comment", "$anchor", "$defs", "de
 	"contentEncoding", "markdownDescription", "errorMessage"}
 
 // validating are the keywords that are taken.
-var validating = []string{"type", "enum", "const", "properties", "required", "additionalProperties", "items", "minItems",
-	"maxItems", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum",
+var validating = []string{"type", "enum", "const", "properties", "required", "additionalProperties", "items",
+	"minItems", "maxItems", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum",
 	"exclusiveMaximum", "multipleOf", "anyOf", "allOf", "oneOf", "$ref", "uniqueItems", "nullable"}
 
 func (c *compiler) add(n *node) (*node, error) {
@@ -305,7 +305,9 @@ func (c *compiler) fixed(n *node, s *pyjson.Object, path string, depth int) erro
 		}
 		finish(other.all)
 		judge := &Grammar{root: made}
-		values = slices.DeleteFunc(slices.Clone(values), func(v any) bool { return !judge.Accepts(writeInOrder(v, rest)) })
+		values = slices.DeleteFunc(slices.Clone(values), func(v any) bool {
+			return !judge.Accepts(writeInOrder(v, rest))
+		})
 	}
 	for _, v := range values {
 		if word := write(v); !slices.Contains(words, word) {

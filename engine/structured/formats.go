@@ -1,8 +1,8 @@
 package structured
 
 // formats are the expressions of those formats that OpenAI's strict mode knows: RFC 3339 for times, RFC 5321 and 1123
-// for names, RFC 4122 for UUIDs. Each takes only what is valid, if not all of it: no leap seconds, no quoted local parts
-// of addresses, no names in punycode.
+// for names, RFC 4122 for UUIDs. Each takes only what is valid, if not all of it: no leap seconds, no quoted local
+// parts of addresses, no names in punycode.
 var formats = map[string]string{
 	"date":      `^` + date + `$`,
 	"time":      `^` + clock + `$`,

@@ -172,9 +172,13 @@ type Follower struct {
 	tokens []int32
 }
 
-// Follow begins a reply; ends are the tokens that end one.
-func (g *Grammar) Follow(ends []int32) *Follower {
-	return &Follower{g: g, ends: ends, states: []state{begin(g.root)}}
+// Follow begins a reply; ends are the tokens that end one, and begun is what is there of it before its first token.
+func (g *Grammar) Follow(ends []int32, begun []byte) *Follower {
+	now := begin(g.root)
+	for _, b := range begun {
+		now = now.step(b, nil)
+	}
+	return &Follower{g: g, ends: ends, states: []state{now}}
 }
 
 // Mask gives the tokens that may follow a reply's tokens. It may be asked in any order: what differs from the reply

@@ -57,7 +57,8 @@ func (n *numbers) bound(low, high *big.Rat, lowExclusive, highExclusive bool, mu
 	return true
 }
 
-func floor(r *big.Rat) *big.Int { return new(big.Int).Div(r.Num(), r.Denom()) } // Div rounds down for a positive divisor
+// floor rounds down, as Div does for a positive divisor.
+func floor(r *big.Rat) *big.Int { return new(big.Int).Div(r.Num(), r.Denom()) }
 
 // numberParts is the beginning of a number.
 type numberParts struct {

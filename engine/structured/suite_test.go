@@ -65,7 +65,8 @@ func TestSuiteOfJSONSchema(t *testing.T) {
 				case test.Valid && accepted:
 					valid++
 				case !test.Valid && accepted:
-					t.Errorf("%s: %s: %s: accepted, but invalid: %s", name, group.Description, test.Description, test.Data)
+					t.Errorf("%s: %s: %s: accepted, but invalid: %s", name, group.Description, test.Description,
+						test.Data)
 				case test.Valid:
 					notes = append(notes, name+": "+group.Description+": "+test.Description+": not written")
 				default:

@@ -37,14 +37,3 @@ func (t *trie) step(b byte) *trie {
 	}
 	return t.next[i]
 }
-
-// find gives the number of a text; negative: it is not in the set.
-func (t *trie) find(text string) int {
-	for i := 0; t != nil && i < len(text); i++ {
-		t = t.step(text[i])
-	}
-	if t == nil {
-		return -1
-	}
-	return t.end
-}

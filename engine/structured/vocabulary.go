@@ -21,9 +21,9 @@ type Vocabulary struct {
 	unescaped inside // between two characters, without escapes: in a name
 }
 
-// NewVocabulary sorts the tokens with ids in [0, tokens). bytesOf gives the bytes of an id, empty where there is none or
-// where it must not come, such as control tokens. It fails where a byte has no token of its own, because then a reply
-// could get stuck.
+// NewVocabulary sorts the tokens with ids in [0, tokens). bytesOf gives the bytes of an id, empty where there is none
+// or where it must not come, such as control tokens. It fails where a byte has no token of its own, because then a
+// reply could get stuck.
 func NewVocabulary(tokens int, bytesOf func(int32) []byte) (*Vocabulary, error) {
 	var ids []int32
 	var single [256]bool
@@ -37,8 +37,8 @@ func NewVocabulary(tokens int, bytesOf func(int32) []byte) (*Vocabulary, error) 
 	}
 	for b, ok := range single {
 		if !ok && neededByte(byte(b)) {
-			return nil, fmt.Errorf("the tokenizer has no token for the byte 0x%02x alone, so a reply cannot be held to "+
-				"a schema", b)
+			return nil, fmt.Errorf("the tokenizer has no token for the byte 0x%02x alone, so a reply cannot be "+
+				"held to a schema", b)
 		}
 	}
 	v := &Vocabulary{tokens: tokens, bytesOf: bytesOf, all: newPieces(ids, bytesOf)}
@@ -173,8 +173,8 @@ func (v *Vocabulary) insideOf(at textState, escapes bool) inside {
 	return in
 }
 
-// walkText walks tokens inside a string, from at on: open is called for a token that stays inside, with the state behind
-// it, and closing for one that closes the string. It gives the number of bytes that it looked at.
+// walkText walks tokens inside a string, from at on: open is called for a token that stays inside, with the state
+// behind it, and closing for one that closes the string. It gives the number of bytes that it looked at.
 func (p *pieces) walkText(t *texts, at textState, escapes bool, open func(i int, end textState),
 	closing func(i int)) (walked int) {
 	states := []textState{at}

@@ -70,8 +70,8 @@ var schemas = []string{
 	`{"type":["integer","string","null"],"minimum":3,"multipleOf":7}`,
 }
 
-// Random replies, each token drawn from the mask: every reply that ends is valid by another validator, and no reply gets
-// stuck.
+// Random replies, each token drawn from the mask: every reply that ends is valid by another validator, and no reply
+// gets stuck.
 func TestEveryReplyThatEndsIsValid(t *testing.T) {
 	v := wordVocabulary(t, 3000)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -101,7 +101,7 @@ func TestEveryReplyThatEndsIsValid(t *testing.T) {
 // randomReply draws tokens, with a liking for those that close something.
 func randomReply(t *testing.T, g *Grammar, r *rand.Rand) (text []byte, whole bool) {
 	t.Helper()
-	f := g.Follow([]int32{endToken})
+	f := g.Follow([]int32{endToken}, nil)
 	var reply []int32
 	for range 300 {
 		mask := f.Mask(reply)
@@ -202,7 +202,7 @@ func TestMasksAreThoseOfTheMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 4 {
-			f := g.Follow([]int32{endToken})
+			f := g.Follow([]int32{endToken}, nil)
 			var reply []int32
 			for range 25 {
 				now := f.follow(reply)

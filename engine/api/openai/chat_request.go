@@ -68,8 +68,12 @@ func readFormat(o *web.Object, q *turn.Request) {
 		q.Format = &turn.Format{Param: "response_format"}
 		if named := f.Sub("json_schema"); named != nil {
 			named.Ignore("name", "description", "strict")
-			q.Format.Schema = named.Raw("schema")
+			if q.Format.Schema = named.Raw("schema"); q.Format.Schema == nil {
+				named.Fail("schema", "is needed")
+			}
 			f.Keep(named.Done())
+		} else {
+			f.Fail("json_schema", "is needed")
 		}
 	default:
 		f.Fail("type", "is %.40q; allowed: text, json_object, json_schema", kind)

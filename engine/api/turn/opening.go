@@ -11,17 +11,21 @@ type forced struct {
 	mask    func(reply []int32) sample.Mask // nil: every token may follow
 }
 
-// force gives the tokens that force a tool call, and the mask that holds the name to the tools' where it is open.
-func (s *Service) force(q *Request, thinking bool) forced {
+// force gives the tokens that force a tool call, and the mask that holds the name to the tools' where it is open; or
+// the mask that holds the reply to its form. A forced call has no form of content.
+func (s *Service) force(q *Request, thinking bool) (forced, *Error) {
 	f := s.opt.Text.Family
-	switch q.Choice.Calling {
-	case CallNamed:
-		return forced{opening: s.special(f.CallOpening(thinking) + f.CallName(q.Choice.Name))}
-	case CallRequired:
+	switch {
+	case q.Choice.Calling == CallNamed:
+		return forced{opening: s.special(f.CallOpening(thinking) + f.CallName(q.Choice.Name))}, nil
+	case q.Choice.Calling == CallRequired:
 		ids := s.special(f.CallOpening(thinking))
-		return forced{ids, s.nameMask(q.Tools, len(ids))}
+		return forced{ids, s.nameMask(q.Tools, len(ids))}, nil
+	case q.Format != nil:
+		mask, failure := s.formats.mask(q, thinking)
+		return forced{mask: mask}, failure
 	}
-	return forced{}
+	return forced{}, nil
 }
 
 // special encodes markup of the model's format.

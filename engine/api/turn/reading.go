@@ -27,10 +27,14 @@ type reading struct {
 }
 
 func newReading(q *Request, thinking bool, f *family.Family) *reading {
+	stops := q.Stop
+	if q.Format != nil {
+		stops = nil // they would cut JSON
+	}
 	return &reading{
 		parser: f.NewParser(family.ParserOptions{ThinkingOpen: thinking, Tools: q.Conversation.Tools,
-			OneCall: q.OneCall}),
-		stops:   serve.StopFinder{Stops: q.Stop},
+			OneCall: q.OneCall, Verbatim: q.Format != nil}),
+		stops:   serve.StopFinder{Stops: stops},
 		oneCall: q.OneCall,
 		tools:   len(q.Conversation.Tools) > 0,
 	}

@@ -47,13 +47,14 @@ type Options struct {
 
 // Service starts turns. It is safe for concurrent use.
 type Service struct {
-	opt    Options
-	pieces func() *pieces // of the tokenizer, made when they are first needed
+	opt     Options
+	pieces  func() *pieces // of the tokenizer, made when they are first needed
+	formats *formats
 }
 
 // New makes a service.
 func New(opt Options) *Service {
-	return &Service{opt, sync.OnceValue(func() *pieces { return piecesOf(opt.Text.Tokenizer) })}
+	return &Service{opt, sync.OnceValue(func() *pieces { return piecesOf(opt.Text.Tokenizer) }), newFormats(opt.Text)}
 }
 
 // Model names what is served.

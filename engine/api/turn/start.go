@@ -100,7 +100,9 @@ func (s *Service) prepare(q *Request) (p prompt, failure *Error) {
 		return p, failure
 	}
 	p.ids, p.marks = s.recall(p.ids, c.Tools)
-	p.forced = s.force(q, p.thinking)
+	if p.forced, failure = s.force(q, p.thinking); failure != nil {
+		return p, failure
+	}
 	if begun.Content != "" || begun.ReasoningContent != nil && *begun.ReasoningContent != "" {
 		p.ids = s.continued(p.ids, begun, p.thinking)
 		p.thinking = false

@@ -75,9 +75,6 @@ type Format struct {
 
 // check refuses what of a conversation's request cannot be done.
 func (q *Request) check() *Error {
-	if q.Format != nil {
-		return Invalid(q.Format.Param, "structured output is not supported yet; allowed: text")
-	}
 	if err := checkTools(q.Tools, q.Choice); err != nil || !q.Continue {
 		return err
 	}
@@ -92,6 +89,8 @@ func (q *Request) check() *Error {
 		return Invalid(q.Param, "ends with tool calls, which cannot be continued; send their results")
 	case q.Choice.Calling == CallRequired, q.Choice.Calling == CallNamed:
 		return Invalid(q.Choice.Param, "cannot be forced while the last message of the assistant is continued")
+	case q.Format != nil:
+		return Invalid(q.Format.Param, "cannot be kept while the last message of the assistant is continued")
 	}
 	return nil
 }

@@ -22,13 +22,14 @@ import (
 // which. Where the reply was cut, what has no reading is left out.
 //
 // Taken leniently: a <think> where a section begins (repeated, or by a model that opens its thinking itself). A
-// </think> in content is left out. Newlines around thinking, after </think> and around calls belong to the form and are
-// left out.
+// </think> in content is left out, unless the content is verbatim. Newlines around thinking, after </think> and around
+// calls belong to the form and are left out.
 //
 // A forced opening ("<tool_call>\n<function=") is pushed like any text of the reply.
 type OutputParser struct {
 	tools   map[string]toolSchema
 	oneCall bool
+	keepAll bool // no tag is left out of content
 
 	pending string // read, not yet certain
 	state   func(*OutputParser, bool) bool
@@ -49,8 +50,8 @@ type OutputParser struct {
 
 // NewOutputParser begins a reply. Tools whose JSON cannot be read cannot be called.
 func NewOutputParser(opt family.ParserOptions) *OutputParser {
-	p := &OutputParser{tools: readToolSchemas(opt.Tools), oneCall: opt.OneCall, state: (*OutputParser).inText,
-		section: family.ContentDelta}
+	p := &OutputParser{tools: readToolSchemas(opt.Tools), oneCall: opt.OneCall, keepAll: opt.Verbatim,
+		state: (*OutputParser).inText, section: family.ContentDelta}
 	if opt.ThinkingOpen {
 		p.section, p.trim = family.ReasoningDelta, true
 	}
@@ -250,7 +251,7 @@ func (p *OutputParser) enter(section family.EventKind, trim bool) {
 func (p *OutputParser) text(s string) {
 	p.lines.push(s)
 	p.seen = p.seen || !blank(s)
-	if p.section == family.ContentDelta {
+	if p.section == family.ContentDelta && !p.keepAll {
 		s = p.stray.push(s)
 	}
 	if p.trim && !p.begun {

@@ -94,4 +94,7 @@ type ParserOptions struct {
 
 	// OneCall: the reply is over with its first complete call.
 	OneCall bool
+
+	// Verbatim: the content is held to a form, so that tags in it are text and stay.
+	Verbatim bool
 }
