@@ -101,3 +101,21 @@ func TestRepliesOfARestlessModelFulfilTheirSchema(t *testing.T) {
 		t.Errorf("only %d of 12 replies ended", whole)
 	}
 }
+
+// Every wire has its own member for a schema, and the reply keeps to it.
+func TestFormatsOfOtherWires(t *testing.T) {
+	s := start(t, setup{})
+	s.say("Sure: yes!")
+	for _, c := range []struct{ path, body, content string }{
+		{"/v1/responses", `{"model":"pocket","input":"Hi","reasoning":{"effort":"none"},"text":{"format":{"type":"json_schema",
+			"name":"n","schema":{"enum":["yes"]}}}}`, `"text":"\"yes\""`},
+		{"/v1/messages", `{"model":"pocket","max_tokens":50,"messages":[{"role":"user","content":"Hi"}],"output_format":
+			{"type":"json_schema","schema":{"enum":["yes"]}}}`, `"text":"\"yes\""`},
+		{"/api/chat", `{"model":"pocket","stream":false,"think":false,"messages":[{"role":"user","content":"Hi"}],"format":
+			{"enum":["yes"]}}`, `"content":"\"yes\""`},
+	} {
+		if a := s.post(t, c.path, c.body); a.status != 200 || !strings.Contains(string(a.body), c.content) {
+			t.Errorf("%s: status %d: %s", c.path, a.status, a.body)
+		}
+	}
+}

@@ -134,7 +134,7 @@ func (t *texts) character(s *textState) outcome {
 		return inString
 	}
 	bits := 6 * (uint(s.missing) - 1)
-	low := (s.part<<6|rune(s.low&0x3f))<<bits
+	low := (s.part<<6 | rune(s.low&0x3f)) << bits
 	high := (s.part<<6|rune(s.high&0x3f))<<bits | (1<<bits - 1)
 	if !t.pattern.canStep(s.pattern, low, min(high, utf8.MaxRune)) {
 		return refused

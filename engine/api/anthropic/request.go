@@ -111,7 +111,9 @@ func readFormat(o *web.Object, q *turn.Request, name string) {
 		return
 	}
 	f.Only("type", "is no format that this wire has", `"json_schema"`)
-	q.Format = &turn.Format{Param: o.At(name), Schema: f.Raw("schema")}
+	if q.Format = (&turn.Format{Param: o.At(name), Schema: f.Raw("schema")}); q.Format.Schema == nil {
+		f.Fail("schema", "is needed")
+	}
 	o.Keep(f.Done())
 }
 

@@ -35,8 +35,11 @@ func (w *Wire) readChat(o *web.Object) (q *turn.Request, stream bool, failure *t
 	}
 	if raw := o.Take("format"); raw != nil && string(raw) != `""` {
 		q.Format = &turn.Format{Param: "format"}
-		if raw[0] == '{' {
+		switch {
+		case raw[0] == '{':
 			q.Format.Schema = raw
+		case string(raw) != `"json"`:
+			o.Fail("format", "is neither \"json\" nor a schema")
 		}
 	}
 	w.readOptions(o, q)

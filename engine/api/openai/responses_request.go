@@ -132,7 +132,9 @@ func readResponseFormat(o *web.Object, q *turn.Request) {
 		q.Format = &turn.Format{Param: f.At("type")}
 	case "json_schema":
 		f.Ignore("name", "description", "strict")
-		q.Format = &turn.Format{Param: f.At("type"), Schema: f.Raw("schema")}
+		if q.Format = (&turn.Format{Param: f.At("schema"), Schema: f.Raw("schema")}); q.Format.Schema == nil {
+			f.Fail("schema", "is needed")
+		}
 	default:
 		f.Fail("type", "is %.40q; allowed: text, json_object, json_schema", kind)
 	}
