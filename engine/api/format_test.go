@@ -102,6 +102,21 @@ func TestRepliesOfARestlessModelFulfilTheirSchema(t *testing.T) {
 	}
 }
 
+// Each of several replies is held for itself.
+func TestSeveralRepliesKeepTheirFormat(t *testing.T) {
+	s := start(t, setup{})
+	s.say("Well, let me see. ")
+	r := s.ask(t, schemaOf(person)+thinkingOff+`,"n":3,"max_tokens":400,"temperature":1.5,"seed":5`)
+	if len(r.Choices) != 3 {
+		t.Fatalf("%+v", r)
+	}
+	for _, c := range r.Choices {
+		if c.FinishReason == "stop" && !json.Valid([]byte(*c.Message.Content)) {
+			t.Errorf("%q", *c.Message.Content)
+		}
+	}
+}
+
 // Every wire has its own member for a schema, and the reply keeps to it.
 func TestFormatsOfOtherWires(t *testing.T) {
 	s := start(t, setup{})

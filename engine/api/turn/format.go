@@ -87,15 +87,16 @@ func (f *formats) keptOf(schema string) *structured.Grammar {
 	return nil
 }
 
-// mask gives the tokens that may come in a reply of this form. With tools, the reply may begin with a call instead.
-func (f *formats) mask(q *Request, thinking bool) (func(reply []int32) sample.Mask, *Error) {
+// mask makes for each reply of this form what gives the tokens that may come in it. With tools, the reply may begin
+// with a call instead.
+func (f *formats) mask(q *Request, thinking bool) (func() func(reply []int32) sample.Mask, *Error) {
 	g, failure := f.grammar(q.Format)
 	if failure != nil {
 		return nil, failure
 	}
 	t := f.text.Tokenizer
 	end, _ := t.ID(f.text.Family.TurnEnds)
-	h := &held{grammar: g, end: end, bytesOf: t.TokenBytes, vocabTokens: t.VocabSize(), call: -1}
+	h := held{grammar: g, end: end, bytesOf: t.TokenBytes, vocabTokens: t.VocabSize(), call: -1}
 	if thinking {
 		h.thinkingEnds = []byte(strings.TrimSpace(f.text.Family.ThinkingEnds))
 	}
@@ -103,7 +104,10 @@ func (f *formats) mask(q *Request, thinking bool) (func(reply []int32) sample.Ma
 		opening := t.Encode(f.text.Family.CallOpening(false), text.EncodeOptions{SpecialTokens: true})
 		h.call = opening[0]
 	}
-	return h.mask, nil
+	return func() func([]int32) sample.Mask {
+		of := h
+		return of.mask
+	}, nil
 }
 
 // held is one reply that is held to a grammar, from the end of its thinking on.

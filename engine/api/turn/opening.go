@@ -8,7 +8,7 @@ import (
 // forced is what the reply must begin with, and the tokens that may follow it.
 type forced struct {
 	opening []int32
-	mask    func(reply []int32) sample.Mask // nil: every token may follow
+	mask    func() func(reply []int32) sample.Mask // makes that of one reply; nil: every token may follow
 }
 
 // force gives the tokens that force a tool call, and the mask that holds the name to the tools' where it is open; or
@@ -20,7 +20,8 @@ func (s *Service) force(q *Request, thinking bool) (forced, *Error) {
 		return forced{opening: s.special(f.CallOpening(thinking) + f.CallName(q.Choice.Name))}, nil
 	case q.Choice.Calling == CallRequired:
 		ids := s.special(f.CallOpening(thinking))
-		return forced{ids, s.nameMask(q.Tools, len(ids))}, nil
+		mask := s.nameMask(q.Tools, len(ids))
+		return forced{ids, func() func([]int32) sample.Mask { return mask }}, nil
 	case q.Format != nil:
 		mask, failure := s.formats.mask(q, thinking)
 		return forced{mask: mask}, failure

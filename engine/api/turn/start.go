@@ -37,9 +37,12 @@ func (s *Service) StartSeveral(ctx context.Context, id string, q *Request, n int
 		r := s.newReply(q, p)
 		request := serve.Request{
 			ID: id, Entry: entry, Prompt: p.ids, Marks: p.marks, Opening: p.opening, MaxTokens: q.MaxTokens,
-			Sampling: q.Sampling, Seed: q.Seed + uint64(i), Mask: p.mask, TopLogprobs: q.TopLogprobs,
+			Sampling: q.Sampling, Seed: q.Seed + uint64(i), TopLogprobs: q.TopLogprobs,
 			DraftTokens: q.DraftTokens, Stop: p.stop, Watch: r.watch(),
 			Text: s.opt.Text.Tokenizer.NewStream(), Tokenize: spent,
+		}
+		if p.mask != nil {
+			request.Mask = p.mask()
 		}
 		of := first
 		if i > 0 {
