@@ -1,8 +1,11 @@
-module slipway/test/openai
+module slipway/test/sdk
 
 go 1.26.0
 
-require github.com/openai/openai-go/v3 v3.99.0
+require (
+	github.com/anthropics/anthropic-sdk-go v1.22.1
+	github.com/openai/openai-go/v3 v3.99.0
+)
 
 require (
 	github.com/coder/websocket v1.8.15 // indirect
