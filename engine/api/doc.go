@@ -28,7 +28,8 @@
 //
 // # Replies that take long
 //
-// A stream sends its role delta as soon as the request is queued, and an empty delta whenever nothing was sent for the
-// keep-alive interval. A plain reply sends white space (JSON allows it in front) from the first interval on; from then
-// its status is 200 and a later failure is an error object in the body.
+// A stream begins as soon as the request is queued, and sends something without content whenever nothing was sent for
+// the keep-alive interval (an empty delta, a ping, a comment: as the wire has it). A plain reply sends white space
+// (JSON allows it in front) from the first interval on; from then its status is 200 and a later failure is an error
+// object in the body.
 package api

@@ -217,7 +217,7 @@ func TestModelsAreListed(t *testing.T) {
 func TestMetricsAgreeWithUsage(t *testing.T) {
 	s := start(t, setup{})
 	want := s.ask(t, thinkingOff).Usage
-	s.post(t, chatPath, chat(`,"n":2`))
+	s.post(t, chatPath, chat(`,"n":9`))
 	page := string(s.get(t, "/metrics").body)
 	for line := range strings.Lines(page) {
 		name := strings.FieldsFunc(line, func(r rune) bool { return r == '{' || r == ' ' })[0]

@@ -10,6 +10,8 @@
 // # Where what belongs
 //
 //   - What a reply may say only once it is certain (a call) is held by the family's parser.
+//   - What a client may call is a [Tool] and what content must be a [Format], in no wire's form; each says where in the
+//     client's request it is. tool.go writes tools for templates, and refuses what is not held to a schema yet.
 //   - Which tokens may follow (a forced call's name, a schema) is the mask that [Service.Start] gives the queue:
 //     opening.go.
 //   - Continuing a client's last assistant message: continued.go puts it behind the prompt, and the parser starts
