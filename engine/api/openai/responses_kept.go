@@ -44,6 +44,17 @@ func newResponseID() string {
 // add keeps a response, and drops the oldest for it. One that is larger than all may be is not kept.
 func (k *kept) add(r response, conversation []text.Message) {
 	e := &keptResponse{response: r, conversation: conversation, bytes: len(r.echo.Tools)}
+	for _, i := range r.Output {
+		e.bytes += len(i.Name) + 256
+		if i.Arguments != nil {
+			e.bytes += len(*i.Arguments)
+		}
+		if i.Content != nil {
+			for _, p := range *i.Content {
+				e.bytes += len(p.Text)
+			}
+		}
+	}
 	for _, m := range conversation {
 		e.bytes += len(m.Content) + 256
 		if m.ReasoningContent != nil {
