@@ -104,7 +104,7 @@ func TestRepliesOfARestlessModelFulfilTheirSchema(t *testing.T) {
 
 // Each of several replies is held for itself.
 func TestSeveralRepliesKeepTheirFormat(t *testing.T) {
-	s := start(t, setup{})
+	s := start(t, setup{queue: 4}) // two run at a time
 	s.say("Well, let me see. ")
 	r := s.ask(t, schemaOf(person)+thinkingOff+`,"n":3,"max_tokens":400,"temperature":1.5,"seed":5`)
 	if len(r.Choices) != 3 {
