@@ -60,7 +60,7 @@ func alternative(which string, m manifests.Manifest, chosen choice, facts machin
 	if device == "cpu" {
 		host.CapBytes = 0
 	}
-	c := choice{manifest: m, profile: chosen.profile}
+	c := choice{manifest: m, profile: chosen.profile, unproven: chosen.unproven}
 	c.size(host, device, can, chosen.input.UserBudgetBytes)
 	a := Alternative{Model: m.ID, Which: which, Fits: c.result != nil, DownloadBytes: m.DownloadBytes}
 	switch {

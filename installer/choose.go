@@ -26,6 +26,7 @@ type choice struct {
 	draft    *draftFiles // nil: there is no draft, or its files are among the model's
 	sized    plan.Profile
 	input    profiles.Input   // that it was sized from
+	unproven bool             // bytes may be used for which only the hub vouches
 	needs    int64            // bytes of the GPU's memory with every window full; 0: it does not want that memory
 	result   *profiles.Result // that sized was made of; nil: nothing fits
 	notFit   string
@@ -42,7 +43,8 @@ type draftFiles struct {
 // choose picks model and profile, what was asked for or what sizing proposes among all pinned models, and sizes them
 // for what the server can.
 func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabilities) (choice, error) {
-	var c choice
+	// Where a head was asked for that cannot be proven, the plan says what it needs.
+	c := choice{unproven: in.AcceptUnproven || in.Draft != ""}
 	host := facts.Sizing()
 	if err := checkDraft(in.Draft); err != nil {
 		return c, err
@@ -60,7 +62,7 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 		offered[i] = offered[i].WithDraft(profiles.DraftKind(in.Draft))
 	}
 	if in.Model == "" {
-		proposal, err := profiles.ProposeFor(host, pinned(k), offered, &capabilities, sequences, in.MemoryBytes)
+		proposal, err := profiles.ProposeFor(host, pinned(k, c.unproven), offered, &capabilities, sequences, in.MemoryBytes)
 		if err != nil {
 			return c, &ChoiceError{err.Error()}
 		}
@@ -127,20 +129,25 @@ func profileIDs() []string {
 }
 
 // pinned are the models that can be fetched: the revision is the pin.
-func pinned(k known) []profiles.Candidate {
+func pinned(k known, unproven bool) []profiles.Candidate {
 	var all []profiles.Candidate
 	for _, m := range k.manifests() {
 		if m.Revision != "" {
-			all = append(all, candidateOf(m))
+			all = append(all, candidateOf(m, unproven))
 		}
 	}
 	return all
 }
 
-// candidateOf is a model as it can be set up: without a draft that has no revision.
-func candidateOf(m manifests.Manifest) profiles.Candidate {
+// candidateOf is a model as it can be set up: without a draft that has no revision, and without a head that nothing
+// proves unless such bytes may be used.
+func candidateOf(m manifests.Manifest, unproven bool) profiles.Candidate {
 	c := m.Candidate()
-	if m.Draft != nil && m.Draft.Revision == "" {
+	switch d := m.Draft; {
+	case d == nil:
+	case d.Tensors != "" && (d.Revision == "" || d.SHA256 == "" && !unproven):
+		c.Geometry.MTPLayers, c.Geometry.MTPBytes = 0, 0
+	case d.Revision == "":
 		c.DFlash2 = nil
 	}
 	return c
@@ -163,7 +170,7 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 	capabilities = capabilities.On(device)
 	c.sized = plan.Profile{Name: c.profile.ID, PrefillPolicy: c.profile.Prefill.Policy, Parallel: sequences,
 		Device: device}
-	c.input = profiles.Input{Model: candidateOf(c.manifest), Profile: c.profile, Machine: host, Sequences: sequences,
+	c.input = profiles.Input{Model: candidateOf(c.manifest, c.unproven), Profile: c.profile, Machine: host, Sequences: sequences,
 		Capabilities: &capabilities, UserBudgetBytes: budgetBytes}
 	result, err := profiles.SizeUpTo(c.input)
 	var noFit *profiles.NoFitError
@@ -201,6 +208,10 @@ func (c *choice) pin(in Input, k known) {
 	if own && c.sized.Draft == c.manifest.Draft.Kind {
 		c.draft = &draftFiles{manifest: m}
 		c.draft.files, c.draft.lock = filesOf(m, in, k)
+		if d := c.manifest.Draft; d.Tensors != "" {
+			c.draft.files.Tensors, c.draft.files.SHA256 = d.Tensors, d.SHA256
+			c.draft.files.Bytes = c.manifest.Geometry.MTPBytes
+		}
 	}
 }
 

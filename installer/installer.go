@@ -199,6 +199,7 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 			m, from, locks[part.FilesKind] = choice.draft.manifest, &tools.Draft, choice.draft.lock
 		}
 		*from = sourceOf(at, in, m, part, locks[part.FilesKind])
+		from.Head = headOf(at, in, choice.manifest, part)
 	}
 	workers := apply.Workers(made, tools)
 	world, err := look(ctx, made, workers, known, facts, choice, engine, at.UserHome)

@@ -98,7 +98,7 @@ func lookNeighbors(ctx context.Context, in Input, at Environment, home string, k
 		return s.PID == 0 || slices.ContainsFunc(own, func(id process.Identity) bool { return id.PID == s.PID }) ||
 			s.Kind == "unknown" && !s.Listens(port)
 	})
-	needed := n.weigh(in, servers, c, facts, pinned(k), port)
+	needed := n.weigh(in, servers, c, facts, pinned(k, c.unproven), port)
 	n.prove(ctx, needed)
 	n.decide(in, needed)
 	n.already(in)

@@ -115,7 +115,7 @@ func TestOfferedSmallerChoiceFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := neighborhood{system: &neighbor.System{Home: t.TempDir(), UID: 501}}
-		return n, n.weigh(in, []neighbor.Server{other}, c, facts, pinned(known{}), 9000)
+		return n, n.weigh(in, []neighbor.Server{other}, c, facts, pinned(known{}, false), 9000)
 	}
 	weighOf := func(in Input) string { n, _ := weigh(in); return n.contended }
 	said := weighOf(Input{Request: plan.Request{Model: "qwen3.8-27b-mtplx-bare-speed"}})

@@ -31,7 +31,8 @@ type Quirk struct {
 	Text string `toml:"text" json:"text"`
 }
 
-// Draft is a separate draft model that goes with a model. Kind is "dflash2".
+// Draft is a draft that goes with a model and does not come with its files: a model of its own ("dflash2"), or the head
+// that the model's pack has dropped ("mtp"), whose tensors are cut out of the original's shards.
 type Draft struct {
 	Kind          string        `toml:"kind" json:"kind"`
 	Repo          string        `toml:"repo" json:"repo"`
@@ -39,7 +40,12 @@ type Draft struct {
 	Include       []string      `toml:"include" json:"include"`
 	DownloadBytes int64         `toml:"download_bytes" json:"download_bytes"` // about; the lock is exact; 0: not known
 	License       License       `toml:"license" json:"license"`
-	Geometry      DraftGeometry `toml:"geometry" json:"geometry"`
+	Geometry      DraftGeometry `toml:"geometry" json:"geometry,omitzero"` // of a model of its own
+
+	// Of a head: the prefix of its tensors, and the SHA-256 of their bytes in the order of their names, where it is
+	// known. The revision proves whole shards only, so that nothing else proves a part of one.
+	Tensors string `toml:"tensors" json:"tensors,omitempty"`
+	SHA256  Digest `toml:"sha256" json:"sha256,omitempty"`
 }
 
 // Manifest pins one model.
@@ -81,7 +87,7 @@ func (m Manifest) CeilingBytes() int64 { return m.DownloadBytes + m.DownloadByte
 func (m Manifest) Candidate() profiles.Candidate {
 	c := profiles.Candidate{ID: m.ID, Title: m.Title, Geometry: m.Geometry, DownloadBytes: m.DownloadBytes,
 		Embedded: m.Embedded}
-	if m.Draft != nil {
+	if m.Draft != nil && m.Draft.Tensors == "" {
 		c.DFlash2, c.DraftDownloadBytes = &m.Draft.Geometry, m.Draft.DownloadBytes
 	}
 	return c
@@ -94,7 +100,11 @@ func (m Manifest) DraftFiles() (Manifest, bool) {
 	if d == nil || d.Repo == m.Repo {
 		return Manifest{}, false
 	}
-	return Manifest{ID: m.ID + "-" + d.Kind, Title: "its " + d.Kind + " draft", Repo: d.Repo, Revision: d.Revision,
+	title := "its " + d.Kind + " draft"
+	if d.Tensors != "" {
+		title = "its MTP head"
+	}
+	return Manifest{ID: m.ID + "-" + d.Kind, Title: title, Repo: d.Repo, Revision: d.Revision,
 		Include: d.Include, DownloadBytes: d.DownloadBytes, License: d.License}, true
 }
 
@@ -157,9 +167,16 @@ func (m Manifest) fault() (key, why string) {
 		return "", ""
 	}
 	d := *m.Draft
+	head := profiles.DraftKind(d.Kind) == profiles.MTP
 	switch {
-	case d.Kind != "dflash2":
-		return "draft.kind", "must be dflash2"
+	case !head && profiles.DraftKind(d.Kind) != profiles.DFlash2:
+		return "draft.kind", "must be dflash2 or mtp"
+	case head != (d.Tensors != ""):
+		return "draft.tensors", "is the prefix of a head's tensors, which an mtp draft needs and no other has"
+	case head && m.Geometry.MTPLayers != 1:
+		return "geometry.mtp_layers", "must be 1 where the draft is a head of one layer"
+	case d.SHA256 != "" && (!head || d.SHA256.Validate() != nil):
+		return "draft.sha256", "is sha256: and 64 hexadecimal digits, of a head's tensors"
 	case d.DownloadBytes < 0:
 		return "draft.download_bytes", "is negative"
 	case d.License.SPDX == "":
@@ -174,7 +191,7 @@ func (m Manifest) fault() (key, why string) {
 	if key, why := includeFault("draft.include", d.Include); why != "" {
 		return key, why
 	}
-	if err := d.Geometry.Validate(); err != nil {
+	if err := d.Geometry.Validate(); err != nil && !head {
 		return geometryKey("draft.geometry", err)
 	}
 	return "", ""

@@ -29,7 +29,7 @@ type opener struct {
 
 // openers by kind; nothing drafts without one.
 var openers = map[profiles.DraftKind]opener{
-	profiles.MTP:     {network: model.DraftMTP, proposer: (*Host).proposeMTP, section: (*Host).sectionMTP},
+	profiles.MTP:     {network: model.DraftMTP, open: (*Host).openHead, proposer: (*Host).proposeMTP, section: (*Host).sectionMTP},
 	profiles.DFlash2: {open: (*Host).openDFlash2, proposer: (*Host).proposeDFlash2, section: (*Host).sectionDFlash2},
 }
 
@@ -56,9 +56,8 @@ func (s Settings) checkDraft() error {
 		return refuse("--draft-tokens %d: nothing drafts; --draft is %s", s.DraftTokens, profiles.DraftChoices())
 	case s.DraftTokens < 0 || s.DraftTokens > d.Most:
 		return refuse("--draft-tokens %d: %s proposes 1 to %d tokens at a time", s.DraftTokens, d.Kind, d.Most)
-	case s.DraftDir != "" && d.Kind != profiles.DFlash2:
-		return refuse("--draft-dir %s: it is the folder of a %s draft; give --draft %s too", s.DraftDir, dflash2,
-			dflash2)
+	case s.DraftDir != "" && d.Most == 0:
+		return refuse("--draft-dir %s: nothing drafts; --draft is %s", s.DraftDir, profiles.DraftChoices())
 	case s.DraftBits != 0 && d.Kind != profiles.DFlash2:
 		return refuse("--draft-bits %d: they are of a %s draft; give --draft %s too", s.DraftBits, dflash2, dflash2)
 	case s.DraftBits != 0 && s.DraftBits != 4 && s.DraftBits != 16:
@@ -92,6 +91,14 @@ func (h *Host) openDraft(config *arch.Config) error {
 	return nil
 }
 
+// openHead takes the MTP head of the settings' folder, if they name one, in place of the checkpoint's own.
+func (h *Host) openHead(*arch.Config) error {
+	if h.s.DraftDir == "" {
+		return nil
+	}
+	return h.refuseDraft(h.s.DraftDir, h.checkpoint.UseHead(h.s.DraftDir))
+}
+
 func (h *Host) openDFlash2(config *arch.Config) error {
 	dir, err := h.s.draftFolder()
 	if err != nil {
@@ -100,7 +107,7 @@ func (h *Host) openDFlash2(config *arch.Config) error {
 	if h.draftFiles, err = dflash.Open(dir); err == nil {
 		err = h.fits(dir, config)
 	}
-	return refuseDraft(dir, err)
+	return h.refuseDraft(dir, err)
 }
 
 func (h *Host) fits(dir string, config *arch.Config) error {
@@ -147,13 +154,13 @@ func (h *Host) sameTokenizer(path string) error {
 }
 
 // refuseDraft words why a draft cannot be used; nil stays nil.
-func refuseDraft(dir string, err error) error {
+func (h *Host) refuseDraft(dir string, err error) error {
 	var refused *SettingError
 	if err == nil || errors.As(err, &refused) {
 		return err
 	}
 	return refuse("--draft %s: the draft in %s cannot be used: %v. The model works without it: leave --draft out",
-		dflash2, dir, err)
+		h.s.Draft, dir, err)
 }
 
 // quantizesDraft tells whether float matrices of the draft become 4 bit while they are loaded.
@@ -168,7 +175,7 @@ func (h *Host) loadDraft(n *model.Network) (err error) {
 		Sequences: h.s.Parallel, Quantize: h.quantizesDraft()})
 	var misfit *weights.MisfitError
 	if other := new(dflash.MisfitError); errors.As(err, &misfit) || errors.As(err, &other) {
-		return refuseDraft(h.draftFiles.Dir(), err)
+		return h.refuseDraft(h.draftFiles.Dir(), err)
 	}
 	return err
 }
@@ -226,10 +233,16 @@ func (h *Host) draftSection() (disk.DraftOptions, error) {
 	return disk.DraftOptions{}, nil
 }
 
-// sectionMTP: an MTP head is of the states' own files, so its key is theirs.
-func (h *Host) sectionMTP() (disk.DraftOptions, error) {
-	n := h.network.Network
-	return disk.DraftOptions{Key: fmt.Sprintf("mtp %+v", h.key), SlotBytes: n.SlotBytes(),
+// sectionMTP: an MTP head is of the states' own files, so its key is theirs, unless it has a folder of its own.
+func (h *Host) sectionMTP() (o disk.DraftOptions, err error) {
+	n, files := h.network.Network, ""
+	if h.s.DraftDir != "" {
+		if files, err = filesDigest(h.s.DraftDir, nil); err != nil {
+			return o, err
+		}
+		files += " "
+	}
+	return disk.DraftOptions{Key: fmt.Sprintf("mtp %s%+v", files, h.key), SlotBytes: n.SlotBytes(),
 		MostSlots: n.WindowTokens()}, nil
 }
 

@@ -41,17 +41,23 @@ func startDraftedIn(t testing.TB, draft string, tokens int, cache int64, window 
 	if err != nil {
 		t.Fatal(err)
 	}
+	d := &draftedHost{t, h}
+	t.Cleanup(d.run())
+	return d
+}
+
+// run answers until stop is called, which closes the host.
+func (h *draftedHost) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- h.Run(ctx) }()
-	t.Cleanup(func() {
+	return func() {
 		cancel()
 		if err := <-ran; err != nil {
-			t.Error(err)
+			h.t.Error(err)
 		}
 		h.Close(0)
-	})
-	return &draftedHost{t, h}
+	}
 }
 
 // answered is what a client sees of a reply.
@@ -383,10 +389,8 @@ func TestDraftIsLoadedAgainAfterAnIdleUnload(t *testing.T) {
 	if err := h.network.Wake(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- h.Run(ctx) }()
 	d := &draftedHost{t, h}
+	defer d.run()()
 	p := sample.Neutral()
 	p.Temperature = 0
 	for range 2 { // the second one goes on from a point of the first
@@ -395,9 +399,4 @@ func TestDraftIsLoadedAgainAfterAnIdleUnload(t *testing.T) {
 			t.Errorf("%d tokens were taken of %d", a.usage.Drafts.Accepted(), a.usage.Drafts.Drafted())
 		}
 	}
-	cancel()
-	if err := <-ran; err != nil {
-		t.Error(err)
-	}
-	h.Close(0)
 }

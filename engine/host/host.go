@@ -48,7 +48,7 @@ type Settings struct {
 	Draft string
 
 	DraftTokens int    // proposed at a time, in [1, the kind's most]; 0: the kind's usual number
-	DraftDir    string // folder of the dflash2 draft; empty: beside the model, or its folder dflash2
+	DraftDir    string // folder of the draft; empty: the checkpoint's own head, or dflash2 beside or below the model
 	DraftBits   int    // of the dflash2 draft's matrices: 4, or 16 as they are in the file; 0 is 4
 
 	WindowTokens  int

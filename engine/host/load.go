@@ -10,6 +10,7 @@ import (
 	"slipway/engine/sample"
 	"slipway/engine/text"
 	"slipway/engine/weights"
+	"slipway/mtphead"
 )
 
 // load opens the folder and puts the weights on the device. The window is checked against the model's own before any
@@ -74,6 +75,10 @@ func (h *Host) load() (err error) {
 	}
 	if errors.Is(err, model.ErrNoMTP) {
 		return refuse("--draft %s: %v", h.s.Draft, err)
+	}
+	if misfit, ok := errors.AsType[*weights.MisfitError](err); ok && h.s.DraftDir != "" &&
+		misfit.File == mtphead.FileName {
+		return h.refuseDraft(h.s.DraftDir, err)
 	}
 	if err != nil {
 		return h.explainRoom(err, options, config)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"slipway/engine/weights/fixture"
+	"slipway/safetensors"
 )
 
 // minimal is the least that Open takes: an embedding and one convolution, which tells the form.
@@ -349,14 +350,14 @@ func TestHalvesWidenExactly(t *testing.T) {
 		{"least subnormal", 0x0001, 0x1p-24}, {"largest subnormal", 0x83ff, -1023 * 0x1p-24},
 		{"infinity", 0xfc00, math.Inf(-1)},
 	} {
-		if got := float64(HalfToFloat(row.half)); got != row.want {
+		if got := float64(safetensors.HalfToFloat(row.half)); got != row.want {
 			t.Errorf("%s: %g, wanted %g", row.name, got, row.want)
 		}
 	}
-	if v := HalfToFloat(0x7e00); v == v {
+	if v := safetensors.HalfToFloat(0x7e00); v == v {
 		t.Errorf("NaN became %g", v)
 	}
-	if v := HalfToFloat(0x8000); math.Float32bits(v) != 1<<31 {
+	if v := safetensors.HalfToFloat(0x8000); math.Float32bits(v) != 1<<31 {
 		t.Errorf("minus zero became %g", v)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"slipway/safetensors"
 )
 
 // file is one mapped safetensors file. Its bytes stay valid until close; the file must not be cut while it is mapped.
@@ -56,7 +58,7 @@ func openFile(dir, name string) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: mapping %d bytes: %w", name, info.Size(), err)
 	}
-	entries, err := readHeader(name, data, info.Size())
+	entries, err := safetensors.ReadHeader(name, data, info.Size())
 	if err != nil {
 		unmap()
 		return nil, err

@@ -24,7 +24,7 @@ func (m Matrix) RowBytes() int {
 	if m.Bits > 0 {
 		return m.In * m.Bits / 8
 	}
-	return m.In * int(bytesOf[m.DType])
+	return m.In * int(m.DType.Bytes())
 }
 
 // ScaleRowBytes is the length of one row of Scales, and of Biases; 0 for a float matrix.
@@ -32,7 +32,7 @@ func (m Matrix) ScaleRowBytes() int {
 	if m.Bits == 0 {
 		return 0
 	}
-	return m.In / m.Group * int(bytesOf[m.ScaleDType])
+	return m.In / m.Group * int(m.ScaleDType.Bytes())
 }
 
 // Bytes is what the matrix takes in its file form.

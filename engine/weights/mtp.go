@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"slipway/mtphead"
 )
 
 // MTP is the multi-token prediction head of a checkpoint: one full-attention layer with its own norms and a projection
@@ -58,7 +60,7 @@ type mtpConfig struct {
 }
 
 // sidecarNames are looked for in this order when config.json names none.
-var sidecarNames = []string{"mtp.safetensors", "mtp/weights.safetensors", "model-mtp.safetensors"}
+var sidecarNames = []string{mtphead.FileName, "mtp/weights.safetensors", "model-mtp.safetensors"}
 
 func (c *Checkpoint) findMTP() (*MTP, error) {
 	var config mtpConfig
@@ -69,7 +71,7 @@ func (c *Checkpoint) findMTP() (*MTP, error) {
 	if prefix, ok := c.mtpPrefix("mtp.", "language_model.mtp.", "model.mtp.", "model.language_model.mtp."); ok &&
 		config.Extra.File == "" {
 		m.prefix = prefix
-	} else if found, err := c.openSidecar(m, config.Extra.File); !found || err != nil {
+	} else if found, err := c.openSidecar(m, c.Dir, config.Extra.File); !found || err != nil {
 		return nil, err
 	}
 	if err := config.check(); err != nil {
@@ -78,6 +80,21 @@ func (c *Checkpoint) findMTP() (*MTP, error) {
 	var err error
 	m.shift, err = m.storedZeroCentred(config.NormEncoding)
 	return m, err
+}
+
+// UseHead takes the MTP head in another folder instead of the checkpoint's own. Its norms tell their form themselves.
+func (c *Checkpoint) UseHead(dir string) error {
+	m := &MTP{c: c}
+	switch found, err := c.openSidecar(m, dir, ""); {
+	case err != nil:
+		return err
+	case !found:
+		return misfit(mtphead.FileName, "", "no such file in "+dir, "an MTP head")
+	}
+	var err error
+	m.shift, err = m.storedZeroCentred("")
+	c.mtp = m
+	return err
 }
 
 func (c *Checkpoint) mtpPrefix(candidates ...string) (string, bool) {
@@ -89,18 +106,18 @@ func (c *Checkpoint) mtpPrefix(candidates ...string) (string, bool) {
 	return "", false
 }
 
-func (c *Checkpoint) openSidecar(m *MTP, named string) (bool, error) {
+func (c *Checkpoint) openSidecar(m *MTP, dir, named string) (bool, error) {
 	names := sidecarNames
 	if named != "" {
 		names = []string{named}
 	}
 	for _, name := range names {
 		if named == "" {
-			if _, err := os.Stat(filepath.Join(c.Dir, filepath.FromSlash(name))); errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 		}
-		side := &Checkpoint{Dir: c.Dir, tensors: map[string]Tensor{}}
+		side := &Checkpoint{Dir: dir, tensors: map[string]Tensor{}}
 		err := side.addFile(name, nil)
 		c.files = append(c.files, side.files...) // closed with the checkpoint, also after an error
 		if err != nil {
@@ -135,8 +152,7 @@ func (k mtpConfig) check() error {
 }
 
 // storedZeroCentred decides whether 1 must be added to the head's norms: by the field, if there is one; by the trunk's
-// form, if the head lies in a trunk file; else by the mean values (raw iff a q/k norm mean is under 1.25 and another
-// norm's is under 0.5: measured on published heads by MTPLX, where healthy shifted values are at least 1.74 and 0.87).
+// form, if the head lies in a trunk file; else by the mean values.
 func (m *MTP) storedZeroCentred(encoding string) (bool, error) {
 	switch encoding {
 	case "delta", "delta_plus_one", "mlx_delta":
@@ -152,25 +168,14 @@ func (m *MTP) storedZeroCentred(encoding string) (bool, error) {
 	if m.sidecar == nil && m.inTrunkFile() {
 		return m.c.raw, nil
 	}
-	headMean, otherMean := false, false
+	norms := map[string][]float32{}
 	for name, t := range m.source().tensors {
-		if !strings.HasPrefix(name, m.prefix) || len(t.Shape) != 1 || !strings.Contains(name, "norm") ||
-			!t.DType.IsFloat() || t.Shape[0] == 0 {
-			continue
-		}
-		var sum float64
-		values := Floats(nil, t.DType, t.Data)
-		for _, v := range values {
-			sum += float64(v)
-		}
-		mean := sum / float64(len(values))
-		if strings.HasSuffix(name, "q_norm.weight") || strings.HasSuffix(name, "k_norm.weight") {
-			headMean = headMean || mean < 1.25
-		} else {
-			otherMean = otherMean || mean < 0.5
+		if strings.HasPrefix(name, m.prefix) && len(t.Shape) == 1 && strings.Contains(name, "norm") &&
+			t.DType.IsFloat() {
+			norms[name] = Floats(nil, t.DType, t.Data)
 		}
 	}
-	return headMean && otherMean, nil
+	return mtphead.ZeroCentred(norms), nil
 }
 
 // inTrunkFile reports whether the head's file also holds trunk tensors: a file of its own is a sidecar even if an index

@@ -31,6 +31,7 @@ type Source struct {
 	Prove    func(ctx context.Context, report func(Event)) (manifests.Lock, error)
 	Download func(ctx context.Context, home *os.Root, lock manifests.Lock, report func(Event)) error
 	Places   []string // folders where other tools keep these files
+	Head     *Head    // of a head that is cut out of shards; nil: the files are taken as they are
 }
 
 // FileList is a lock, which the list action may have to get first. The workers of one plan share it.
@@ -53,7 +54,11 @@ func Workers(p plan.Plan, t Tools) map[plan.Kind]Worker {
 			from = t.Draft
 		}
 		workers[part.ListKind] = listWorker{part, from}
-		workers[part.FilesKind] = filesWorker{part, p.Decisions.Home, t.Deep, from}
+		files := filesWorker{part, p.Decisions.Home, t.Deep, from}
+		workers[part.FilesKind] = files
+		if part.Tensors != "" {
+			workers[part.FilesKind] = headWorker{files, &FoundHead{}}
+		}
 	}
 	return workers
 }

@@ -145,14 +145,8 @@ func (w filesWorker) Do(ctx context.Context, home *Home, report func(Event)) (Ou
 
 func (w filesWorker) bring(ctx context.Context, home *Home, lock manifests.Lock, found store.Report,
 	report func(Event)) error {
-	for _, f := range found.Bad() {
-		if f.State != store.WrongHash {
-			continue
-		}
-		// The fast check believes the recorded identity of such a file, and installing asks it: the name must be free.
-		if err := home.Root.Remove(path.Join(w.part.Folder, f.Path)); err != nil {
-			return err
-		}
+	if err := w.clear(home, found); err != nil {
+		return err
 	}
 	if !w.part.Embedded {
 		return w.from.Download(ctx, home.Root, lock, report)
@@ -163,6 +157,20 @@ func (w filesWorker) bring(ctx context.Context, home *Home, lock manifests.Lock,
 		}
 		report(Event{Kind: "progress", Action: string(w.part.FilesKind), Path: f.Path, DoneBytes: f.ExpectedBytes,
 			AllBytes: f.ExpectedBytes})
+	}
+	return nil
+}
+
+// clear removes files with a wrong hash: the fast check believes the recorded identity of such a file, and installing
+// asks it, so that the name must be free.
+func (w filesWorker) clear(home *Home, found store.Report) error {
+	for _, f := range found.Bad() {
+		if f.State != store.WrongHash {
+			continue
+		}
+		if err := home.Root.Remove(path.Join(w.part.Folder, f.Path)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -96,5 +96,7 @@ func digestOf(lock manifests.Lock) string {
 	if err != nil {
 		panic("apply: a lock that cannot be written: " + err.Error())
 	}
-	return string(manifests.DigestOf(sha256.Sum256(data)))
+	return string(manifests.DigestOf(sum(data)))
 }
+
+func sum(data []byte) [32]byte { return sha256.Sum256(data) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"slipway/installer/store"
+	"slipway/manifests"
 )
 
 // writeBufferBytes: measured with the loopback benchmark, see speed_test.go: 128 KiB to 512 KiB are equal.
@@ -202,8 +203,10 @@ func (d *download) stream(ctx context.Context, p *piece, buffer []byte, mayResol
 	if answer.StatusCode == http.StatusTooManyRequests {
 		return 0, &limitedAnswer{redactURL(ask), rateWait(answer.Header, c.config.Now())}
 	}
-	if err := d.checkHubAnswer(t, endpoint, address, answer, chain); err != nil {
-		return 0, err
+	if address == nil {
+		if err := c.checkHubAnswer(endpoint, d.lock.Repo, d.lock.Revision, t.file, answer, chain); err != nil {
+			return 0, err
+		}
 	}
 	wrap := func(err error) error {
 		return &NetworkError{URL: redactURL(answer.Request.URL.String()), Err: err}
@@ -291,12 +294,9 @@ func (p *piece) position() int64 {
 }
 
 // checkHubAnswer looks at what the hub itself answered: the first of the chain, or the answer when nothing redirected.
-func (d *download) checkHubAnswer(t *transfer, endpoint string, cached *url.URL, answer *http.Response,
-	chain []*http.Response) error {
-	if cached != nil {
-		return nil
-	}
-	c, fromHub := d.client, answer
+func (c *Client) checkHubAnswer(endpoint, repo string, revision manifests.Revision, f manifests.File,
+	answer *http.Response, chain []*http.Response) error {
+	fromHub := answer
 	if len(chain) > 0 {
 		fromHub = chain[0]
 		for _, hop := range chain { // a renamed repository, a mirror's own hop: the hub is the one that names a commit
@@ -307,20 +307,20 @@ func (d *download) checkHubAnswer(t *transfer, endpoint string, cached *url.URL,
 	}
 	if fromHub == answer && len(chain) == 0 && (answer.StatusCode == 401 || answer.StatusCode == 403 ||
 		answer.StatusCode == 404) {
-		if c.dropToken(answer, endpoint, d.lock.Repo) {
+		if c.dropToken(answer, endpoint, repo) {
 			return &AnswerError{answer.StatusCode, "the token was refused"}
 		}
 		if !c.fromOrigin(endpoint) && answer.StatusCode == 404 {
 			return &AnswerError{answer.StatusCode, "the mirror does not have it"}
 		}
-		if refused := c.firstOr(c.refusal(answer, endpoint, d.lock.Repo, d.lock.Repo+"/"+t.file.Path)); refused != nil {
+		if refused := c.firstOr(c.refusal(answer, endpoint, repo, repo+"/"+f.Path)); refused != nil {
 			return refused
 		}
 	}
 	if fromHub.StatusCode >= 400 {
 		return nil // judged by its status
 	}
-	return c.checkResolve(fromHub, endpoint, d.lock.Revision, t.file)
+	return c.checkResolve(fromHub, endpoint, revision, f)
 }
 
 // remember keeps the address that a redirect led to, and the validator. changed: the validator is another one than

@@ -113,13 +113,21 @@ type Model struct {
 	Include      []string `json:"include,omitempty"`       // globs of the wanted files
 	CeilingBytes int64    `json:"ceiling_bytes,omitempty"` // the most that they may have together; 0: the list is known
 	ProvenOnly   bool     `json:"proven_only,omitempty"`   // every hash must follow from the revision
+	// Tensors is the prefix of the tensors that are cut out of the shards by byte range and written in 4 bit, of which
+	// Bytes is the size; empty: the files are taken whole. SHA256 is the digest of those tensors, in the order of their
+	// names, where it is known.
+	Tensors string           `json:"tensors,omitempty"`
+	SHA256  manifests.Digest `json:"sha256,omitempty"`
 	// InPlace is the folder of the user's, absolute, in which the files are used as they lie; empty: they are in
 	// Folder.
 	InPlace string `json:"in_place,omitempty"`
 }
 
-// NeedsList reports whether the file list has to be fetched and proven.
-func (m Model) NeedsList() bool { return m.CeilingBytes > 0 }
+// NeedsList reports whether the file list has to be fetched and proven by an action of its own.
+func (m Model) NeedsList() bool { return m.CeilingBytes > 0 && m.Tensors == "" }
+
+// MayBeUnproven reports whether bytes may be installed for which only the hub vouches.
+func (m Model) MayBeUnproven() bool { return m.CeilingBytes > 0 && !m.ProvenOnly && m.SHA256 == "" }
 
 // Profile is what sizing made of the wanted profile on this machine.
 type Profile struct {

@@ -102,6 +102,13 @@ func filesAction(m Part) Action {
 		return withUnproven(a, m.Model)
 	}
 	a.Consent = []Class{Download, Write}
+	if m.Tensors != "" {
+		a.Sentence = fmt.Sprintf("Download %s by byte range (tensors %s* of %s at %s, about %s, licence %s) and write it "+
+			"in 4 bit, %s, to %s.", m.Title, m.Tensors, m.Repo, m.Revision.Short(), units.Bytes(m.DownloadBytes),
+			m.License, units.Bytes(m.Bytes), m.Folder)
+		a.Touches.Paths = append(a.Touches.Paths, m.Folder+".lock.json")
+		return withUnproven(a, m.Model)
+	}
 	a.Sentence = fmt.Sprintf("Download %s (%s at %s, about %s, licence %s) to %s and check every hash; what other "+
 		"tools have on this machine is copied instead.",
 		m.Title, m.Repo, m.Revision.Short(), units.Bytes(m.Bytes), m.License, m.Folder)
@@ -110,7 +117,7 @@ func filesAction(m Part) Action {
 
 // withUnproven adds the consent that files without a proof need.
 func withUnproven(a Action, m Model) Action {
-	if m.NeedsList() && !m.ProvenOnly {
+	if m.MayBeUnproven() {
 		a.Consent = append(a.Consent, Unproven)
 		a.Sentence += " Where there is no proof, only the hub vouches for a hash."
 	}

@@ -247,6 +247,14 @@ func (p *Partial) removeJournals() {
 	p.home.Remove(p.journalName() + ".old")
 }
 
+// Discard removes what arrived, which is not needed any more, and closes the Partial.
+func (p *Partial) Discard() error {
+	p.removeJournals()
+	err := p.home.Remove(p.name)
+	p.Close()
+	return err
+}
+
 // Close keeps what arrived and lets another process have it.
 func (p *Partial) Close() error {
 	var err error

@@ -1,4 +1,4 @@
-package weights
+package safetensors
 
 import (
 	"encoding/binary"
@@ -14,7 +14,7 @@ func headerFile(header string, dataBytes int) []byte {
 }
 
 func TestHeadersThatLieAreRefusedByName(t *testing.T) {
-	long := binary.LittleEndian.AppendUint64(nil, maxHeaderBytes+1)
+	long := binary.LittleEndian.AppendUint64(nil, MaxHeaderBytes+1)
 	for _, row := range []struct {
 		name          string
 		file          []byte
@@ -64,7 +64,7 @@ func TestHeadersThatLieAreRefusedByName(t *testing.T) {
 			if row.name == "header over 25 MB" {
 				size = 1 << 30
 			}
-			_, err := readHeader("w.safetensors", row.file, size)
+			_, err := ReadHeader("w.safetensors", row.file, size)
 			var m *MisfitError
 			if !errors.As(err, &m) {
 				t.Fatalf("error %v, wanted a misfit", err)
@@ -93,7 +93,7 @@ func TestHeaderTakesWhatTheFormatAllows(t *testing.T) {
 		{"a hole", headerFile(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[9,10]}}`, 10), "a[0,1) b[9,10) "},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			entries, err := readHeader("w", row.file, int64(len(row.file)))
+			entries, err := ReadHeader("w", row.file, int64(len(row.file)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func FuzzHeader(f *testing.F) {
 	f.Add(headerFile(`{"a":{"dtype":"U8","shape":[9223372036854775807,2],"data_offsets":[0,9223372036854775807]}}`, 3))
 	f.Add(headerFile(`{"a":null,"b":[],"c":{"shape":null,"data_offsets":null}}`, 3))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		entries, err := readHeader("f", file, int64(len(file)))
+		entries, err := ReadHeader("f", file, int64(len(file)))
 		var m *MisfitError
 		if err != nil {
 			if !errors.As(err, &m) {

@@ -1,4 +1,4 @@
-package weights
+package safetensors
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 // offsets count from. Invariants checked here: end-begin = elements · size of the type, offsets inside the file, no two
 // tensors overlap, no name twice. Offsets may have any alignment: readers go through bytes.
 
-// maxHeaderBytes bounds the JSON header. The reference reader allows 100 MB; the largest header met in this family (an
+// MaxHeaderBytes bounds the JSON header. The reference reader allows 100 MB; the largest header met in this family (an
 // unsharded 27B with vision) is under 1 MB, so that 25 MB is already a damaged or hostile file.
-const maxHeaderBytes = 25 << 20
+const MaxHeaderBytes = 25 << 20
 
 // maxRank bounds a tensor's dimensions: the family has at most 5 (vision patch embedding).
 const maxRank = 8
@@ -29,16 +29,16 @@ type Entry struct {
 	Begin, End int64
 }
 
-// readHeader parses the start of a safetensors file of size bytes. b must hold at least the header (all of the file in
-// the mapped case). Entries come in order of their offsets. It never panics, whatever b holds.
-func readHeader(file string, b []byte, size int64) ([]Entry, error) {
+// ReadHeader parses the start of a safetensors file of size bytes, called file in errors, which are *MisfitError. b must
+// hold at least the header (all of the file in the mapped case). Entries come in order of their offsets. It never panics, whatever b holds.
+func ReadHeader(file string, b []byte, size int64) ([]Entry, error) {
 	if len(b) < 8 || size < 8 {
 		return nil, misfit(file, "", fmt.Sprintf("%d bytes", size), "a safetensors file (at least 8 bytes)")
 	}
 	n := binary.LittleEndian.Uint64(b)
-	if n > maxHeaderBytes {
+	if n > MaxHeaderBytes {
 		return nil, misfit(file, "", fmt.Sprintf("a header of %d bytes", n),
-			fmt.Sprintf("at most %d", int64(maxHeaderBytes)))
+			fmt.Sprintf("at most %d", int64(MaxHeaderBytes)))
 	}
 	if int64(n) > size-8 || int64(n) > int64(len(b)-8) {
 		return nil, misfit(file, "", fmt.Sprintf("%d bytes", size),

@@ -1,4 +1,4 @@
-package weights
+package safetensors
 
 import (
 	"encoding/binary"
@@ -8,7 +8,7 @@ import (
 // DType is a safetensors element type by its name in the file.
 type DType string
 
-// The types that a text model can use. Others are carried by the header reader and refused where they are asked for.
+// The types that a text model can use. Others are carried by ReadHeader and refused where they are asked for.
 const (
 	F32  DType = "F32"
 	F16  DType = "F16"
@@ -24,6 +24,9 @@ var bytesOf = map[DType]int64{
 	"U32": 4, "I32": 4, "F32": 4,
 	"U64": 8, "I64": 8, "F64": 8, "C64": 8,
 }
+
+// Bytes is the size of an element; 0 for a type that the format does not have.
+func (t DType) Bytes() int64 { return bytesOf[t] }
 
 // IsFloat reports whether the type is one that this package converts to float32.
 func (t DType) IsFloat() bool { return t == F32 || t == F16 || t == BF16 }
@@ -45,10 +48,19 @@ func Floats(dst []float32, t DType, data []byte) []float32 {
 			dst = append(dst, HalfToFloat(binary.LittleEndian.Uint16(data[i:])))
 		}
 	default:
-		panic("weights: Floats of " + string(t))
+		panic("safetensors: Floats of " + string(t))
 	}
 	return dst
 }
+
+// BF16Of rounds a finite value to BF16, halves to even.
+func BF16Of(v float32) uint16 {
+	bits := math.Float32bits(v)
+	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}
+
+// OfBF16 is the value of a BF16.
+func OfBF16(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }
 
 // HalfToFloat widens an IEEE binary16, subnormals, infinities and NaN included.
 func HalfToFloat(h uint16) float32 {
