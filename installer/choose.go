@@ -62,7 +62,8 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 		offered[i] = offered[i].WithDraft(profiles.DraftKind(in.Draft))
 	}
 	if in.Model == "" {
-		proposal, err := profiles.ProposeFor(host, pinned(k, c.unproven), offered, &capabilities, sequences, in.MemoryBytes)
+		proposal, err := profiles.ProposeFor(host, pinned(k, c.unproven), offered, &capabilities, sequences,
+			in.MemoryBytes)
 		if err != nil {
 			return c, &ChoiceError{err.Error()}
 		}
@@ -170,8 +171,8 @@ func (c *choice) size(host profiles.Machine, device string, capabilities profile
 	capabilities = capabilities.On(device)
 	c.sized = plan.Profile{Name: c.profile.ID, PrefillPolicy: c.profile.Prefill.Policy, Parallel: sequences,
 		Device: device}
-	c.input = profiles.Input{Model: candidateOf(c.manifest, c.unproven), Profile: c.profile, Machine: host, Sequences: sequences,
-		Capabilities: &capabilities, UserBudgetBytes: budgetBytes}
+	c.input = profiles.Input{Model: candidateOf(c.manifest, c.unproven), Profile: c.profile, Machine: host,
+		Sequences: sequences, Capabilities: &capabilities, UserBudgetBytes: budgetBytes}
 	result, err := profiles.SizeUpTo(c.input)
 	var noFit *profiles.NoFitError
 	switch {

@@ -1,6 +1,6 @@
-// Package mtphead makes an MTP head file for a model whose pack has dropped its head: it finds the head's tensors in the
-// original's shards, and writes them in the form of MLX packs, matrices in 4 bit. It is a leaf that installer and engine
-// share; it reads no network and no disk.
+// Package mtphead makes an MTP head file for a model whose pack has dropped its head: it finds the head's tensors in
+// the original's shards, and writes them in the form of MLX packs, matrices in 4 bit. It is a leaf that installer and
+// engine share; it reads no network and no disk.
 package mtphead
 
 import (
@@ -230,9 +230,9 @@ func quantized(module string, shape []int64, data []byte) []safetensors.Tensor {
 	}
 }
 
-// ZeroCentred decides by the mean values of a head's norms whether 1 must be added to them: the mean of a q or k norm is
-// under 1.25 and that of another one under 0.5. Measured on published heads by MTPLX, where those with 1 added have at
-// least 1.74 and 0.87.
+// ZeroCentred decides by the mean values of a head's norms whether 1 must be added to them: the mean of a q or k norm
+// is under 1.25 and that of another one under 0.5. Measured on published heads by MTPLX, where those with 1 added have
+// at least 1.74 and 0.87.
 func ZeroCentred(norms map[string][]float32) bool {
 	heads, others := false, false
 	for name, values := range norms {

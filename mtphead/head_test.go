@@ -54,7 +54,8 @@ func fetched(list mtphead.List, file []byte) []byte {
 	return raw
 }
 
-// The head that is cut out of Pocket's original is, byte for byte, the one of Pocket's own 4-bit pack: so are its tokens.
+// The head that is cut out of Pocket's original is, byte for byte, the one of Pocket's own 4-bit pack: so are its
+// tokens.
 func TestHeadOfTheOriginalIsThatOfThePack(t *testing.T) {
 	file := original(t)
 	entries, err := safetensors.ReadHeader("model.safetensors", file, int64(len(file)))
@@ -125,13 +126,15 @@ func TestHeadsOfOtherShapesAreRefused(t *testing.T) {
 	}
 	is := func(e *safetensors.Entry) bool { return e.Name == "mtp.fc.weight" }
 	twice := change(func(*safetensors.Entry) bool { return true })
-	twice["more.safetensors"] = slices.DeleteFunc(slices.Clone(entries), func(e safetensors.Entry) bool { return !is(&e) })
+	twice["more.safetensors"] = slices.DeleteFunc(slices.Clone(entries),
+		func(e safetensors.Entry) bool { return !is(&e) })
 	for _, c := range []struct {
 		name    string
 		headers map[string][]safetensors.Entry
 		says    string
 	}{
-		{"a tensor is missing", change(func(e *safetensors.Entry) bool { return !is(e) }), "fc.weight: found 0 tensors"},
+		{"a tensor is missing", change(func(e *safetensors.Entry) bool { return !is(e) }),
+			"fc.weight: found 0 tensors"},
 		{"a tensor is in two shards", twice, "fc.weight: found 2 tensors"},
 		{"another shape", change(func(e *safetensors.Entry) bool {
 			if is(e) {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Affine4 is a matrix [out, in] in MLX's 4-bit affine form: codes [out, in/2] bytes, scales and biases [out, in/group] in
-// BF16.
+// Affine4 is a matrix [out, in] in MLX's 4-bit affine form: codes [out, in/2] bytes, scales and biases [out, in/group]
+// in BF16.
 type Affine4 struct{ Codes, Scales, Biases []byte }
 
 // QuantizeAffine4 quantises rows of in values, a multiple of group; row gives one into dst [in].

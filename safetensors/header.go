@@ -29,8 +29,9 @@ type Entry struct {
 	Begin, End int64
 }
 
-// ReadHeader parses the start of a safetensors file of size bytes, called file in errors, which are *MisfitError. b must
-// hold at least the header (all of the file in the mapped case). Entries come in order of their offsets. It never panics, whatever b holds.
+// ReadHeader parses the start of a safetensors file of size bytes, called file in errors, which are *MisfitError. b
+// must hold at least the header (all of the file in the mapped case). Entries come in order of their offsets. It never
+// panics, whatever b holds.
 func ReadHeader(file string, b []byte, size int64) ([]Entry, error) {
 	if len(b) < 8 || size < 8 {
 		return nil, misfit(file, "", fmt.Sprintf("%d bytes", size), "a safetensors file (at least 8 bytes)")

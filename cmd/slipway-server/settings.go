@@ -68,7 +68,8 @@ func serveFlags() []cli.Flag {
 			"then verifies: " + profiles.DraftHelp() + "; it changes the speed of replies, never what they may be"},
 		&cli.IntFlag{Name: "draft-tokens", DefaultText: profiles.UsualDraftTokens(),
 			Usage: "tokens that the draft proposes at a time"},
-		&cli.StringFlag{Name: "draft-dir", DefaultText: "mtp: with the model; dflash2: beside it, or its folder dflash2",
+		&cli.StringFlag{Name: "draft-dir", DefaultText: "mtp: with the model; dflash2: beside it, or its folder " +
+			"dflash2",
 			Usage: "folder of the draft, with mtp.safetensors for mtp"},
 		&cli.IntFlag{Name: "draft-bits", DefaultText: "4",
 			Usage: "bits of the dflash2 draft's matrices: 4, into which " +

@@ -29,7 +29,8 @@ type opener struct {
 
 // openers by kind; nothing drafts without one.
 var openers = map[profiles.DraftKind]opener{
-	profiles.MTP:     {network: model.DraftMTP, open: (*Host).openHead, proposer: (*Host).proposeMTP, section: (*Host).sectionMTP},
+	profiles.MTP: {network: model.DraftMTP, open: (*Host).openHead, proposer: (*Host).proposeMTP,
+		section: (*Host).sectionMTP},
 	profiles.DFlash2: {open: (*Host).openDFlash2, proposer: (*Host).proposeDFlash2, section: (*Host).sectionDFlash2},
 }
 

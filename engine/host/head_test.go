@@ -74,8 +74,8 @@ func TestHeadInAFolderOfItsOwnDrafts(t *testing.T) {
 		stop := d.run()
 		p := sample.Neutral()
 		p.Temperature = 0
-		replies = append(replies, d.ask(serve.Request{Prompt: textsOf(t)[0], MaxTokens: 40, Sampling: p, TopLogprobs: -1,
-			DraftTokens: 3}, 0))
+		replies = append(replies, d.ask(serve.Request{Prompt: textsOf(t)[0], MaxTokens: 40, Sampling: p,
+			TopLogprobs: -1, DraftTokens: 3}, 0))
 		stop()
 	}
 	own, apart := replies[0].usage.Drafts, replies[1].usage.Drafts

@@ -29,9 +29,9 @@ func (e *PartsError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Network, Step: fault.OtherMirror}
 }
 
-// Part brings bytes [from, to) of a file and gives them to write in order, at their place in the file. What the hub says
-// of the whole file must agree with f; nothing ties the part itself to f's hash. It retries as Download does, from where
-// it is, and turns to mirrors; an error of write ends it. Errors: those of Download, *PartsError.
+// Part brings bytes [from, to) of a file and gives them to write in order, at their place in the file. What the hub
+// says of the whole file must agree with f; nothing ties the part itself to f's hash. It retries as Download does, from
+// where it is, and turns to mirrors; an error of write ends it. Errors: those of Download, *PartsError.
 func (c *Client) Part(ctx context.Context, repo string, revision manifests.Revision, f manifests.File, from, to int64,
 	write func(b []byte, at int64) error) error {
 	var last error

@@ -23,10 +23,12 @@ func TestPartOfAFileArrivesOrSaysWhyNot(t *testing.T) {
 		mirror bool   // a second source is there
 	}{
 		{name: "undisturbed"},
-		{name: "cut twice", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.Cut, After: 300_000, Times: 2}, waits: 2},
+		{name: "cut twice", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.Cut, After: 300_000, Times: 2},
+			waits: 2},
 		{name: "reset", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.Reset, After: 1}, waits: 1},
 		{name: "stalled", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.Stall, After: 700_000}, waits: 1},
-		{name: "expired address", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.Status, Status: 403}, waits: 1},
+		{name: "expired address", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.Status, Status: 403},
+			waits: 1},
 		{name: "no parts", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.Whole, Times: -1},
 			says: "does not serve parts of files"},
 		{name: "no parts, and a mirror that has them", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.Whole},
@@ -37,7 +39,8 @@ func TestPartOfAFileArrivesOrSaysWhyNot(t *testing.T) {
 			says: "where \"bytes 100000-1899999/3145745\" was asked for", waits: maxTries - 1},
 		{name: "another size", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.WrongTotal, Times: -1},
 			says: "was asked for", waits: maxTries - 1},
-		{name: "gone", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.Cut, Times: -1}, says: "tried", waits: maxTries - 1},
+		{name: "gone", fault: &testhub.Fault{Place: testhub.CDN, Kind: testhub.Cut, Times: -1}, says: "tried",
+			waits: maxTries - 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k.hub.Calm()
@@ -50,13 +53,14 @@ func TestPartOfAFileArrivesOrSaysWhyNot(t *testing.T) {
 				k.hub.Script(*c.fault)
 			}
 			got := make([]byte, 0, to-from)
-			err := k.client().Part(t.Context(), k.repo.Name, k.repo.Revision, f, from, to, func(b []byte, at int64) error {
+			take := func(b []byte, at int64) error {
 				if at != from+int64(len(got)) {
 					t.Fatalf("bytes of %d come after %d", at, from+len(got))
 				}
 				got = append(got, b...)
 				return nil
-			})
+			}
+			err := k.client().Part(t.Context(), k.repo.Name, k.repo.Revision, f, from, to, take)
 			if len(k.slept) != c.waits {
 				t.Errorf("%d waits", len(k.slept))
 			}

@@ -103,9 +103,9 @@ func filesAction(m Part) Action {
 	}
 	a.Consent = []Class{Download, Write}
 	if m.Tensors != "" {
-		a.Sentence = fmt.Sprintf("Download %s by byte range (tensors %s* of %s at %s, about %s, licence %s) and write it "+
-			"in 4 bit, %s, to %s.", m.Title, m.Tensors, m.Repo, m.Revision.Short(), units.Bytes(m.DownloadBytes),
-			m.License, units.Bytes(m.Bytes), m.Folder)
+		a.Sentence = fmt.Sprintf("Download %s by byte range (tensors %s* of %s at %s, about %s, licence %s) and "+
+			"write it in 4 bit, %s, to %s.", m.Title, m.Tensors, m.Repo, m.Revision.Short(),
+			units.Bytes(m.DownloadBytes), m.License, units.Bytes(m.Bytes), m.Folder)
 		a.Touches.Paths = append(a.Touches.Paths, m.Folder+".lock.json")
 		return withUnproven(a, m.Model)
 	}
