@@ -82,11 +82,15 @@ func (c *Client) partFrom(ctx context.Context, endpoint, repo string, revision m
 		case fatal(err), errors.As(err, new(*PartsError)):
 			return at, err
 		}
-		if failures++; failures >= maxTries {
+		tries := maxTries
+		if at == from { // what never began is worth fewer
+			tries = triesAt(err)
+		}
+		if failures++; failures >= tries {
 			return at, &NetworkError{URL: redactURL(endpoint), Path: f.Path, Attempts: failures, Arrived: at - from,
 				Bytes: to - from, Err: bareNetwork(err)}
 		}
-		if err := c.waitToRetry(ctx, failures, err); err != nil {
+		if err := c.waitToRetry(ctx, failures, tries, err); err != nil {
 			return at, err
 		}
 	}
