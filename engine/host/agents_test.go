@@ -54,7 +54,7 @@ func (k *kept) ids(r recordedReply) []int32 {
 // Real agents' traffic on each wire: a turn computes what is new in it, and hardly more.
 func TestAgentsComputeOnlyWhatIsNew(t *testing.T) {
 	files, err := filepath.Glob("testdata/agents/*.json")
-	if err != nil || len(files) < 2 {
+	if err != nil || len(files) < 3 {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
@@ -127,13 +127,14 @@ func (k *kept) send(path, body string) sent {
 	s := sent{raw: string(raw)}
 	for _, line := range bytes.Split(raw, []byte("\n")) {
 		data, is := bytes.CutPrefix(line, []byte("data: "))
-		if !is {
+		if !is || string(data) == "[DONE]" {
 			continue
 		}
 		type usage struct {
 			Slipway *struct {
 				Computed int `json:"computed_tokens"`
 			}
+			Prompt int `json:"prompt_tokens"`
 			Input  int `json:"input_tokens"`
 			Cached int `json:"cache_read_input_tokens"`
 		}
@@ -148,7 +149,7 @@ func (k *kept) send(path, body string) sent {
 			event.Usage = event.Response.Usage
 		}
 		if u := event.Usage; u != nil && u.Slipway != nil {
-			s.prompt, s.computed = u.Input+u.Cached, u.Slipway.Computed
+			s.prompt, s.computed = u.Prompt+u.Input+u.Cached, u.Slipway.Computed
 		}
 	}
 	if s.prompt == 0 {
