@@ -354,7 +354,7 @@ func TestMessagesRefuseInTheirOwnForm(t *testing.T) {
 		{"role", strings.Replace(body(""), `"user"`, `"tool"`, 1), "invalid_request_error", "messages[0].role", 400},
 		{"hosted tool", body(`,"tools":[{"type":"web_search_20250305","name":"web_search"}]`), "invalid_request_error",
 			"web_search_20250305", 400},
-		{"strict tool", body(`,"tools":[{"name":"f","strict":true,"input_schema":{}}]`), "invalid_request_error",
+		{"strict tool", body(`,"tools":[{"name":"f","strict":true,"input_schema":{"type":7}}]`), "invalid_request_error",
 			"tools[0].strict", 400},
 		{"tool without a schema", body(`,"tools":[{"name":"f"}]`), "invalid_request_error", "tools[0].input_schema", 400},
 		{"choice of no tool", body(`,"tool_choice":{"type":"tool","name":"f"}`), "invalid_request_error", "tool_choice",

@@ -342,7 +342,7 @@ func TestResponsesRefuseByName(t *testing.T) {
 		{"another model", `{"model":"gpt-5","input":"Hi"}`, "model", 404},
 		{"hosted tool", with(`,"tools":[{"type":"web_search"}]`), "tools[0].type", 400},
 		{"custom tool", with(`,"tools":[{"type":"custom","name":"f"}]`), "tools[0].type", 400},
-		{"strict tool", with(`,"tools":[{"type":"function","name":"f","strict":true}]`), "tools[0].strict", 400},
+		{"strict tool", with(`,"tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":7}}]`), "tools[0].strict", 400},
 		{"one name twice", with(`,"tools":[{"type":"function","name":"f"},{"type":"function","name":"f"}]`),
 			"tools[1].name", 400},
 		{"hosted choice", with(`,"tool_choice":{"type":"file_search"}`), "tool_choice.type", 400},

@@ -18,7 +18,7 @@
 //
 // A member that changes what the client gets and is not done here is refused with 400 and its name: images,
 // documents, tools that run at Anthropic or are known by a type alone, containers, MCP servers,
-// strict tools, edits of the context other than keeping all thinking, and every member that is not known at all.
+// edits of the context other than keeping all thinking, and every member that is not known at all.
 // Ignored, because the reply would be the same with and without: metadata, service_tier, inference_geo, cache_control
 // (the cache needs no marks), citations of text, eager_input_streaming, the caller of a call, and the header
 // anthropic-beta.

@@ -5,7 +5,7 @@
 // # What is refused, what is ignored
 //
 // A member that changes what the client gets and is not done here is refused with 400 and its name: n above 4, images,
-// audio, files, functions, function_call, web_search_options, strict tools,
+// audio, files, functions, function_call, web_search_options,
 // store true, top_logprobs without logprobs, echo, suffix, best_of above 1, a reasoning_effort that OpenAI does not
 // have, or whose switch the model's template has not, a member of chat_template_kwargs that the model's template does
 // not use (enable_thinking is always taken),

@@ -26,14 +26,14 @@ type reading struct {
 	early [][]family.Event // read by the queue's goroutine, one entry for each of the queue's events
 }
 
-func newReading(q *Request, thinking bool, f *family.Family) *reading {
+func newReading(q *Request, thinking bool, f *family.Family, holds func(name, arguments string) bool) *reading {
 	stops := q.Stop
 	if q.Format != nil {
 		stops = nil // they would cut JSON
 	}
 	return &reading{
 		parser: f.NewParser(family.ParserOptions{ThinkingOpen: thinking, Tools: q.Conversation.Tools,
-			OneCall: q.OneCall, Verbatim: q.Format != nil}),
+			Holds: holds, OneCall: q.OneCall, Verbatim: q.Format != nil}),
 		stops:   serve.StopFinder{Stops: stops},
 		oneCall: q.OneCall,
 		tools:   len(q.Conversation.Tools) > 0,

@@ -27,7 +27,7 @@ func (s *Service) newReply(q *Request, p prompt) *Reply {
 	r := &Reply{PromptTokens: len(p.ids), service: s, reports: q.TopLogprobs >= 0, thinking: p.thinking}
 	r.end = End{Approximations: s.opt.Approximations, normalized: p.normalized, thinkingOff: q.ThinkingOff}
 	if q.Raw == nil {
-		r.reading = newReading(q, p.thinking, s.opt.Text.Family)
+		r.reading = newReading(q, p.thinking, s.opt.Text.Family, p.holds)
 		r.callID = s.callIDs(p.ids, p.marks.Reply)
 	}
 	return r

@@ -74,7 +74,8 @@ type prompt struct {
 	thinking   bool // the reply begins inside the model's thinking
 	normalized int  // places that rules changed
 	forced
-	stop []string // that the queue looks for itself: in a raw reply, which is not parsed
+	holds func(name, arguments string) bool // of the calls of strict tools; nil: there are none
+	stop  []string                          // that the queue looks for itself: in a raw reply, which is not parsed
 }
 
 func (s *Service) prepare(q *Request) (p prompt, failure *Error) {
@@ -84,6 +85,9 @@ func (s *Service) prepare(q *Request) (p prompt, failure *Error) {
 		return p, failure
 	}
 	if failure = q.check(); failure != nil {
+		return p, failure
+	}
+	if p.holds, failure = strictTools(q.Tools); failure != nil {
 		return p, failure
 	}
 	c := &q.Conversation

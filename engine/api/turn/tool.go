@@ -14,7 +14,7 @@ type Tool struct {
 	Name        string
 	Description string          // empty: none
 	Parameters  json.RawMessage // JSON Schema, an object, order of members kept; nil: none given
-	Strict      bool            // arguments are held to the schema
+	Strict      bool            // a call whose arguments do not fulfil the schema is none
 }
 
 // toolName bounds a name to what every template writes and every reply's parser reads.
@@ -29,8 +29,6 @@ func checkTools(tools []Tool, chosen Choice) *Error {
 			return Invalid(t.Param+".name", "must be 1 to 128 letters, digits, _, - or .")
 		case names[t.Name]:
 			return Invalid(t.Param+".name", "is %.64q a second time; every tool needs a name of its own", t.Name)
-		case t.Strict:
-			return Invalid(t.Param+".strict", "arguments cannot be held to their schema yet; allowed: false")
 		}
 		names[t.Name] = true
 	}

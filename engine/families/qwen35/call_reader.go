@@ -3,6 +3,7 @@ package qwen35
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -98,8 +99,10 @@ type valueEnd struct {
 }
 
 // readCalls gives the one reading of a text that begins with an opening; the verdict is family.Certain where there is
-// one. cut says that the model did not end the text.
-func readCalls(text string, tools map[string]toolSchema, cut bool) (callReading, family.Verdict) {
+// one. cut says that the model did not end the text. Calls whose arguments do not hold are no reading; holds may be
+// nil.
+func readCalls(text string, tools map[string]toolSchema, holds func(name, arguments string) bool, cut bool) (
+	callReading, family.Verdict) {
 	r := &callReader{text: text, tools: tools, cut: cut, ends: map[int][]valueEnd{}}
 	if r.marks = callMarks(text); len(r.marks) > mostMarks {
 		return callReading{}, family.NoReading
@@ -108,6 +111,11 @@ func readCalls(text string, tools map[string]toolSchema, cut bool) (callReading,
 		r.block(0, nil)
 	} else if r.is(0, functionTag) {
 		r.function(0, nil)
+	}
+	if holds != nil {
+		r.found = slices.DeleteFunc(r.found, func(c callReading) bool {
+			return slices.ContainsFunc(c.calls, func(c readCall) bool { return !holds(c.name, c.json()) })
+		})
 	}
 	switch {
 	case r.candidates > mostCandidates || len(r.found) > 1:

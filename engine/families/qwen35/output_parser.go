@@ -28,6 +28,7 @@ import (
 // A forced opening ("<tool_call>\n<function=") is pushed like any text of the reply.
 type OutputParser struct {
 	tools   map[string]toolSchema
+	holds   func(name, arguments string) bool
 	oneCall bool
 	keepAll bool // no tag is left out of content
 
@@ -50,7 +51,7 @@ type OutputParser struct {
 
 // NewOutputParser begins a reply. Tools whose JSON cannot be read cannot be called.
 func NewOutputParser(opt family.ParserOptions) *OutputParser {
-	p := &OutputParser{tools: readToolSchemas(opt.Tools), oneCall: opt.OneCall, keepAll: opt.Verbatim,
+	p := &OutputParser{tools: readToolSchemas(opt.Tools), holds: opt.Holds, oneCall: opt.OneCall, keepAll: opt.Verbatim,
 		state: (*OutputParser).inText, section: family.ContentDelta}
 	if opt.ThinkingOpen {
 		p.section, p.trim = family.ReasoningDelta, true
@@ -205,7 +206,8 @@ func (p *OutputParser) inHeld(final bool) bool {
 		return false
 	}
 	p.tried = true
-	if found, verdict := readCalls(p.held.String(), p.tools, true); verdict == family.Certain && found.plain() {
+	found, verdict := readCalls(p.held.String(), p.tools, p.holds, true)
+	if verdict == family.Certain && found.plain() {
 		p.give(found)
 		p.held.Reset()
 		p.enter(family.ContentDelta, true)
@@ -218,7 +220,7 @@ func (p *OutputParser) inHeld(final bool) bool {
 func (p *OutputParser) decide(cut bool) {
 	whole := p.held.String()
 	p.held.Reset()
-	found, verdict := readCalls(whole, p.tools, cut)
+	found, verdict := readCalls(whole, p.tools, p.holds, cut)
 	switch {
 	case verdict == family.Certain:
 		p.give(found)

@@ -92,6 +92,10 @@ type ParserOptions struct {
 	// content.
 	Tools []json.RawMessage
 
+	// Holds reports whether the arguments of a call, a JSON object, are ones that its tool takes; nil: every tool takes
+	// any. A call that does not hold is none.
+	Holds func(name, arguments string) bool
+
 	// OneCall: the reply is over with its first complete call.
 	OneCall bool
 
