@@ -12,8 +12,8 @@ func TestStrictToolIsCalledOnlyAsItsSchemaSays(t *testing.T) {
 		{"city":{"type":"string","enum":["Oslo","Rome"]},"nights":{"type":"integer","maximum":14}},"required":["city"],
 		"additionalProperties":false}}}]` + thinkingOff
 	call := func(city, nights string) string {
-		return "<tool_call>\n<function=book>\n<parameter=city>\n" + city + "\n</parameter>\n<parameter=nights>\n" + nights +
-			"\n</parameter>\n</function>\n</tool_call>"
+		return "<tool_call>\n<function=book>\n<parameter=city>\n" + city + "\n</parameter>\n<parameter=nights>\n" +
+			nights + "\n</parameter>\n</function>\n</tool_call>"
 	}
 	for _, c := range []struct {
 		name, said string
