@@ -17,12 +17,17 @@ import (
 //
 // Two literals are left to the template: <think> and </think> in the content of an assistant turn without
 // reasoning_content, which templates look for and split at.
+//
+// Templates also ask whether a person's text begins with one literal and ends with another, <tool_response>. Those two
+// places get markers of their own, outside of the literal: the template sees the text, and the guard is the same.
 
 // marker finds and marks the literals of added tokens.
 type marker struct {
 	literals []string
 	first    [256]bool // bytes that literals begin with
 	rune     string    // the marker; empty until choose found that one is needed
+	// as rune is, behind a literal that begins a text and before one that ends it
+	behind, before string
 }
 
 func newMarker(literals []string) *marker {
@@ -72,12 +77,24 @@ func (m *marker) choose(everywhere, people func(visit func(string))) {
 			}
 		}
 	})
-	for r := rune(0x100000); r <= 0x10FFFD; r++ {
+	free := []*string{&m.rune, &m.behind, &m.before}
+	for r := rune(0x100000); r <= 0x10FFFD && len(free) > 0; r++ {
 		if !taken[r] {
-			m.rune = string(r)
-			return
+			*free[0], free = string(r), free[1:]
 		}
 	}
+}
+
+// markFramed is mark of a text that one literal may begin and another end, blanks aside: that stays to be seen.
+func (m *marker) markFramed(s, opens, closes string) string {
+	text := strings.TrimSpace(s)
+	if m.before == "" || len(text) < len(opens)+len(closes) || !strings.HasPrefix(text, opens) ||
+		!strings.HasSuffix(text, closes) {
+		return m.mark(s)
+	}
+	begins := strings.Index(s, opens)
+	ends := strings.LastIndex(s, closes)
+	return s[:begins] + opens + m.behind + m.mark(s[begins+len(opens):ends]) + m.before + s[ends:]
 }
 
 // mark puts the marker into s.
@@ -104,25 +121,33 @@ func (m *marker) mark(s string, except ...string) string {
 // prompt takes the markers out of what a template rendered. A guard is the first character of a marked literal: that is
 // enough to keep the literal from being a token, and no token ends in the middle of it.
 func (m *marker) prompt(rendered string) Prompt {
-	if m.rune == "" || !strings.Contains(rendered, m.rune) {
+	if m.rune == "" || !strings.ContainsAny(rendered, m.rune+m.behind+m.before) {
 		return Prompt{Text: rendered}
 	}
 	var p Prompt
 	out := make([]byte, 0, len(rendered))
 	for {
-		before, after, found := strings.Cut(rendered, m.rune)
-		out = append(out, before...)
-		if !found {
+		at := strings.IndexAny(rendered, m.rune+m.behind+m.before)
+		if at < 0 {
 			break
 		}
-		rendered = after
+		out = append(out, rendered[:at]...)
+		_, length := utf8.DecodeRuneInString(rendered[at:])
+		kind := rendered[at : at+length]
+		rendered = rendered[at+length:]
+		// the last character, which is of the literal; behind a literal any character of it will do, and before one
+		// its first
 		_, size := utf8.DecodeLastRune(out)
 		g := guard{len(out) - size, len(out)}
+		if kind == m.before {
+			_, size = utf8.DecodeRuneInString(rendered)
+			g = guard{len(out), len(out) + size}
+		}
 		if size > 0 && (len(p.guards) == 0 || p.guards[len(p.guards)-1].end <= g.start) {
 			p.guards = append(p.guards, g)
 		}
 	}
-	p.Text = string(out)
+	p.Text = string(append(out, rendered...))
 	return p
 }
 
@@ -131,5 +156,5 @@ func (m *marker) clean(s string) string {
 	if m.rune == "" {
 		return s
 	}
-	return strings.ReplaceAll(s, m.rune, "")
+	return strings.NewReplacer(m.rune, "", m.behind, "", m.before, "").Replace(s)
 }

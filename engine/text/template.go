@@ -32,7 +32,7 @@ func NewTemplate(f *family.Family, source string, addedTokens []string) (t *Temp
 	}
 	// jinja2 reads every line end as \n and leaves out one at the end.
 	source = strings.TrimSuffix(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(source), "\n")
-	compiled, err := jinja.Compile(renameFilters(source))
+	compiled, err := jinja.Compile(counted(renameFilters(source)))
 	if err != nil {
 		return nil, &TemplateError{Message: err.Error()}
 	}
@@ -61,6 +61,7 @@ func (t *Template) Render(c Conversation) (p Prompt, err error) {
 	for name, filter := range ourFilters {
 		variables[ourFilter+name] = jinja.NewCallable(name, filter)
 	}
+	new(templateLimits).variables(variables)
 	var raised *TemplateError
 	variables["raise_exception"] = jinja.NewCallable("raise_exception",
 		func(args []jinja.Value, _ map[string]jinja.Value) (jinja.Value, error) {
@@ -221,7 +222,11 @@ func messageValue(message Message, arguments []any, m *marker, f *family.Family)
 	if message.Role == "assistant" && message.ReasoningContent == nil {
 		templates = f.TemplateTags
 	}
-	d.Set("content", jinja.NewString(m.mark(message.Content, templates...)))
+	content := m.mark(message.Content, templates...)
+	if message.Role == "user" && f.ResultOpens != "" {
+		content = m.markFramed(message.Content, f.ResultOpens, f.ResultCloses)
+	}
+	d.Set("content", jinja.NewString(content))
 	if message.ReasoningContent != nil {
 		d.Set("reasoning_content", jinja.NewString(m.mark(*message.ReasoningContent)))
 	}

@@ -212,6 +212,9 @@ var reservedNames = func() map[string]bool {
 		"dict", "cycler", "strftime_now", "loop", "self", "caller", "true", "false", "none", "True", "False", "None"} {
 		reserved[name] = true
 	}
+	for _, name := range []string{enterCall, leaveCall, stepCall, writeCall, countsInto} {
+		reserved[name] = true
+	}
 	for name := range ourFilters {
 		reserved[ourFilter+name] = true
 	}

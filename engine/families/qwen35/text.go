@@ -21,6 +21,8 @@ var Text = &family.Family{
 
 	ParserTags:   []string{thinkTag, thinkEnd, callTag, callEnd, "<tool_response>", "</tool_response>"},
 	TemplateTags: []string{thinkTag, thinkEnd},
+	ResultOpens:  "<tool_response>",
+	ResultCloses: "</tool_response>",
 	Efforts:      map[string]string{"high": "xhigh", "minimal": "low"},
 
 	OpensThinking: func(prompt string) bool { return strings.HasSuffix(strings.TrimRight(prompt, "\n"), thinkTag) },

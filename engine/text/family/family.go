@@ -22,6 +22,9 @@ type Family struct {
 	// TemplateTags are looked for by the family's templates in the content of an assistant turn without
 	// reasoning_content.
 	TemplateTags []string
+	// ResultOpens and ResultCloses are around the result of a tool. Templates ask whether a person's text is between
+	// them.
+	ResultOpens, ResultCloses string
 	// Efforts renames values of reasoning_effort for the family's templates; one that is missing is passed on as it
 	// is.
 	Efforts map[string]string
