@@ -15,6 +15,7 @@ const (
 	AddYes          Step = "agree; nothing was deleted"
 	Continue        Step = "the same command continues"
 	Start           Step = "start the server"
+	HaveItBack      Step = "end what it was stopped for" // Args: the command
 	StartOrReadLog  Step = "start the server, or look at its log"
 	ReadOurLog      Step = "look at the log of the server"
 	AskLess         Step = "ask something that the server takes"

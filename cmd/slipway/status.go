@@ -50,6 +50,9 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 	}
 	printFirstAnswer(w, a.Answer)
 	fmt.Fprintln(w, serverSentence(a.Server))
+	if by := a.Server.StoppedBy; by != nil {
+		fmt.Fprintf(w, "%s To have it back now, run:\n  %s\n", by.Sentence, shellWords(by.Back))
+	}
 	if a.Server.Monitor != "" && a.Server.State == launch.Running {
 		fmt.Fprintln(w, "Its monitor: "+a.Server.Monitor)
 	}

@@ -34,6 +34,9 @@ func uninstallVerb(s *session) *cli.Command {
 
 func printRemoval(w io.Writer, path string, r apply.Removal, verb string) {
 	fmt.Fprintf(w, "%s %s files and %d folders in %s.\n", verb, units.Count(len(r.Files)), len(r.Folders), path)
+	for _, note := range r.Notes {
+		fmt.Fprintln(w, note)
+	}
 	for _, left := range r.Left {
 		fmt.Fprintf(w, "Left: %q %s.\n", left.Path, left.Why)
 	}

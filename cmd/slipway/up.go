@@ -92,6 +92,9 @@ func downVerb(s *session) *cli.Command {
 			return s.answer(answer, err, func(w io.Writer) {
 				defer printRestored(w, answer.Neighbors)
 				switch {
+				case answer.StoppedBy != "":
+					fmt.Fprintf(w, "The server was not running: the slipway of %s had stopped it, and does not start "+
+						"it again now.\n", answer.StoppedBy)
 				case !answer.WasRunning:
 					fmt.Fprintln(w, "The server was not running.")
 				case answer.Killed:

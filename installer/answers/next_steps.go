@@ -126,6 +126,7 @@ var steps = map[fault.Step]nextStep{
 	fault.AddYes:         {then: "Nothing was deleted. Add --yes."},
 	fault.Continue:       {then: "Your progress is saved. The same command continues and asks nothing again."},
 	fault.Start:          {then: "Start it with slipway up.", next: []string{"up"}},
+	fault.HaveItBack:     {then: "The next command brings it back now.", next: []string{}},
 	fault.StartOrReadLog: {then: "Start it with slipway up, or look at slipway logs."},
 	fault.ReadOurLog:     {then: "Look at slipway logs."},
 	fault.AskLess:        {then: "Ask something that it takes: shorter, or with a smaller --max-tokens."},

@@ -43,7 +43,7 @@ var ownFolders = []ownFolder{
 	own(receiptsDir, `\.?[0-9a-f]{16}\.json\.new`, `[0-9a-f]{16}\.json`),
 	own(jobsDir, `[0-9a-f]{12}(\.end)?\.json`, `\.[0-9a-f]{12}(\.end)?\.json\.new`),
 	own(`run`, `server\.json`, `\.server\.json\.new`, `server\.json\.damaged-[0-9]+`, `server\.lock`,
-		`\.?launch\.json(\.new)?`),
+		`\.?launch\.json(\.new)?`, `\.?stopped-by\.json(\.new)?`),
 	own(`state/neighbors`, `hold-[0-9]+-[0-9]+`, `(lock|watch)-`+neighborID, `slipway`, `\.slipway-[0-9]+`,
 		`\.(hold-[0-9]+-[0-9]+|`+neighborID+`\.json)\.[0-9]+`),
 	own(plan.CachePath, `CACHEDIR\.TAG`, `lock`, `(replies|written-today)(\.new)?`),

@@ -3,12 +3,14 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"slipway/installer/launch"
 	"slipway/installer/plan"
 	"slipway/installer/store"
 	"slipway/manifests"
@@ -18,8 +20,9 @@ import (
 type Removal struct {
 	Files   []string `json:"files"`
 	Folders []string `json:"folders"`
-	Left    []Left   `json:"left"` // what stays, and why
-	Home    bool     `json:"home"` // the home itself goes, because it was made by slipway and nothing stays
+	Left    []Left   `json:"left"`  // what stays, and why
+	Home    bool     `json:"home"`  // the home itself goes, because it was made by slipway and nothing stays
+	Notes   []string `json:"notes"` // what the removal means for other programs, in sentences
 }
 
 // Left is something that stays.
@@ -35,7 +38,7 @@ func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, err
 	if err != nil {
 		return Removal{}, err
 	}
-	r := Removal{Files: []string{}, Folders: []string{}, Left: []Left{}}
+	r := Removal{Files: []string{}, Folders: []string{}, Left: []Left{}, Notes: []string{}}
 	var made []string // folders that actions make
 	folders := slices.Clone(plan.Folders)
 	folders = append(folders, receiptsDir, jobsDir, "state/neighbors", plan.CachePath, plan.CachePath+"/points",
@@ -63,7 +66,7 @@ func PlanRemoval(ctx context.Context, home *Home, keepModels bool) (Removal, err
 	if !keepModels {
 		folders = append(folders, r.addLocks(home)...)
 	}
-	r.addWorkingFiles(home, folders, keepModels)
+	r.addWorkingFiles(ctx, home, folders, keepModels)
 	r.addFolders(home, folders, keepModels)
 	r.Home = len(r.Left) == 0 && home.Marker.MadeHome && !keepModels
 	return r, nil
@@ -170,8 +173,11 @@ func (r *Removal) addLocks(home *Home) []string {
 	return folders
 }
 
+// restoredLog is the output of a foreign server that slipway started again. It is that server's while it runs.
+var restoredLog = whole(`logs/restored-` + neighborID + `\.log`)
+
 // addWorkingFiles adds the working files in our folders, and what the model store keeps beside models that are removed.
-func (r *Removal) addWorkingFiles(home *Home, folders []string, keepModels bool) {
+func (r *Removal) addWorkingFiles(ctx context.Context, home *Home, folders []string, keepModels bool) {
 	listed := map[string]bool{} // a cache has thousands of files
 	for _, name := range r.Files {
 		listed[name] = true
@@ -200,7 +206,18 @@ func (r *Removal) addWorkingFiles(home *Home, folders []string, keepModels bool)
 			if !ours {
 				continue
 			}
-			if info, err := home.Root.Lstat(full); err == nil && info.Mode().IsRegular() && !listed[full] {
+			info, err := home.Root.Lstat(full)
+			if err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			if restoredLog.MatchString(full) {
+				if pids := launch.Users(ctx, filepath.Join(home.Path, filepath.FromSlash(full)), info); len(pids) > 0 {
+					r.Notes = append(r.Notes, fmt.Sprintf("The server with pid %d, which slipway started again, writes "+
+						"its output to %s. That file is removed, and what the server writes from then on is lost.",
+						pids[0], full))
+				}
+			}
+			if !listed[full] {
 				listed[full] = true
 				r.Files = append(r.Files, full)
 			}

@@ -25,7 +25,7 @@ func findServer(ctx context.Context, root *os.Root, homePath string) (found, boo
 	var holders []int
 	if lives(root) {
 		if lock, err := root.Stat(aliveLock); err == nil {
-			holders = lockHolders(ctx, filepath.Join(homePath, filepath.FromSlash(aliveLock)), lock)
+			holders = Users(ctx, filepath.Join(homePath, filepath.FromSlash(aliveLock)), lock)
 		}
 	}
 	for _, pid := range holders {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lockHolders are the processes that have this file open, as lsof says. No answer means unknown.
-func lockHolders(ctx context.Context, path string, _ os.FileInfo) []int {
+// Users are the processes that have this file open, as lsof says. No answer means unknown.
+func Users(ctx context.Context, path string, _ os.FileInfo) []int {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/usr/sbin/lsof", "-nP", "-Fp", "--", path)

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// lockHolders are the processes that have this file open. /proc/locks is no help: it names the launcher, which took the
+// Users are the processes that have this file open. /proc/locks is no help: it names the launcher, which took the
 // lock and has ended.
-func lockHolders(_ context.Context, path string, lock os.FileInfo) []int {
+func Users(_ context.Context, path string, lock os.FileInfo) []int {
 	fds, err := filepath.Glob("/proc/[0-9]*/fd/[0-9]*")
 	if err != nil {
 		return nil

@@ -7,4 +7,4 @@ import (
 	"os"
 )
 
-func lockHolders(context.Context, string, os.FileInfo) []int { return nil }
+func Users(context.Context, string, os.FileInfo) []int { return nil }

@@ -96,7 +96,7 @@ func TestLookPortIsFreeRightAfterAServerClosedItsConnections(t *testing.T) {
 
 func TestRotateLogKeepsTheWriterAndThreeOldLogs(t *testing.T) {
 	root, dir := openRoot(t)
-	log, err := openLog(root)
+	log, err := OpenLog(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestCauseOfAFaultIsAmongTheLinesOfACrash(t *testing.T) {
 }
 
 // record notes a process as our server.
-func record(t *testing.T, root *os.Root, id process.Identity) {
+func noteProcess(t *testing.T, root *os.Root, id process.Identity) {
 	t.Helper()
 	if err := writeRecord(root, Record{LaunchID: "x", Process: id, Started: time.Unix(1, 0).UTC(),
 		Settings: Settings{Port: 1}}); err != nil {
@@ -197,7 +197,7 @@ func TestStopNeverSignalsAPidThatBelongsToAnotherProcess(t *testing.T) {
 			id := startSleeper(t, "echo; while :; do sleep 0.05; done")
 			stored := id
 			row.change(&stored)
-			record(t, root, stored)
+			noteProcess(t, root, stored)
 			stopped, err := Stop(t.Context(), root, dir)
 			if err != nil || stopped.WasRunning {
 				t.Fatalf("%+v %v", stopped, err)
@@ -215,7 +215,7 @@ func TestStopNeverSignalsAPidThatBelongsToAnotherProcess(t *testing.T) {
 func TestStopOfARunningServer(t *testing.T) {
 	root, dir := openRoot(t)
 	id := startSleeper(t, "trap 'exit 0' TERM; echo; while :; do sleep 0.05; done")
-	record(t, root, id)
+	noteProcess(t, root, id)
 	stopped, err := Stop(t.Context(), root, dir)
 	if err != nil || !stopped.WasRunning || stopped.Killed || stopped.PID != id.PID {
 		t.Fatalf("%+v %v", stopped, err)
@@ -230,7 +230,7 @@ func TestStopOfARunningServer(t *testing.T) {
 func TestStopOfAServerThatIgnoresItsSignal(t *testing.T) {
 	root, dir := openRoot(t)
 	id := startSleeper(t, "trap '' TERM; echo; while :; do sleep 0.05; done")
-	record(t, root, id)
+	noteProcess(t, root, id)
 	stopped, err := stopWithin(t.Context(), root, dir, 200*time.Millisecond)
 	if err != nil || !stopped.Killed {
 		t.Fatalf("%+v %v", stopped, err)

@@ -22,7 +22,8 @@ const (
 	logsKept      = 3 // server.log.1 is the newest
 )
 
-func openLog(root *os.Root) (*os.File, error) {
+// OpenLog opens the server's log for appending, rotated before.
+func OpenLog(root *os.Root) (*os.File, error) {
 	if err := RotateLog(root, LogLimitBytes); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"slipway/atomicfile"
+	"slipway/installer/neighbor/record"
 	"slipway/installer/process"
 )
 
@@ -116,7 +117,7 @@ func setAside(root *os.Root) error {
 	}
 }
 
-func writeRecord(root *os.Root, r Record) error {
+func writeRecord(root *os.Root, r any) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -124,9 +125,13 @@ func writeRecord(root *os.Root, r Record) error {
 	return atomicfile.Replace(root, RecordPath, append(data, '\n'), 0o600)
 }
 
-// removeRecord removes the record, or sets it aside when it is damaged.
+// removeRecord removes the record, or sets it aside when it is damaged. Who decides that no server runs decides against
+// another slipway that would start it again.
 func removeRecord(root *os.Root) error {
 	if err := setAside(root); err != nil {
+		return err
+	}
+	if err := record.RemoveStoppedBy(root); err != nil {
 		return err
 	}
 	if err := root.Remove(RecordPath); err != nil && !errors.Is(err, fs.ErrNotExist) {

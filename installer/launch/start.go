@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"slipway/fault"
+	notes "slipway/installer/neighbor/record"
 	"slipway/installer/process"
 	"slipway/wire"
 )
@@ -102,7 +103,7 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 		return Record{}, ErrUnknownServer
 	}
 	defer alive.Close()
-	log, err := openLog(root)
+	log, err := OpenLog(root)
 	if err != nil {
 		return Record{}, err
 	}
@@ -117,6 +118,9 @@ func Start(ctx context.Context, root *os.Root, homePath string, want Settings, a
 		return Record{}, err
 	}
 	if err := writeRecord(root, record); err != nil {
+		return Record{}, err
+	}
+	if err := notes.RemoveStoppedBy(root); err != nil {
 		return Record{}, err
 	}
 	cmd := exec.Command(program, arguments(want, homePath, record.LaunchID)...)

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"slipway/installer/neighbor/record"
 	"slipway/installer/process"
-
 	"slipway/wire"
 )
 
@@ -35,6 +35,10 @@ type Status struct {
 	Damage *RecordError // the record cannot be read; the rest was learnt without it
 	// Unidentified: a process holds the lock of a living server of this home, and no process could be proved to be it.
 	Unidentified bool
+	// StoppedBy says which other slipway stopped the server and starts it again, with its restore record there; nil:
+	// none. State is Stopped then.
+	StoppedBy *record.StoppedBy
+	Restore   record.Record
 
 	argv    []string // of a server that was found without its record
 	renewed bool     // the record names another program file than the one that runs
@@ -78,11 +82,11 @@ func Look(ctx context.Context, root *os.Root, homePath string) (Status, error) {
 // lookAtProcess finds the process, by the record and without it. A living one is Starting until its health was asked.
 func lookAtProcess(ctx context.Context, root *os.Root, homePath string) (Status, error) {
 	s := Status{State: Crashed}
-	record, err := readRecord(root)
+	r, err := readRecord(root)
 	noted := err == nil
 	switch {
 	case noted:
-		s.Record = record
+		s.Record = r
 	case errors.Is(err, fs.ErrNotExist):
 		s.State = Stopped
 	case errors.As(err, &s.Damage):
@@ -90,8 +94,8 @@ func lookAtProcess(ctx context.Context, root *os.Root, homePath string) (Status,
 	default:
 		return Status{}, err
 	}
-	if noted && record.Process.PID != 0 {
-		running, err := record.Process.Running()
+	if noted && r.Process.PID != 0 {
+		running, err := r.Process.Running()
 		if err != nil {
 			return Status{}, err
 		}
@@ -102,7 +106,7 @@ func lookAtProcess(ctx context.Context, root *os.Root, homePath string) (Status,
 	}
 	if f, ok := findServer(ctx, root, homePath); ok {
 		s.State = Starting
-		if noted && record.LaunchID == f.record.LaunchID {
+		if noted && r.LaunchID == f.record.LaunchID {
 			s.Record.Process, s.renewed = f.record.Process, true
 		} else {
 			s.Record, s.argv = f.record, f.argv
@@ -110,11 +114,15 @@ func lookAtProcess(ctx context.Context, root *os.Root, homePath string) (Status,
 		return s, nil
 	}
 	if lives(root) {
-		if noted && record.Process.PID == 0 {
+		if noted && r.Process.PID == 0 {
 			s.State = Starting // its launcher was killed before it could note the pid
 		} else {
 			s.Unidentified = true
 		}
+		return s, nil
+	}
+	if by, restore, ok := (record.Folder{Home: homePath}).StoppedBy(); ok {
+		s.State, s.StoppedBy, s.Restore = Stopped, &by, restore
 	}
 	return s, nil
 }

@@ -24,6 +24,8 @@ type Stopping struct {
 	WasRunning bool
 	PID        int
 	Killed     bool // it did not end by itself
+	// StoppedBy is the home of another slipway that had stopped it and would have started it again; empty: none.
+	StoppedBy string
 }
 
 // ErrUnknownServer: a server of this home lives, and neither its record nor its /health says which process it is.
@@ -44,7 +46,11 @@ func stopWithin(ctx context.Context, root *os.Root, homePath string, limit time.
 	case status.Unidentified:
 		return Stopping{}, ErrUnknownServer
 	case !status.Living():
-		return Stopping{}, removeRecord(root)
+		var by string
+		if status.StoppedBy != nil {
+			by = status.StoppedBy.Home
+		}
+		return Stopping{StoppedBy: by}, removeRecord(root)
 	}
 	id := status.Record.Process
 	if id.PID == 0 {

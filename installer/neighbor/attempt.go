@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 
+	"slipway/installer/launch"
 	"slipway/installer/neighbor/record"
 )
 
@@ -119,15 +121,32 @@ func (s *System) againArgs(program, verb string, args ...string) []string {
 	return slices.Concat([]string{program}, s.Program[1:], []string{verb, "--home", s.Home}, args)
 }
 
+// logFor is where the output of a restored server goes, and its name for a person. A slipway-server has a log in its own
+// home.
+func (s *System) logFor(r record.Record) (*os.File, string, error) {
+	if r.OwnHome == "" {
+		return s.folder().Log(r.ID)
+	}
+	root, err := os.OpenRoot(r.OwnHome)
+	if err != nil {
+		return nil, "", err
+	}
+	defer root.Close()
+	log, err := launch.OpenLog(root)
+	return log, filepath.Join(r.OwnHome, filepath.FromSlash(launch.LogPath)), err
+}
+
 // startArgv runs `slipway restore-exec ID` in a session of its own; that program becomes the neighbour. The pipe
 // closes silently on success and carries the reason on failure.
 func (s *System) startArgv(r record.Record, env []string, a *attempt) error {
-	log, name, err := s.folder().Log(r.ID)
+	log, name, err := s.logFor(r)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	a.log = name
+	if r.OwnHome == "" {
+		a.log = name
+	}
 	said, say, err := os.Pipe()
 	if err != nil {
 		return err

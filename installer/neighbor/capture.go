@@ -96,6 +96,9 @@ func (s *System) losses(server *Server) (losses, missing []string) {
 		losses = append(losses, "its working folder is gone or cannot be read, so it would start in your home folder")
 	}
 	missing = append(missing, "it has no terminal, and its output goes to a log file in slipway's home")
+	if server.Home != "" { // it never had a terminal, and has its own log
+		missing = nil
+	}
 	if len(harmless) > 0 {
 		missing = append(missing, "without the watcher also no "+strings.Join(harmless, ", "))
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/installer/launch"
 	"slipway/installer/process"
 	"slipway/termtext"
 )
@@ -318,6 +319,9 @@ func (s *System) decideChannel(ctx context.Context, server *Server) {
 	if server.UID != s.UID {
 		server.Refusal = "it belongs to another user"
 		return
+	}
+	if k == &slipwayServer {
+		server.Home = launch.HomeOf(server.identity)
 	}
 	server.Channel, server.Refusal = s.capture(server)
 	if server.Refusal == "" && k.unload == nil && k.signal == 0 {

@@ -49,7 +49,7 @@ func TestKilledAtEveryStepOfStopAndRestore(t *testing.T) {
 			if err := os.WriteFile(kill, []byte(point), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			l := launch(t, s, d.port)
+			l := launcherOf(t, s, d.port)
 			said := <-l.said
 			verb, _, _ := cut(point)
 			if verb == "restore" { // the next run, without a watcher that would be faster
@@ -94,7 +94,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			d.mode("busy")
 		}
 		d.quiet()
-		l := launch(t, s, d.port)
+		l := launcherOf(t, s, d.port)
 		time.Sleep(time.Duration(random.Intn(700)) * time.Millisecond)
 		l.kill()
 		if random.Intn(2) == 0 { // the watcher dies too: the next run is left

@@ -50,7 +50,7 @@ func TestServerWithLossesIsStoppedOnlyIfTheyAreAccepted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored {
+			if o := s.restoreOne(ctx, records[0], nil); o.Result != Restored {
 				t.Errorf("%+v", o)
 			}
 		})

@@ -373,7 +373,7 @@ type launcher struct {
 	said chan string // its first line; closed without one where it was killed before
 }
 
-func launch(t *testing.T, s *System, ports ...int) *launcher {
+func launcherOf(t *testing.T, s *System, ports ...int) *launcher {
 	t.Helper()
 	args := []string{"slipway", "launch", "--home", s.Home}
 	for _, p := range ports {

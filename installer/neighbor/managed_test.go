@@ -100,7 +100,7 @@ func TestLaunchdJobIsStoppedAndStartedAsAJob(t *testing.T) {
 				t.Fatalf("%v, running %v", err, d.running())
 			}
 			// Bootstrap answers 5 three times, as launchd does for some seconds after a bootout.
-			if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored {
+			if o := s.restoreOne(ctx, records[0], nil); o.Result != Restored {
 				t.Errorf("%+v", o)
 			}
 			if b, _ := os.ReadFile(filepath.Join(folder, "refusals")); string(b) != "0" {
@@ -130,7 +130,7 @@ func TestSystemdUnitIsStoppedAndStartedAsAUnit(t *testing.T) {
 	if err != nil || len(d.running()) != 0 {
 		t.Fatalf("%v, running %v", err, d.running())
 	}
-	if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored || len(d.running()) != 1 {
+	if o := s.restoreOne(ctx, records[0], nil); o.Result != Restored || len(d.running()) != 1 {
 		t.Errorf("%+v", o)
 	}
 	other, _ := s.systemdStarter(ctx, strings.Replace(group, "llama", "gnome-terminal-server", 1), server.PID)

@@ -47,7 +47,7 @@ func TestProcessWithTwoPortsIsOneServerAndIsStoppedOnce(t *testing.T) {
 	if err != nil || len(records) != 1 || d.count("end") != 1 {
 		t.Fatalf("%+v, %v, log %q", records, err, d.log())
 	}
-	if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored {
+	if o := s.restoreOne(ctx, records[0], nil); o.Result != Restored {
 		t.Errorf("%+v", o)
 	}
 }
@@ -122,7 +122,7 @@ func TestRouterIsIdleWhenEachChildIs(t *testing.T) {
 	if err != nil || len(router.running())+len(child.running()) != 0 {
 		t.Fatalf("%v, running %v and %v", err, router.running(), child.running())
 	}
-	if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored {
+	if o := s.restoreOne(ctx, records[0], nil); o.Result != Restored {
 		t.Errorf("%+v", o)
 	}
 }

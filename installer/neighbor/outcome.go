@@ -19,6 +19,7 @@ const (
 	Waiting     Result = "waiting"      // it is ending, or loading
 	PortTaken   Result = "port_taken"   // another program has its port; the record stays
 	Failed      Result = "failed"       // it did not start; the record stays
+	LeftAlone   Result = "left_alone"   // its own slipway decided since, or its home is gone; no record is kept
 	Would       Result = "would"        // dry run: it would be started
 )
 
@@ -58,12 +59,15 @@ func wordsOf(r record.Record) words {
 		models = append(models, quoted(m.ID))
 	}
 	where := fmt.Sprintf("%s on port %d", plain(r.Title), r.Port)
+	if r.OwnHome != "" {
+		where = fmt.Sprintf("The server of %s on port %d", plain(r.OwnHome), r.Port)
+	}
 	switch {
 	case r.Channel == record.ChannelUnload && len(models) > 1:
 		return words{strings.Join(models, ", ") + " of " + where, "are", "were", "unloaded", "loads them", "loaded"}
 	case r.Channel == record.ChannelUnload:
 		return words{strings.Join(models, "") + " of " + where, "is", "was", "unloaded", "loads it", "loaded"}
-	case len(models) > 0:
+	case len(models) > 0 && r.OwnHome == "":
 		where = fmt.Sprintf("%s with %s on port %d", plain(r.Title), models[0], r.Port)
 	}
 	return words{where, "is", "was", "stopped", "starts it", "started"}

@@ -29,14 +29,16 @@ func (s *System) Pending() ([]Outcome, error) {
 		starting, _ := s.folder().Held(record.LockName(r.ID))
 		w := wordsOf(r)
 		switch {
+		case r.OwnHome != "" && r.State != record.StateRecorded && !s.noted(r):
+			list = append(list, leftAsItIs(r, whyLeft(r)))
 		case starting:
 			list = append(list, outcome(r, Waiting, "%s %s being %s again.", w.name, w.is, w.started))
 		case r.State == record.StateFailed:
 			list = append(list, outcome(r, Failed, "%s %s not %s again: %s. Run `slipway restore` to try once more.%s",
 				w.name, w.was, w.started, termtext.Name(r.Why, 400), s.restoreNotes(r)))
 		case len(holders) > 0:
-			list = append(list, outcome(r, Held, "%s %s %s while slipway runs (pid %d).",
-				w.name, w.is, w.stopped, holders[0].PID))
+			list = append(list, outcome(r, Held, "%s %s %s while %s.",
+				w.name, w.is, w.stopped, holderWords(holders[0])))
 		default:
 			list = append(list, outcome(r, Would, "%s %s %s by slipway and %s not %s again yet. Run `slipway "+
 				"restore`.%s",
@@ -73,11 +75,11 @@ func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
 	for _, r := range records {
 		if len(holders) > 0 {
 			w := wordsOf(r)
-			list = append(list, outcome(r, Held, "%s %s still %s while slipway runs (pid %d); `slipway down` %s again.",
-				w.name, w.is, w.stopped, holders[0].PID, w.start))
+			list = append(list, outcome(r, Held, "%s %s still %s while %s; `slipway down` %s again.",
+				w.name, w.is, w.stopped, holderWords(holders[0]), w.start))
 			continue
 		}
-		list = append(list, s.restoreOne(ctx, r.ID, nil))
+		list = append(list, s.restoreOne(ctx, r, nil))
 	}
 	for _, err := range damaged {
 		list = append(list, damagedOutcome(err))
@@ -87,7 +89,7 @@ func (s *System) Restore(ctx context.Context, dryRun bool) ([]Outcome, error) {
 
 // restoreOne starts one neighbour again and waits until it answers. env is its full environment where a watcher has
 // kept it in memory, else nil. Each turn decides from the current state, so that others may work on the same record.
-func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcome {
+func (s *System) restoreOne(ctx context.Context, r record.Record, env []string) Outcome {
 	var attempt *attempt
 	defer func() {
 		if attempt != nil {
@@ -96,20 +98,21 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 	}()
 	begun := time.Now()
 	for {
-		r, err := s.folder().Read(id)
+		read, err := s.folder().Read(r.ID)
 		if errors.Is(err, fs.ErrNotExist) {
-			return Outcome{ID: id, Models: []string{}, Result: Restored, Sentence: "It is back already."}
+			return s.settledByAnother(ctx, r)
 		}
 		if err != nil {
 			return damagedOutcome(err)
 		}
+		r = read
 		w := wordsOf(r)
 		now := s.situation(ctx, r, begun)
 		s.at("situation")
 		switch now.state {
 		case runsAgain, neverStopped:
 			differs := s.differences(r, now)
-			if err := s.forget(id); err != nil {
+			if err := s.forget(r); err != nil {
 				return outcome(r, Failed, "%s %s %s again, but the record cannot be removed: %s.",
 					w.name, w.is, w.started, errText(err))
 			}
@@ -125,6 +128,11 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 				o.Log = attempt.log
 			}
 			return o
+		case leftAlone:
+			if err := s.forget(r); err != nil {
+				return outcome(r, Failed, "The record of %s cannot be removed: %s.", w.name, errText(err))
+			}
+			return leftAsItIs(r, now.why)
 		case portTaken:
 			next := "free the port and run"
 			if r.Channel == record.ChannelUnload {
@@ -161,6 +169,32 @@ func (s *System) restoreOne(ctx context.Context, id string, env []string) Outcom
 	}
 }
 
+// settledByAnother words the restore of a server whose record another slipway, such as its watcher, has just removed.
+func (s *System) settledByAnother(ctx context.Context, r record.Record) Outcome {
+	w := wordsOf(r)
+	switch now := s.situation(ctx, r, time.Time{}); {
+	case now.state == runsAgain && r.Channel == record.ChannelUnload:
+		return outcome(r, Restored, "%s %s loaded again.", w.name, w.is)
+	case now.state == runsAgain:
+		return outcome(r, Restored, "%s runs again (pid %d).", w.name, now.pid)
+	case now.state == leftAlone:
+		return leftAsItIs(r, now.why)
+	}
+	return outcome(r, Restored, "%s %s %s again by another slipway.", w.name, w.was, w.started)
+}
+
+func leftAsItIs(r record.Record, why string) Outcome {
+	return outcome(r, LeftAlone, "%s is left as it is: %s.", wordsOf(r).name, why)
+}
+
+// holderWords name who needs a server to stay stopped.
+func holderWords(holder process.Identity) string {
+	if holder.PID == 0 {
+		return "another slipway is at work"
+	}
+	return fmt.Sprintf("slipway runs (pid %d)", holder.PID)
+}
+
 func (s *System) failed(r record.Record, why string) Outcome {
 	r.State, r.Why, r.At = record.StateFailed, why, time.Now()
 	s.folder().Update(r)
@@ -177,6 +211,7 @@ const (
 	neverStopped                       // the recorded process runs and was never asked to end
 	inTransit                          // it ends, starts or loads
 	portTaken                          // another program has its port
+	leftAlone                          // its own slipway has decided, or its home is gone
 )
 
 type situation struct {
@@ -193,6 +228,11 @@ func (s *System) situation(ctx context.Context, r record.Record, begun time.Time
 	}
 	if running && r.Channel != record.ChannelUnload {
 		return s.oldProcess(ctx, r)
+	}
+	if r.OwnHome != "" {
+		if now, settled := s.homeSituation(ctx, r); settled {
+			return now
+		}
 	}
 	found, err := s.serversAt(ctx, r.Port, 0)
 	if err != nil {

@@ -84,6 +84,15 @@ func (s *System) restoreExec(id string, env []string) error {
 	if _, err := unix.FcntlInt(lock.Fd(), unix.F_SETFD, 0); err != nil {
 		return err
 	}
+	if r.OwnHome != "" {
+		alive, err := s.becomeServer(r)
+		if err != nil {
+			return err
+		}
+		if _, err := unix.FcntlInt(alive.Fd(), unix.F_SETFD, 0); err != nil {
+			return err
+		}
+	}
 	s.at("exec")
 	if err := syscall.Exec(r.Program, r.Argv, env); err != nil {
 		return fmt.Errorf("its program cannot be executed: %w", err)

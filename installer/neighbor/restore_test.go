@@ -47,7 +47,7 @@ func TestConcurrentRestoresStartOneServer(t *testing.T) {
 	for i := range results {
 		all.Go(func() {
 			other := testSystem(s.Home)
-			results[i] = other.restoreOne(ctx, r.ID, nil)
+			results[i] = other.restoreOne(ctx, r, nil)
 		})
 	}
 	all.Wait()

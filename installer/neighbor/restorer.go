@@ -32,9 +32,19 @@ func (s *System) installRestorer() error {
 	return s.folder().PutRestorer(s.Program[0], sum)
 }
 
-// forget deletes a record whose neighbour runs again, and with the last record what all records needed.
-func (s *System) forget(id string) error {
-	if err := s.folder().Delete(id); err != nil {
+// forget deletes a record whose neighbour runs again, and with the last record what all records needed. The note in the
+// home of a slipway-server goes first: without its record it means nothing.
+func (s *System) forget(r record.Record) error {
+	if home, err := os.OpenRoot(r.OwnHome); err == nil {
+		if by, _, ok := (record.Folder{Home: r.OwnHome}).StoppedBy(); ok && by.Record == r.ID && by.Home == s.Home {
+			err = record.RemoveStoppedBy(home)
+		}
+		home.Close()
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.folder().Delete(r.ID); err != nil {
 		return err
 	}
 	s.tidy()

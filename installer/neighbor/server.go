@@ -74,6 +74,7 @@ type Server struct {
 	Ports     []int  `json:"ports"`   // all on which it or a child of it listens, in rising order
 	PID       int    `json:"pid"`     // 0 where the system hides it
 	UID       int    `json:"uid"`
+	Home      string `json:"home"` // of a slipway-server that its own slipway started; empty otherwise
 	Exe       string `json:"program"`
 	Arguments int    `json:"arguments"` // how many; their text is not shown
 	Started   string `json:"started"`   // RFC 3339, or empty
@@ -155,6 +156,9 @@ func (s Server) Name() string {
 	title := s.Title
 	if s.kind == nil && s.Exe != "" {
 		title = quoted(filepath.Base(s.Exe))
+	}
+	if s.Home != "" {
+		title += " of " + plain(s.Home)
 	}
 	if s.PID == 0 {
 		return fmt.Sprintf("%s on port %d", title, s.Port)

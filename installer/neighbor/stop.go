@@ -53,7 +53,7 @@ func (s *System) Stop(ctx context.Context, servers []Server, opt StopOptions) ([
 			continue
 		}
 		for _, earlier := range stopped {
-			s.restoreOne(context.WithoutCancel(ctx), earlier.ID, nil)
+			s.restoreOne(context.WithoutCancel(ctx), earlier, nil)
 		}
 		return nil, err
 	}
@@ -101,38 +101,42 @@ func (s *System) stopOne(ctx context.Context, server Server, before Idle, opt St
 	}
 	s.at("recorded")
 	if err := s.installRestorer(); err != nil {
-		s.forget(r.ID)
+		s.forget(r)
 		return failed("keeping a copy of slipway for the restore", err)
 	}
 	if err := s.startWatcher(r.ID, server.details.Env); err != nil {
-		s.forget(r.ID)
+		s.forget(r)
 		return failed("starting the watcher", err)
 	}
 	s.at("watched")
 	if opt.RebootAgent && s.AgentFolder != "" {
 		if err := s.WriteRebootAgent(); err != nil {
-			s.forget(r.ID)
+			s.forget(r)
 			return failed("writing the file that restores after a reboot", err)
 		}
 	}
 	handle, err := process.Open(server.identity)
 	if err != nil {
-		s.forget(r.ID)
+		s.forget(r)
 		return record.Record{}, &NotIdleError{
 			Server: server, Idle: Idle{State: StateUnknown, Reasons: []string{errText(err)}}}
 	}
 	defer handle.Close()
 	if idle := s.recheck(ctx, server, before.last); idle.State != StateIdle {
-		s.forget(r.ID)
+		s.forget(r)
 		return record.Record{}, &NotIdleError{Server: server, Idle: idle}
 	}
 	s.at("checked")
 	r.State, r.At = record.StateSignalled, time.Now()
 	if err := folder.Update(r); err != nil {
-		s.forget(r.ID)
+		s.forget(r)
 		return failed("writing the restore record", err)
 	}
 	s.at("marked")
+	if err := s.noteStopped(r); err != nil {
+		s.forget(r)
+		return failed("noting in its home who stops it", err)
+	}
 	server.Idle = before
 	s.say("%s", server.StopLine(time.Now()))
 	if err := s.ask(ctx, server, r, handle); err != nil {
@@ -193,7 +197,7 @@ func (s *System) exited(ctx context.Context, server Server, r record.Record, han
 		}
 		for _, now := range found {
 			if now.PID != server.PID && now.Kind == server.Kind {
-				s.forget(r.ID) // it runs: nothing is left to restore
+				s.forget(r) // it runs: nothing is left to restore
 				return record.Record{}, &RespawnedError{Server: server, PID: now.PID}
 			}
 		}
@@ -269,6 +273,7 @@ func (s *System) newRecord(server Server, idle Idle, digest string) (record.Reco
 			return r, err
 		}
 		r.ProgramSHA256 = sum.String()
+		r.OwnHome = server.Home
 		if r.Cwd == "" { // gone already, not needed, and accepted
 			r.Cwd, r.CwdGone = s.UserHome, true
 		}

@@ -21,7 +21,7 @@ var ctx = context.Background()
 // stop stops through a launcher process that then stays, as slipway's server does.
 func (d *double) stoppedBy(s *System) *launcher {
 	d.t.Helper()
-	l := launch(d.t, s, d.port)
+	l := launcherOf(d.t, s, d.port)
 	if said := <-l.said; said != "stopped" {
 		d.t.Fatalf("the launcher said %q", said)
 	}
@@ -322,7 +322,7 @@ func TestRealLlamaServerIsStoppedAndRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := s.restoreOne(ctx, records[0].ID, nil)
+	o := s.restoreOne(ctx, records[0], nil)
 	if o.Result != Restored {
 		t.Errorf("%+v", o)
 	}

@@ -41,7 +41,7 @@ func TestModelsAreUnloadedAndLoadedAgainWhileTheServerStays(t *testing.T) {
 			if again := d.found(s); len(again.Models) != 0 || again.PID != server.PID || again.Channel != "" {
 				t.Errorf("after unloading: %+v", again)
 			}
-			o := s.restoreOne(ctx, records[0].ID, nil)
+			o := s.restoreOne(ctx, records[0], nil)
 			if o.Result != Restored || !strings.Contains(o.Sentence, "is loaded again") {
 				t.Errorf("%+v", o)
 			}
@@ -137,7 +137,7 @@ func TestServerOfAnApplicationIsStoppedThroughItsControlSocket(t *testing.T) {
 	if err != nil || d.count("end") != 1 {
 		t.Fatalf("%v, log %q", err, d.log())
 	}
-	if o := s.restoreOne(ctx, records[0].ID, nil); o.Result != Restored || d.count("start") != 2 {
+	if o := s.restoreOne(ctx, records[0], nil); o.Result != Restored || d.count("start") != 2 {
 		t.Errorf("%+v, log %q", o, d.log())
 	}
 }

@@ -65,14 +65,15 @@ func (s *System) WatchRestore(ctx context.Context, id string, in io.Reader, out 
 		closer.Close() // the launcher's pipe must not stay open in what is restored
 	}
 	for {
-		if _, err := s.folder().Read(id); errors.Is(err, fs.ErrNotExist) {
+		r, err := s.folder().Read(id)
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		} else if invalid := new(record.InvalidError); errors.As(err, &invalid) {
 			return err
 		}
 		holders, err := s.folder().Holders(false)
 		if err == nil && len(holders) == 0 {
-			o := s.restoreOne(ctx, id, env)
+			o := s.restoreOne(ctx, r, env)
 			if o.Result != Waiting {
 				s.say("%s", o.Sentence)
 				return nil

@@ -14,6 +14,8 @@ type DownAnswer struct {
 	WasRunning bool `json:"was_running"`
 	PID        int  `json:"pid"`
 	Killed     bool `json:"killed"` // our server did not end by itself within its time
+	// StoppedBy is the home of the slipway that had stopped our server, and does not start it again now; empty: none.
+	StoppedBy string `json:"stopped_by"`
 	// Neighbors are the servers that were stopped for ours, and how starting them again went.
 	Neighbors []neighbor.Outcome `json:"neighbors"`
 }
@@ -35,7 +37,7 @@ func (o *Operator) Down(ctx context.Context) (a DownAnswer, err error) {
 			}
 			// The watchers do the same; each starts once.
 			back, err := o.restore(ctx)
-			a = DownAnswer{stopped.WasRunning, stopped.PID, stopped.Killed, back}
+			a = DownAnswer{stopped.WasRunning, stopped.PID, stopped.Killed, stopped.StoppedBy, back}
 			return err
 		})
 	})
@@ -48,6 +50,10 @@ func (o *Operator) Running(ctx context.Context) (set launch.Settings, err error)
 		status, err := launch.Look(ctx, home.Root, home.Path)
 		if err != nil {
 			return err
+		}
+		if by := o.stoppedBy(status); by != nil {
+			return &Error{Text: "the server is not running. " + by.Sentence, Facts: by,
+				Of: fault.Fault{Class: fault.NotReady, Step: fault.HaveItBack, Args: by.words}}
 		}
 		if status.State != launch.Running {
 			return &Error{Text: "the server is not running (" + string(status.State) + ")",

@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"slipway/installer/apply"
 	"slipway/installer/launch"
 	"slipway/installer/neighbor"
+	"slipway/installer/neighbor/record"
 	"slipway/termtext"
 	"slipway/wire"
 )
@@ -73,6 +75,40 @@ type ServerStatus struct {
 	Started  string       `json:"started"`
 	LaunchID string       `json:"launch_id"`
 	Health   *wire.Health `json:"health"`
+	// StoppedBy is the slipway of another home that stopped it; null: none.
+	StoppedBy *StoppedBy `json:"stopped_by"`
+}
+
+// StoppedBy says which other slipway stopped our server for its own, and how the server comes back.
+type StoppedBy struct {
+	Home     string   `json:"home"` // of the other slipway
+	Since    string   `json:"since"`
+	Returns  bool     `json:"returns"` // the other slipway starts it again; false: that failed
+	Sentence string   `json:"sentence"`
+	Back     []string `json:"back"` // argv that brings it back now
+
+	words []string // Back, without our name
+}
+
+func (o *Operator) stoppedBy(status launch.Status) *StoppedBy {
+	by := status.StoppedBy
+	if by == nil {
+		return nil
+	}
+	a := &StoppedBy{Home: by.Home, Since: by.At.UTC().Format(time.RFC3339),
+		Returns: status.Restore.State != record.StateFailed}
+	if !a.Returns {
+		a.words = []string{"up"}
+		a.Back = o.Caller.Command(a.words...)
+		a.Sentence = fmt.Sprintf("The slipway of %s stopped it at %s and could not start it again: %s.",
+			termtext.Line(by.Home), by.At.Local().Format("15:04"), termtext.Name(status.Restore.Why, 400))
+		return a
+	}
+	a.words = []string{"down", "--home", by.Home}
+	a.Back = o.Caller.Command(a.words...)
+	a.Sentence = fmt.Sprintf("The slipway of %s stopped it at %s for its own server, and starts it again when that one "+
+		"ends.", termtext.Line(by.Home), by.At.Local().Format("15:04"))
+	return a
 }
 
 // Worker is a slipway that holds the home's lock.
@@ -129,7 +165,7 @@ func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAn
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := fillServer(ctx, home, a); err != nil {
+	if err := o.fillServer(ctx, home, a); err != nil {
 		return err
 	}
 	a.OpenPlan, err = apply.OpenDigest(home)
@@ -154,7 +190,7 @@ func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAn
 	return nil
 }
 
-func fillServer(ctx context.Context, home *apply.Home, a *StatusAnswer) error {
+func (o *Operator) fillServer(ctx context.Context, home *apply.Home, a *StatusAnswer) error {
 	status, err := launch.Look(ctx, home.Root, home.Path)
 	if err != nil {
 		return err
@@ -162,7 +198,7 @@ func fillServer(ctx context.Context, home *apply.Home, a *StatusAnswer) error {
 	if status.Damage != nil {
 		a.Damaged = append(a.Damaged, Damaged{DamagedServer, status.Damage})
 	}
-	a.Server.State = status.State
+	a.Server.State, a.Server.StoppedBy = status.State, o.stoppedBy(status)
 	if status.State == launch.Stopped {
 		return nil
 	}

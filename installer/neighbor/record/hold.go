@@ -56,9 +56,16 @@ func (f Folder) Release(id process.Identity) error {
 }
 
 // Holders are the running processes that need neighbours to stay stopped: the registered ones, and the server
-// of this home, which holds a lock of its own from its first moment to its last. Files of ended ones are removed,
-// unless readOnly. A file that cannot be read counts as no holder: at worst a neighbour is restored early.
-func (f Folder) Holders(readOnly bool) ([]process.Identity, error) {
+// of this home, which holds a lock of its own from its first moment to its last. While another slipway keeps that
+// server stopped, its holders count. Files of ended ones are removed, unless readOnly. A file that cannot be read counts
+// as no holder: at worst a neighbour is restored early.
+func (f Folder) Holders(readOnly bool) ([]process.Identity, error) { return f.holders(readOnly, nil) }
+
+// holders is Holders, without the homes seen: two notes that name each other are damage.
+func (f Folder) holders(readOnly bool, seen []string) ([]process.Identity, error) {
+	if slices.Contains(seen, f.Home) {
+		return nil, nil
+	}
 	alive, err := f.registered(readOnly)
 	if err != nil {
 		return nil, err
@@ -66,6 +73,9 @@ func (f Folder) Holders(readOnly bool) ([]process.Identity, error) {
 	server, runs := f.server()
 	if runs && !slices.Contains(alive, server) {
 		alive = append(alive, server)
+	}
+	if len(alive) == 0 {
+		return f.heldByOther(seen)
 	}
 	return alive, nil
 }

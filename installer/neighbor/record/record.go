@@ -83,6 +83,7 @@ type Record struct {
 	Plist      string            `json:"plist,omitempty"`
 	Unit       string            `json:"systemd_unit,omitempty"`
 	Bundle     string            `json:"bundle,omitempty"`
+	OwnHome    string            `json:"own_home,omitempty"` // of a slipway-server: its home, where StoppedBy lies
 	Socket     string            `json:"control_socket,omitempty"`
 	Address    string            `json:"address"` // loopback address at which it answers
 	Port       int               `json:"port"`
