@@ -43,6 +43,8 @@ const (
 	WaitForProgram  Step = "wait for the other program"
 	SetAsideJournal Step = "set the damaged journal aside"
 	RewriteSettings Step = "let set-up write the settings again"
+	RewriteReceipt  Step = "let set-up write the receipt again"
+	RewriteLock     Step = "let set-up write the lock again"
 	OtherPort       Step = "choose another port"
 	OtherMonitor    Step = "choose another monitor port"
 	StopOtherHome   Step = "choose another port or stop the server of another home" // Args: that home

@@ -5,6 +5,7 @@ package installer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -231,7 +232,7 @@ func Prepare(ctx context.Context, in Input, at Environment) (Prepared, error) {
 	for _, o := range neighbors.stopped {
 		p.Stopped = append(p.Stopped, o.Sentence)
 	}
-	p.Recorded = known.carriedOut(made.Digest)
+	p.Recorded = known.carriedOut(made.Digest) && known.receipts == nil
 	return p, nil
 }
 
@@ -294,6 +295,7 @@ type known struct {
 	settings *apply.Settings
 	journal  string // digest of an open plan
 	damage   error  // of the journal
+	receipts error  // *apply.ReceiptError of a damaged receipt; nil: none
 	models   []manifests.Manifest
 }
 
@@ -324,6 +326,9 @@ func lookHome(path string, at Environment) known {
 		k.settings = &s
 	}
 	k.journal, k.damage = apply.OpenDigest(home)
+	if _, err := home.Receipts(); errors.As(err, new(*apply.ReceiptError)) {
+		k.receipts = err
+	}
 	return k
 }
 

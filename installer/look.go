@@ -25,6 +25,14 @@ func look(ctx context.Context, p plan.Plan, workers map[plan.Kind]apply.Worker, 
 	case k.damage != nil:
 		return w, k.damage
 	}
+	if k.receipts != nil {
+		w.ReceiptDamage = k.receipts.Error() + "."
+	}
+	if k.home != nil {
+		if err := apply.LockDamage(k.home, p.Decisions); err != nil {
+			w.LockDamage = err.Error()
+		}
+	}
 	if k.view.Closed != "" {
 		w.HomeClosed = k.view.Closed + "."
 	}
@@ -77,6 +85,9 @@ func lookServer(ctx context.Context, w *plan.World, p plan.Plan, k known, userHo
 		status, err := launch.Look(ctx, k.home.Root, k.home.Path)
 		if err != nil {
 			return err
+		}
+		if by := status.StoppedBy; by != nil {
+			w.StoppedBy = by.Home
 		}
 		if status.Living() {
 			w.OurServerPID, w.ServerHung = status.Record.Process.PID, status.State == launch.Hung

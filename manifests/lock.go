@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway/atomicfile"
 	"slipway/fault"
 )
 
@@ -168,11 +169,14 @@ func (l Lock) Marshal() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// ParseLock reads a lock and refuses unknown and repeated keys, a second document, and every hostile path. Errors are
-// *LockError or syntax errors of encoding/json.
+// ParseLock reads a lock and refuses unknown and repeated keys, a second document, what editors add, and every hostile
+// path. Errors are *LockError or syntax errors of encoding/json.
 func ParseLock(data []byte) (Lock, error) {
 	if len(data) > maxLockBytes {
 		return Lock{}, &LockError{"document", fmt.Sprintf("has %d bytes, at most %d are read", len(data), maxLockBytes)}
+	}
+	if why := atomicfile.Edited(data); why != "" {
+		return Lock{}, &LockError{"document", why}
 	}
 	if err := refuseRepeatedKeys(data); err != nil {
 		return Lock{}, err

@@ -67,7 +67,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "document": document, "snapshot": snapshot, "flip": flip, "field": field, "listen": listen,
-			"digest": digest,
+			"digest": digest, "edited": edited,
 		},
 	})
 }
@@ -198,6 +198,17 @@ func flipBit(file string) error {
 		}
 	}
 	return nil
+}
+
+// edited FILE: as some editors save it, with a mark of byte order and the ends of lines of Windows.
+func edited(ts *testscript.TestScript, _ bool, args []string) {
+	matches, err := filepath.Glob(ts.MkAbs(args[0]))
+	if err != nil || len(matches) != 1 {
+		ts.Fatalf("%d files match %s", len(matches), args[0])
+	}
+	data, err := os.ReadFile(matches[0])
+	ts.Check(err)
+	ts.Check(os.WriteFile(matches[0], []byte("\ufeff"+strings.ReplaceAll(string(data), "\n", "\r\n")), 0o600))
 }
 
 // digest NAME FILE: the variable becomes the file's SHA-256.

@@ -12,6 +12,7 @@ import (
 	"slipway/checks/suite"
 	"slipway/fault"
 	"slipway/installer"
+	"slipway/installer/apply"
 	"slipway/installer/launch"
 	"slipway/installer/operate"
 	"slipway/installer/plan"
@@ -25,6 +26,11 @@ import (
 func withFacts(err error) *Failure {
 	if e, ok := errors.AsType[*operate.RolledBackError](err); ok {
 		return explainRolledBack(e)
+	}
+	if e, ok := errors.AsType[*apply.ReceiptError](err); ok {
+		return &Failure{Code: int(fault.Integrity), What: termtext.Sentence(e.Error()), Step: fault.RewriteReceipt,
+			Then: steps[fault.RewriteReceipt].then + " Or remove the whole home by hand: " + e.Home + ".",
+			Next: slices.Clone(steps[fault.RewriteReceipt].next)}
 	}
 	if e, ok := errors.AsType[*operate.BlockedError](err); ok {
 		return explainBlocked(e)

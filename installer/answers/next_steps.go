@@ -39,6 +39,14 @@ var steps = map[fault.Step]nextStep{
 		then: "Set-up chooses again, writes them, and sets the damaged file aside: slipway setup.",
 		next: []string{"setup"},
 	},
+	fault.RewriteReceipt: {
+		then: "Nothing was done. Set-up sets the damaged file aside and writes a new one.",
+		next: []string{"setup"},
+	},
+	fault.RewriteLock: {
+		then: "Nothing was done. Set-up writes the file again.",
+		next: []string{"setup"},
+	},
 	fault.OtherPort:    {then: "Choose another port with --port, " + otherPort},
 	fault.OtherMonitor: {then: "Choose another port for the monitor with --monitor-port, " + otherPort},
 	fault.StopOtherHome: {then: "Choose another port with --port, or stop that server.", next: []string{

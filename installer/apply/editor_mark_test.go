@@ -2,6 +2,7 @@ package apply
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -41,16 +42,24 @@ func TestMarksOfEditorsAreAcceptedInSettingsOnly(t *testing.T) {
 
 	digest := "sha256:" + strings.Repeat("a", 64)
 	journalOf(t, home, digest)
-	edit(journalPath)
-	if _, err := OpenDigest(home); err == nil {
-		t.Error("a journal that was edited is read")
+	whole, err := home.Root.ReadFile(journalPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, marked := range [][]byte{asEdited(whole), bytes.ReplaceAll(whole, []byte("\n"), []byte("\r\n"))} {
+		if err := home.Root.WriteFile(journalPath, marked, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenDigest(home); !errors.As(err, new(*JournalError)) {
+			t.Errorf("a journal that was edited is read: %v", err)
+		}
 	}
 	if err := home.writeReceipt(Receipt{SchemaVersion: 1, Digest: digest, Time: stamp()}); err != nil {
 		t.Fatal(err)
 	}
 	edit(ReceiptPath(digest))
-	if _, err := home.Receipt(digest); err == nil {
-		t.Error("a receipt that was edited is read")
+	if _, err := home.Receipt(digest); !errors.As(err, new(*ReceiptError)) {
+		t.Errorf("a receipt that was edited is read: %v", err)
 	}
 	lock := manifests.Lock{SchemaVersion: manifests.LockSchemaVersion, Repo: "a/b", Source: "test",
 		Revision: manifests.Revision(strings.Repeat("1", 40)), LockedAt: time.Unix(0, 0).UTC(),

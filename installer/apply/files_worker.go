@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -38,6 +39,7 @@ func (w filesWorker) Check(ctx context.Context, home *Home) (Condition, error) {
 	if err != nil {
 		return Condition{}, err
 	}
+	whole := report.OK() && !w.lockDamaged(home)
 	for _, f := range report.Files {
 		if f.State == store.NotAFile {
 			return Condition{Conflict: fmt.Sprintf("%s is no plain file (%s), and a file of the %s must be there",
@@ -48,7 +50,13 @@ func (w filesWorker) Check(ctx context.Context, home *Home) (Condition, error) {
 	for _, f := range report.Bad() {
 		bad = append(bad, manifests.File{Path: f.Path, Size: f.ExpectedBytes})
 	}
-	return Condition{Done: report.OK(), MissingBytes: max(0, missingBytes(home, report)-w.clonable(ctx, bad...))}, nil
+	return Condition{Done: whole, MissingBytes: max(0, missingBytes(home, report)-w.clonable(ctx, bad...))}, nil
+}
+
+// lockDamaged reports whether the lock beside the model has to be written again.
+func (w filesWorker) lockDamaged(home *Home) bool {
+	_, err := store.LoadLock(home.Root, w.part.Repo, w.part.Revision)
+	return errors.As(err, new(*store.LockFileError))
 }
 
 // clonable is how much of these files needs no room because a clone of what is on this machine will do.
@@ -139,6 +147,11 @@ func (w filesWorker) Do(ctx context.Context, home *Home, report func(Event)) (Ou
 			return Outcome{}, err
 		}
 	}
+	if w.lockDamaged(home) {
+		if err := store.SaveLock(home.Root, lock); err != nil {
+			return Outcome{}, err
+		}
+	}
 	return Outcome{Items: modelItems(lock, w.part.Folder),
 		Notes: map[string]string{"lock": digestOf(lock)}}, nil
 }
@@ -196,4 +209,14 @@ func modelItems(lock manifests.Lock, folder string) []Item {
 			Bytes: f.Size})
 	}
 	return items
+}
+
+// LockDamage is the *store.LockFileError of the first lock that cannot be used, of the model and its draft; nil: none.
+func LockDamage(home *Home, d plan.Decisions) error {
+	for _, part := range d.Parts() {
+		if _, err := store.LoadLock(home.Root, part.Repo, part.Revision); errors.As(err, new(*store.LockFileError)) {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -34,6 +35,7 @@ func readMarker(root *os.Root) (Marker, error) {
 		return Marker{}, err
 	}
 	var m Marker
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // an editor's; nothing is proved by this file
 	if err := json.Unmarshal(data, &m); err != nil || m.Product != "slipway" {
 		return Marker{}, fmt.Errorf("has a marker %s that slipway did not write", plan.MarkerPath)
 	}

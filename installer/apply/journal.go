@@ -227,6 +227,9 @@ func readJournal(home *Home) ([]record, int64, error) {
 	var records []record
 	var whole int64
 	prev := ""
+	if why := atomicfile.Edited(data); why != "" {
+		return nil, 0, &JournalError{Path: journalPath, Line: 1, Why: why}
+	}
 	for len(data) > 0 {
 		damaged := func(why string) error {
 			return &JournalError{Path: journalPath, Line: len(records) + 1, Why: why}

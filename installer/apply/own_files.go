@@ -40,7 +40,7 @@ var ownFolders = []ownFolder{
 	own(`state`, `lock`, `lock-holder\.json`, `\.lock-holder\.json\.new`, `journal\.ndjson`, `journal\.damaged-[0-9]+`,
 		`\.?(first-answer|draft)\.json(\.new)?`, `settings\.json`, `\.settings\.json\.new`,
 		`settings\.json\.damaged-[0-9]+`, normalizeName, `\.`+normalizeName+`\.new`),
-	own(receiptsDir, `\.?[0-9a-f]{16}\.json\.new`, `[0-9a-f]{16}\.json`),
+	own(receiptsDir, `\.?[0-9a-f]{16}\.json\.new`, `[0-9a-f]{16}\.json(\.damaged-[0-9]+)?`),
 	own(jobsDir, `[0-9a-f]{12}(\.end)?\.json`, `\.[0-9a-f]{12}(\.end)?\.json\.new`),
 	own(`run`, `server\.json`, `\.server\.json\.new`, `server\.json\.damaged-[0-9]+`, `server\.lock`,
 		`\.?launch\.json(\.new)?`, `\.?stopped-by\.json(\.new)?`),

@@ -94,8 +94,7 @@ func listedItems(home *Home) ([]Item, error) {
 		}
 	}
 	records, _, err := readJournal(home)
-	var damaged *JournalError
-	if err != nil && !errors.As(err, &damaged) {
+	if err != nil {
 		return nil, err
 	}
 	for _, rec := range records {

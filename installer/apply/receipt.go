@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"slipway/atomicfile"
+	"slipway/fault"
 	"slipway/installer/plan"
 )
 
@@ -76,12 +77,25 @@ func (h *Home) writeReceipt(r Receipt) error {
 	return atomicfile.Replace(h.Root, ReceiptPath(r.Digest), out.Bytes(), 0o600)
 }
 
-// Receipt reads the receipt of a digest. Errors: fs.ErrNotExist.
+// Receipt reads the receipt of a digest. Errors: fs.ErrNotExist, *ReceiptError.
 func (h *Home) Receipt(digest string) (Receipt, error) {
 	if len(strings.TrimPrefix(digest, "sha256:")) < 16 {
 		return Receipt{}, fs.ErrNotExist
 	}
 	return h.readReceipt(ReceiptPath(digest))
+}
+
+// ReceiptError: a receipt cannot be used. Set-up sets it aside and writes a new one.
+type ReceiptError struct {
+	Home, Path string // Path is below Home
+	Why        string
+}
+
+func (e *ReceiptError) Error() string { return e.Path + " is damaged: " + e.Why }
+
+// Fault: see package fault.
+func (e *ReceiptError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.RewriteReceipt}
 }
 
 func (h *Home) readReceipt(name string) (Receipt, error) {
@@ -90,13 +104,37 @@ func (h *Home) readReceipt(name string) (Receipt, error) {
 		return Receipt{}, err
 	}
 	var r Receipt
-	if err := json.Unmarshal(data, &r); err != nil {
-		return Receipt{}, fmt.Errorf("%s is no receipt: %w", name, err)
+	why := atomicfile.Edited(data)
+	if err := json.Unmarshal(data, &r); err != nil && why == "" {
+		why = err.Error()
+	}
+	if why == "" && (r.Digest == "" || ReceiptPath(r.Digest) != name) {
+		why = "it is not the receipt that belongs there"
+	}
+	if why != "" {
+		return Receipt{}, &ReceiptError{h.Path, name, why}
 	}
 	return r, nil
 }
 
-// Receipts reads all, oldest first.
+// setAsideReceipts moves damaged receipts out of the way, and says so. What they listed is known no more: uninstall
+// leaves it and names it.
+func (h *Home) setAsideReceipts(report func(Event)) error {
+	for {
+		_, err := h.Receipts()
+		damaged, ok := errors.AsType[*ReceiptError](err)
+		if !ok {
+			return err
+		}
+		name, err := setAside(h, damaged.Path, damaged.Path+".damaged-")
+		if err != nil {
+			return err
+		}
+		report(Event{Kind: "note", Text: fmt.Sprintf("%v. It is %s now, and a new receipt is written.", damaged, name)})
+	}
+}
+
+// Receipts reads all, oldest first. Errors: *ReceiptError.
 func (h *Home) Receipts() ([]Receipt, error) {
 	names, err := readNames(h.Root, receiptsDir)
 	if errors.Is(err, fs.ErrNotExist) {

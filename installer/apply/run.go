@@ -143,6 +143,9 @@ func Run(ctx context.Context, p plan.Plan, workers map[plan.Kind]Worker, opt Opt
 	if err := sweep(home); err != nil {
 		return Result{}, err
 	}
+	if err := home.setAsideReceipts(opt.Report); err != nil {
+		return Result{}, err
+	}
 	if open, err := OpenDigest(home); err == nil && open != "" {
 		text := fmt.Sprintf("Continuing the plan %.19s that was begun before.", p.Digest)
 		if open != p.Digest {

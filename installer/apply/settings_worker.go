@@ -90,11 +90,7 @@ func (w settingsWorker) Check(_ context.Context, home *Home) (Condition, error) 
 	if !info.Mode().IsRegular() {
 		return Condition{Conflict: plan.SettingsPath + " is no plain file, and the settings must be there"}, nil
 	}
-	data, err := home.Root.ReadFile(plan.SettingsPath)
-	if err != nil {
-		return Condition{}, err
-	}
-	return Condition{Done: bytes.Equal(data, w.bytes()) && w.rulesKept(home)}, nil
+	return Condition{Done: w.saved(home) && w.rulesKept(home)}, nil
 }
 
 func (w settingsWorker) Do(_ context.Context, home *Home, _ func(Event)) (Outcome, error) {
@@ -102,14 +98,20 @@ func (w settingsWorker) Do(_ context.Context, home *Home, _ func(Event)) (Outcom
 	if name := plan.NormalizePath(w.decisions.Request.Normalize); name != "" {
 		out.Items = append(out.Items, Item{Kind: FileItem, Path: name})
 	}
-	if data, err := home.Root.ReadFile(plan.SettingsPath); err == nil && bytes.Equal(data, w.bytes()) &&
-		w.rulesKept(home) {
+	if w.saved(home) && w.rulesKept(home) {
 		return out, nil
 	}
 	if err := setAsideSettings(home); err != nil {
 		return out, err
 	}
 	return out, w.write(home)
+}
+
+// saved reports whether the settings say what was decided, however a person has laid them out.
+func (w settingsWorker) saved(home *Home) bool {
+	set, err := ReadSettings(home)
+	return err == nil && set.SchemaVersion == plan.SchemaVersion &&
+		bytes.Equal(settingsWorker{set.Decisions}.bytes(), w.bytes())
 }
 
 // rulesKept reports whether the copy of the normalize rules is what was decided.

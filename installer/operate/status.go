@@ -52,6 +52,8 @@ const (
 	DamagedSettings DamagedFile = "settings"
 	DamagedServer   DamagedFile = "server"
 	DamagedJournal  DamagedFile = "journal"
+	DamagedReceipt  DamagedFile = "receipt"
+	DamagedLock     DamagedFile = "lock"
 )
 
 // Class is OK while the server answers.
@@ -147,6 +149,10 @@ func (o *Operator) damageFix(what DamagedFile) string {
 		return command("setup") + " writes it again and sets this one aside."
 	case DamagedServer:
 		return "The next " + command("up") + " sets it aside."
+	case DamagedReceipt:
+		return command("setup") + " sets it aside and writes a new one."
+	case DamagedLock:
+		return command("setup") + " writes it again."
 	}
 	return "Setting it aside loses nothing: " + command("setup", "--set-aside-journal") + "."
 }
@@ -174,6 +180,17 @@ func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAn
 		a.Damaged = append(a.Damaged, Damaged{DamagedJournal, err})
 	case err != nil:
 		return err
+	}
+	var receipt *apply.ReceiptError
+	if _, err := home.Receipts(); errors.As(err, &receipt) {
+		a.Damaged = append(a.Damaged, Damaged{DamagedReceipt, receipt})
+	} else if err != nil {
+		return err
+	}
+	if a.SetUp {
+		if err := apply.LockDamage(home, set.Decisions); err != nil {
+			a.Damaged = append(a.Damaged, Damaged{DamagedLock, err})
+		}
 	}
 	if holder := home.Busy(); holder != nil {
 		a.Worker = &Worker{holder.Process.PID, holder.Command, holder.Since.UTC().Format(time.RFC3339)}

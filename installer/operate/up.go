@@ -58,7 +58,10 @@ func (o *Operator) request() (installer.Input, error) {
 	if err != nil {
 		return installer.Input{}, err
 	}
-	err = o.inHome(func(home *apply.Home) error { // a moved model is named before anything else is said of it
+	err = o.inHome(func(home *apply.Home) error { // what is wrong with the model's files is named first
+		if err := apply.LockDamage(home, set.Decisions); err != nil {
+			return err
+		}
 		_, err := apply.ModelFolder(home, set.Decisions.Model)
 		return err
 	})

@@ -69,7 +69,7 @@ func (a *VerifyAnswer) setUp(ctx context.Context, home *apply.Home, set apply.Se
 	for _, m := range set.Decisions.Parts() {
 		lock, err := knownLock(home, m.Repo, m.Revision)
 		if err != nil {
-			return fmt.Errorf("the lock of %s cannot be read: %w", m.ID, err)
+			return err
 		}
 		if m.InPlace != "" {
 			err = a.inPlace(ctx, home, lock)

@@ -50,8 +50,8 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 	model := "not installed"
 	if w.ModelWhole {
 		model = "whole, hashes checked"
-	} else if w.ModelProblem != "" {
-		model = w.ModelProblem
+	} else if why := orWords(w.ModelProblem, w.LockDamage); why != "" {
+		model = why
 	}
 	engine := "not built"
 	if w.EngineWhole {
@@ -74,6 +74,8 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 		server = "the port is in use by " + orWords(w.PortOwner, "another program")
 	case w.MonitorTaken:
 		server = "the monitor's port is in use by " + orWords(w.MonitorOwner, "another program")
+	case w.StoppedBy != "":
+		server = "stopped by the slipway of " + w.StoppedBy + ", which starts it again when its own server ends"
 	case w.OurServerPID != 0:
 		server = fmt.Sprintf("runs with other settings (pid %d)", w.OurServerPID)
 	}
@@ -103,6 +105,11 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 		checks = append(checks, record("journal", false, true, w.JournalDamage, "no plan is open, or its "+
 			"journal is whole",
 			JournalBlocked))
+	}
+	if w.ReceiptDamage != "" {
+		c := record("receipts", false, true, w.ReceiptDamage, "every receipt is as slipway wrote it")
+		c.Fix, c.Command = "Set-up sets it aside and writes a new one.", []string{"slipway", "setup"}
+		checks = append(checks, c)
 	}
 	if d.Request.Launch {
 		c := record("server", w.ServerRunning, w.ServerHung || hasBlocker(s, PortBlocked), server,

@@ -43,6 +43,9 @@ type World struct {
 	SettingsWhole bool
 
 	ServerRunning bool   // our server answers with these settings
+	ReceiptDamage string // what is wrong with a receipt, a sentence; empty when nothing is
+	LockDamage    string // what is wrong with the lock beside the model; empty when nothing is
+	StoppedBy     string // home of another slipway that stopped our server and starts it again; empty: none
 	ServerHung    bool   // a server of ours lives in this home and does not answer
 	OurServerPID  int    // any server of ours that lives in this home, 0 when none
 	PortOwner     string // who holds the port when it is not us; empty when it is free
@@ -248,7 +251,8 @@ func Judge(p Plan, w World) Assessment {
 	}
 	s.CanApply = len(s.Blockers) == 0
 	filesWhole := w.ModelWhole && (d.Draft == nil || w.Draft.Whole)
-	s.Ready = s.CanApply && w.HomeReady && filesWhole && w.EngineWhole && w.SettingsWhole && !w.ServerHung
+	s.Ready = s.CanApply && w.HomeReady && filesWhole && w.EngineWhole && w.SettingsWhole && !w.ServerHung &&
+		w.ReceiptDamage == ""
 	s.Checks = append(checksOf(p, w, s), w.Warnings...)
 	return s
 }

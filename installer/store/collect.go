@@ -39,6 +39,9 @@ func Collect(home *os.Root, roots []Root) ([]Garbage, error) {
 				err = nil
 			}
 		}
+		if errors.As(err, new(*LockFileError)) {
+			return nil, err // what is left of its download is not known to be garbage
+		}
 		if err == nil {
 			for _, f := range lock.Files {
 				if state, err := stateOf(home, lock, f); err == nil && state.State != OK {

@@ -5,12 +5,32 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
+	"slipway/fault"
 	"slipway/manifests"
 )
 
+// LockFileError: the lock beside a model cannot be used. Set-up writes it again.
+type LockFileError struct {
+	Path string // below the home
+	Err  error
+}
+
+func (e *LockFileError) Error() string {
+	why := strings.TrimPrefix(e.Err.Error(), "lock: ")
+	return e.Path + " is damaged: " + strings.TrimPrefix(why, "document: ")
+}
+
+func (e *LockFileError) Unwrap() error { return e.Err }
+
+// Fault: see package fault.
+func (e *LockFileError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.Integrity, Step: fault.RewriteLock}
+}
+
 // SaveLock writes the lock beside the model. A lock that is there already and names other bytes for the same revision
-// is a *LockConflictError; one that only knows less (told where this one is proven) is replaced.
+// is a *LockConflictError; one that only knows less (told where this one is proven), or that is damaged, is replaced.
 func SaveLock(home *os.Root, lock manifests.Lock) error {
 	data, err := lock.Marshal()
 	if err != nil {
@@ -21,7 +41,7 @@ func SaveLock(home *os.Root, lock manifests.Lock) error {
 	}
 	name := LockPath(lock.Repo, lock.Revision)
 	switch there, err := LoadLock(home, lock.Repo, lock.Revision); {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*LockFileError)):
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	default:
@@ -45,7 +65,7 @@ func ReplaceLock(home *os.Root, lock manifests.Lock) error {
 	return writeAtomic(home, LockPath(lock.Repo, lock.Revision), data, 0o644)
 }
 
-// LoadLock reads the lock beside an installed model.
+// LoadLock reads the lock beside an installed model. Errors: fs.ErrNotExist, *LockFileError.
 func LoadLock(home *os.Root, repo string, revision manifests.Revision) (manifests.Lock, error) {
 	data, err := home.ReadFile(LockPath(repo, revision))
 	if err != nil {
@@ -53,9 +73,12 @@ func LoadLock(home *os.Root, repo string, revision manifests.Revision) (manifest
 	}
 	lock, err := manifests.ParseLock(data)
 	if err == nil && (lock.Repo != repo || lock.Revision != revision) {
-		err = fmt.Errorf("is the lock of %s at %s", lock.Repo, lock.Revision)
+		err = fmt.Errorf("it is the lock of %s at %s", lock.Repo, lock.Revision)
 	}
-	return lock, err
+	if err != nil {
+		return lock, &LockFileError{LockPath(repo, revision), err}
+	}
+	return lock, nil
 }
 
 // Agree is nil when two locks of one revision name the same bytes for every file that both have. A revision never
