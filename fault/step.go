@@ -20,6 +20,7 @@ const (
 	ReadOurLog      Step = "look at the log of the server"
 	AskLess         Step = "ask something that the server takes"
 	StopServer      Step = "stop the server first"
+	StopServerFirst Step = "stop the server, then start it again"
 	StartJob        Step = "start a job"
 	WaitAgain       Step = "wait again" // Args: the job
 	RestoreByHand   Step = "start the other server by hand, then uninstall again"
@@ -49,6 +50,7 @@ const (
 	OtherMonitor    Step = "choose another monitor port"
 	StopOtherHome   Step = "choose another port or stop the server of another home" // Args: that home
 	OtherHome       Step = "choose another home"
+	NameHome        Step = "name the home that is meant"
 	MoveAway        Step = "move it away"
 	MoveAwayFirst   Step = "nothing was done; move it away"
 	MoveObstacle    Step = "something is in the way; move it away"

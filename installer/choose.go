@@ -98,7 +98,10 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 		return c, &ChoiceError{fmt.Sprintf("--draft %s cannot be had: %s", in.Draft, c.result.Reductions[why])}
 	}
 	if in.ModelSetUp && c.proposal.Why == askedFor {
-		const kept = "The model that is set up."
+		kept := "The model that is set up."
+		if k.settings == nil {
+			kept = "The model of the set-up that was interrupted."
+		}
 		c.proposal.Why, c.proposal.Reasons[0] = kept, kept
 	}
 	c.pin(in, k)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"slipway/fault"
 	"slipway/installer/operate"
 )
 
@@ -170,19 +172,57 @@ func TestAgentPromptForbidsEveryFlagThatGivesConsent(t *testing.T) {
 			t.Errorf("there is no flag --%s", name)
 		}
 	}
-	for language, text := range prompts(t) {
-		paragraphs := strings.Split(text, "\n\n")
+	forbids := func(where, paragraph string) {
 		never := map[string]bool{}
-		for _, flag := range promptFlag.FindAllString(paragraphs[len(paragraphs)-1], -1) {
+		for _, flag := range promptFlag.FindAllString(paragraph, -1) {
 			never[strings.TrimPrefix(flag, "--")] = true
 		}
 		if got := slices.Sorted(maps.Keys(never)); !slices.Equal(got, givesConsent) {
-			t.Errorf("%s forbids %v, want %v", language, got, givesConsent)
+			t.Errorf("%s forbids %v, want %v", where, got, givesConsent)
 		}
+	}
+	page, err := os.ReadFile("../../AGENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for paragraph := range strings.SplitSeq(string(page), "\n\n") {
+		if strings.HasPrefix(paragraph, "Never ") {
+			forbids("AGENTS.md", paragraph)
+			page = nil
+		}
+	}
+	if page != nil {
+		t.Error("AGENTS.md forbids nothing")
+	}
+	for language, text := range prompts(t) {
+		paragraphs := strings.Split(text, "\n\n")
+		forbids(language, paragraphs[len(paragraphs)-1])
 		for _, flag := range promptFlag.FindAllString(text, -1) {
 			if !flags[strings.TrimPrefix(flag, "--")] {
 				t.Errorf("%s names %s, which does not exist", language, flag)
 			}
+		}
+	}
+}
+
+// The text says of every exit code of docs/exit-codes.md what to do, and of no other; 0 needs no words there.
+func TestAgentPromptKnowsEveryExitCode(t *testing.T) {
+	codes := []string{}
+	for class := range fault.Names {
+		if class != fault.OK {
+			codes = append(codes, strconv.Itoa(int(class)))
+		}
+	}
+	slices.Sort(codes)
+	for language, text := range prompts(t) {
+		paragraphs := strings.Split(text, "\n\n")
+		var named []string
+		for _, m := range regexp.MustCompile(`[0-9]+[,:]`).FindAllString(paragraphs[len(paragraphs)-2], -1) {
+			named = append(named, strings.TrimRight(m, ",:"))
+		}
+		slices.Sort(named)
+		if !slices.Equal(named, codes) {
+			t.Errorf("%s knows %v, want %v", language, named, codes)
 		}
 	}
 }

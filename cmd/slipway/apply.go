@@ -40,6 +40,7 @@ func (s *session) applyPlan(c *cli.Context) error {
 		SetAsideJournal: c.Bool("set-aside-journal")}
 	var err error
 	if path := c.String("plan"); path != "" {
+		in.Path = spelledOut(path)
 		if in.File, err = readBounded(path, plan.MaxFileBytes); err != nil {
 			return &failure{Code: exitUsage, What: "The plan file cannot be read: " + err.Error() + "."}
 		}
@@ -52,7 +53,7 @@ func (s *session) applyPlan(c *cli.Context) error {
 		answer, err := s.operator(c).Apply(s.ctx, in)
 		return s.setupAnswer(c, answer, err)
 	}
-	job, err := s.operator(c).Detach(s.ctx, operate.DetachInput{ApplyInput: in, Path: spelledOut(c.String("plan"))})
+	job, err := s.operator(c).Detach(s.ctx, operate.DetachInput{ApplyInput: in})
 	return s.answer(job, err, func(w io.Writer) {
 		if job.Already {
 			fmt.Fprintf(w, "Job %s runs already.\n", job.Job)

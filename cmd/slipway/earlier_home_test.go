@@ -118,7 +118,7 @@ func TestPlanFileOfAnEarlierVersionHasToBeMadeAgain(t *testing.T) {
 	}
 	code, _, errOut := r.run(nil, "apply", "--plan", file, "--digest", p.Digest)
 	if code != exitStale || !strings.Contains(errOut, "earlier version of slipway") ||
-		!strings.Contains(errOut, "Make a new plan: slipway plan --out FILE. Nothing was done.") {
+		!strings.Contains(errOut, "Nothing was done. Make a new plan, show it to the person, and apply it with its own digest.") {
 		t.Fatalf("%d\n%s", code, errOut)
 	}
 	if _, err := os.Lstat(r.home); err == nil {

@@ -22,7 +22,7 @@ func TestErrorsKeepTheirClassThroughWrapping(t *testing.T) {
 		code int
 	}{
 		{errors.New("unforeseen"), exitInternal},
-		{fmt.Errorf("/x: %w", apply.ErrNoHome), exitNotReady},
+		{fmt.Errorf("/x: %w", &apply.NoHomeError{Path: "/x"}), exitNotReady},
 		{&apply.ActionError{Action: "model", Err: &hub.NetworkError{Err: errors.New("reset")}}, exitNetwork},
 		{&apply.ActionError{Action: "model", Err: &hub.NetworkError{Err: &hub.AccessError{Kind: hub.Gated}}}, exitAuth},
 		{&hub.AccessError{Kind: hub.NoRepo}, exitStale},

@@ -51,7 +51,7 @@ func (s *session) continueInstead(f *failure) {
 	}
 	switch {
 	case (f.Step == fault.Continue || f.Step == fault.Resume) && s.continues():
-	case slices.Equal(f.Next, []string{"setup"}), slices.Equal(f.Next, []string{"up"}) && !s.isSetUp():
+	case f.Step == fault.StartJob, slices.Equal(f.Next, []string{"setup"}), slices.Equal(f.Next, []string{"up"}) && !s.isSetUp():
 		f.Then = "A set-up was interrupted; its progress is saved, and the next command continues it."
 	default:
 		return

@@ -170,7 +170,7 @@ func (s *session) sameCommand() []string {
 func (s *session) tell(f *failure) {
 	s.progress.end()
 	if s.events {
-		line, err := json.Marshal(map[string]any{"event": "error", "code": codeName(f.Code), "text": f.Error(),
+		line, err := json.Marshal(map[string]any{"event": "error", "code": codeName(f.Code), "text": s.spelling().Sentence(f.Error()),
 			"next": s.argv(f.Next...)})
 		if err == nil {
 			fmt.Fprintln(s.errOut, string(line))
@@ -203,7 +203,7 @@ func (s *session) document(e answers.Envelope) {
 	enc := json.NewEncoder(s.out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(e); err != nil && s.out.err == nil {
+	if err := enc.Encode(s.spelling().Document(e)); err != nil && s.out.err == nil {
 		panic("slipway: a document that cannot be encoded: " + err.Error())
 	}
 }

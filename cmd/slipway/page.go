@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"slipway/installer/answers"
 	"slipway/termtext"
 )
 
@@ -17,11 +18,24 @@ type printable struct {
 	to      io.Writer
 	columns int    // 0: no terminal, every line stays whole
 	program string // how our commands begin
+	says    answers.Spelling
 }
 
 // page is what words for a person are written to.
 func (s *session) page(w io.Writer) printable {
-	return printable{w, s.columnsOf(w), shellWords(s.invocation)}
+	says := s.spelling()
+	return printable{w, s.columnsOf(w), says.Program, says}
+}
+
+// spelling is how our commands are written in sentences.
+func (s *session) spelling() answers.Spelling {
+	says := answers.Spelling{Program: shellWords(s.invocation)}
+	for _, given := range s.given {
+		if given[0] == "--home" {
+			says.Home = given[1]
+		}
+	}
+	return says
 }
 
 // columnsOf is the width of the terminal that an output is; 0: it is none. A test says what it is.
@@ -49,7 +63,7 @@ func columnsOf(w io.Writer) int {
 }
 
 func (w printable) Write(p []byte) (int, error) {
-	lines := strings.Split(w.ownCommands(termtext.Text(string(p))), "\n")
+	lines := strings.Split(w.says.Sentence(termtext.Text(string(p))), "\n")
 	for i, line := range lines {
 		if !w.isCommand(line) {
 			lines[i] = strings.Join(termtext.Wrap(line, w.columns, hang(line)), "\n")
@@ -59,18 +73,6 @@ func (w printable) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// named is one of our commands in a sentence.
-var named = regexp.MustCompile(`(^|[\s("'])slipway (--help|(?:setup|plan|apply|doctor|up|down|status|logs|wait|ask|verify|` +
-	`upgrade|uninstall|connect|models|agent|schema|version|neighbors|restore|gc|cache|bundle|measure|check)\b)`)
-
-// ownCommands writes our commands in sentences as a person can start them: a program of go run is nowhere on PATH.
-func (w printable) ownCommands(text string) string {
-	if w.program == "" || w.program == "slipway" {
-		return text
-	}
-	return named.ReplaceAllString(text, "${1}"+strings.ReplaceAll(w.program, "$", "$$")+" ${2}")
 }
 
 // label begins a line whose next lines hang behind it: "Model:   ", "  1. ", "ok       home       ".

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"slipway/installer/answers"
 )
 
 // Words wrap and hang behind their label; a command that is there to be copied stays on one line, as in a pipe.
@@ -25,33 +27,19 @@ func TestWordsWrapAndCommandsStayWhole(t *testing.T) {
 		{20, "a\x1b[31mb", "a\uFFFD[31mb"},
 	} {
 		var out bytes.Buffer
-		n, err := fmt.Fprintln(printable{&out, row.columns, "slipway"}, row.line)
+		n, err := fmt.Fprintln(printable{to: &out, columns: row.columns, program: "slipway"}, row.line)
 		if err != nil || n != len(row.line)+1 || out.String() != row.want+"\n" {
 			t.Errorf("%q in %d columns: %q, %d, %v", row.line, row.columns, out.String(), n, err)
 		}
 	}
 }
 
-// A command in a sentence is one that can be pasted, however this program was started, and every verb is known.
-func TestCommandsInSentencesCanBePasted(t *testing.T) {
-	const goRun = "go run ./cmd/slipway"
-	for line, want := range map[string]string{
-		"To undo it, run slipway uninstall.":   "To undo it, run " + goRun + " uninstall.",
-		"(slipway models list) slipway --help": "(" + goRun + " models list) " + goRun + " --help",
-		"Next: " + goRun + " setup --yes":      "Next: " + goRun + " setup --yes",
-		"slipway: what slipway upholds":        "slipway: what slipway upholds",
-		"in '/x/slipway setup'":                "in '/x/slipway setup'",
-	} {
-		if got := (printable{program: goRun}).ownCommands(line); got != want {
-			t.Errorf("%q: %q, want %q", line, got, want)
-		}
-		if got := (printable{program: "slipway"}).ownCommands(line); got != line {
-			t.Errorf("%q became %q", line, got)
-		}
-	}
+// Every verb is known as a command where a sentence names it.
+func TestEveryVerbIsKnownInSentences(t *testing.T) {
+	says := answers.Spelling{Program: "go run ./cmd/slipway"}
 	for name := range leafVerbs(t) {
-		if !named.MatchString("slipway " + name) {
-			t.Errorf("%s is not known as a command of ours", name)
+		if got, want := says.Sentence("run slipway "+name), "run go run ./cmd/slipway "+name; got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -25,9 +25,12 @@ func verifyVerb(s *session) *cli.Command {
 				for _, name := range answer.Extra {
 					fmt.Fprintf(w, "%q is not part of the model and was left alone.\n", name)
 				}
-				if answer.OK {
+				switch {
+				case answer.OK && answer.Unfinished:
+					fmt.Fprintf(w, "Set-up is not finished. Of what is there, %s as they should be.\n", are(answer.Files))
+				case answer.OK:
 					fmt.Fprintf(w, "%s as they should be.\n", are(answer.Files))
-				} else {
+				default:
 					fmt.Fprintln(w, "slipway setup --deep repairs this.")
 				}
 			})

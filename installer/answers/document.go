@@ -26,8 +26,9 @@ func Document(ctx context.Context, o *operate.Operator, name string, input []byt
 	if open := o.OpenPlan(); open != nil {
 		meta.OpenPlan = &OpenPlan{Digest: open.Digest, Continue: o.Caller.Command(open.Words...)}
 	}
+	says := spellingOf(o)
 	if err == nil {
-		return Answered(data, meta)
+		return says.Document(Answered(data, meta))
 	}
 	f := Explain(err)
 	meta.ExitCode = f.Code
@@ -35,5 +36,5 @@ func Document(ctx context.Context, o *operate.Operator, name string, input []byt
 	if len(f.Next) > 0 {
 		next = o.Caller.Command(f.Next...)
 	}
-	return Failed(f, next, meta)
+	return says.Document(Failed(f, next, meta))
 }

@@ -48,7 +48,7 @@ func withFacts(err error) *Failure {
 		return &Failure{Code: int(fault.Consent), What: fmt.Sprintf("%d files of %s are not needed.",
 			len(e.Answer.Garbage),
 			units.Bytes(e.Answer.Bytes)),
-			Then: "Nothing was done. See them with slipway gc --dry-run; remove them with --yes.",
+			Then: steps[fault.ShowGarbage].then,
 			Next: []string{"gc", "--dry-run"}, Details: e.Answer}
 	}
 	if e, ok := errors.AsType[*operate.PlanFileError](err); ok {

@@ -36,7 +36,7 @@ var steps = map[fault.Step]nextStep{
 		next: []string{"setup", "--set-aside-journal"},
 	},
 	fault.RewriteSettings: {
-		then: "Set-up chooses again, writes them, and sets the damaged file aside: slipway setup.",
+		then: "Set-up chooses again, writes them, and sets the damaged file aside.",
 		next: []string{"setup"},
 	},
 	fault.RewriteReceipt: {
@@ -51,12 +51,16 @@ var steps = map[fault.Step]nextStep{
 	fault.OtherMonitor: {then: "Choose another port for the monitor with --monitor-port, " + otherPort},
 	fault.StopOtherHome: {then: "Choose another port with --port, or stop that server.", next: []string{
 		"down", "--home"}},
+	fault.NameHome:      {then: "If your home is another folder, name it with --home."},
 	fault.OtherHome:     {then: "Nothing was done. Choose another folder with --home."},
 	fault.MoveAway:      {then: moveAway},
 	fault.MoveAwayFirst: {then: "Nothing was done. " + moveAway},
 	fault.MoveObstacle:  {before: "Something that slipway did not put there is in the way: ", then: moveAway},
-	fault.PlanAgain:     {then: "Make a new plan: slipway plan --out FILE. Nothing was done."},
-	fault.LookAgain:     {then: "Look at what is there and make the plan again.", next: []string{"setup", "--dry-run"}},
+	fault.PlanAgain: {
+		then: "Nothing was done. Make a new plan, show it to the person, and apply it with its own digest.",
+		next: []string{"plan"},
+	},
+	fault.LookAgain: {then: "Look at what is there and make the plan again.", next: []string{"setup", "--dry-run"}},
 	fault.FreeSpace: {
 		before: "There is no space left on the volume of the home: ",
 		then:   "What is whole is kept. Free some space and run the same command again.",
@@ -84,7 +88,7 @@ var steps = map[fault.Step]nextStep{
 		next: []string{"models", "list"},
 	},
 	fault.SetUpMoved: {
-		then: "The model is used in place, so its folder must stay as it is. Set it up again: slipway setup.",
+		then: "The model is used in place, so its folder must stay as it is. Set it up again.",
 		next: []string{"setup"},
 	},
 	fault.OtherMirror: {then: "No wrong file was installed. Try later or from another mirror (HF_ENDPOINT)."},
@@ -100,7 +104,7 @@ var steps = map[fault.Step]nextStep{
 		then:   "Install Go 1.26 or newer (https://go.dev/dl/) and run slipway in its source.",
 	},
 	fault.FixBuild: {then: "The rest is kept. Fix the source or the toolchain and run the same command again."},
-	fault.ReadLog:  {then: "The whole log: slipway logs.", next: []string{"logs"}},
+	fault.ReadLog:  {then: "The log has more lines.", next: []string{"logs"}},
 	fault.FindServer: {
 		then: "Nothing was stopped or removed. A server that is starting is recognised in a moment: try again. If " +
 			"that does not help, find the process that has the file open, end it, and run the same command again.",
@@ -109,10 +113,10 @@ var steps = map[fault.Step]nextStep{
 	fault.OtherProfile: {then: "Choose another profile or model.", next: []string{"models", "list"}},
 	fault.CleanCache: {then: "Nothing was deleted. Look into the cache folder of the home, and move away what " +
 		"slipway did not put there."},
-	fault.SetUpFirst: {then: "Set it up first: slipway setup.", next: []string{"setup"}},
+	fault.SetUpFirst: {then: "Set it up first.", next: []string{"setup"}},
 	fault.FixPermissions: {before: "The system does not allow it: ",
 		then: "Choose another folder with --home, or fix its permissions."},
-	fault.RunDoctor: {then: "This is a fault of slipway or of the system; slipway doctor may tell more.",
+	fault.RunDoctor: {then: "This is a fault of slipway or of the system. The doctor may tell more.",
 		next: []string{"doctor"}},
 
 	fault.LeftAlone: {then: "It was left alone.", verbatim: true},
@@ -124,25 +128,29 @@ var steps = map[fault.Step]nextStep{
 	fault.ThenRepeat:     {then: "Then run the same command again.", verbatim: true},
 	fault.RestoreStopped: {then: "What was stopped is started again: slipway restore.", verbatim: true},
 
-	fault.SetUp:      {then: "Set it up: slipway setup.", next: []string{"setup"}},
-	fault.SetUpAgain: {then: "Repair it first: slipway setup.", next: []string{"setup"}},
+	fault.SetUp:      {then: "Set it up first.", next: []string{"setup"}},
+	fault.SetUpAgain: {then: "Repair it first.", next: []string{"setup"}},
 	fault.ShowPlan:   {then: "Nothing was done."}, // its flags are named by withFacts
 	fault.ShowRemoval: {then: "Nothing was done. Look first with --dry-run, then add --yes.",
 		next: []string{"uninstall", "--dry-run"}},
-	fault.ShowGarbage: {then: "Nothing was done. See them with slipway gc --dry-run; remove them with --yes.",
+	fault.ShowGarbage: {then: "Nothing was done. Look at them first, then remove them with --yes.",
 		next: []string{"gc", "--dry-run"}},
 	fault.AddYes:         {then: "Nothing was deleted. Add --yes."},
 	fault.Continue:       {then: "Your progress is saved. The same command continues and asks nothing again."},
-	fault.Start:          {then: "Start it with slipway up.", next: []string{"up"}},
+	fault.Start:          {then: "Start it first.", next: []string{"up"}},
 	fault.HaveItBack:     {then: "The next command brings it back now.", next: []string{}},
-	fault.StartOrReadLog: {then: "Start it with slipway up, or look at slipway logs."},
-	fault.ReadOurLog:     {then: "Look at slipway logs."},
+	fault.StartOrReadLog: {then: "Its log may say why.", next: []string{"logs"}},
+	fault.ReadOurLog:     {then: "The log may tell more.", next: []string{"logs"}},
 	fault.AskLess:        {then: "Ask something that it takes: shorter, or with a smaller --max-tokens."},
-	fault.StopServer:     {then: "Nothing was deleted. Stop it first: slipway down.", next: []string{"down"}},
-	fault.StartJob:       {then: "Start one with slipway apply --detach."},
-	fault.WaitAgain:      {then: "It continues; wait again.", next: []string{"wait", "--job"}},
+	fault.StopServer:     {then: "Nothing was deleted. Stop it first.", next: []string{"down"}},
+	fault.StopServerFirst: {
+		then: "Stop it, then start it again.",
+		next: []string{"down"},
+	},
+	fault.StartJob:  {then: "A job begins with slipway apply --detach."},
+	fault.WaitAgain: {then: "It continues; wait again.", next: []string{"wait", "--job"}},
 	fault.RestoreByHand: {
-		then: "Nothing was removed. Start it by hand or free its port, run slipway restore, then uninstall again.",
+		then: "Nothing was removed. Start it by hand or free its port, restore it, then uninstall again.",
 		next: []string{"restore"},
 	},
 	fault.OtherFile:  {then: "Nothing was done. Name another file with --out."},

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 
@@ -33,8 +32,21 @@ func (e *HomeError) Fault() fault.Fault {
 	return fault.Fault{Class: fault.Human, Step: fault.OtherHome}
 }
 
-// ErrNoHome says that nothing was set up at a path yet.
-var ErrNoHome = fault.New(fault.Fault{Class: fault.NotReady, Step: fault.SetUpFirst}, "no home was made there yet")
+// ErrNoHome is what a *NoHomeError is.
+var ErrNoHome = errors.New("no home")
+
+// NoHomeError says that nothing was ever set up at a path.
+type NoHomeError struct{ Path string }
+
+func (e *NoHomeError) Error() string { return "nothing is set up in " + e.Path }
+
+// Is reports whether the target is ErrNoHome.
+func (e *NoHomeError) Is(target error) bool { return target == ErrNoHome }
+
+// Fault: see package fault.
+func (e *NoHomeError) Fault() fault.Fault {
+	return fault.Fault{Class: fault.NotReady, Step: fault.SetUpFirst}
+}
 
 // OpenHome opens a home that is ours. A folder in it, other than state, may be missing: the logs were deleted,
 // and the server still runs. MakeHome completes it. Errors: ErrNoHome, *HomeError.
@@ -63,7 +75,7 @@ func openLooked(view HomeView, enough bool) (*Home, error) {
 		return nil, view.Err
 	}
 	if !enough {
-		return nil, fmt.Errorf("%s: %w", view.Path, ErrNoHome)
+		return nil, &NoHomeError{view.Path}
 	}
 	root, err := os.OpenRoot(view.Path)
 	if err != nil {

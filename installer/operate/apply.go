@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
+	"time"
 
 	"slipway/fault"
 	"slipway/installer"
@@ -18,6 +20,7 @@ import (
 // ApplyInput is the input of Apply and Detach.
 type ApplyInput struct {
 	File            []byte `json:"file"`   // a plan file's bytes
+	Path            string `json:"plan"`   // of the file, absolute; empty: not known
 	Digest          string `json:"digest"` // that the person agreed to
 	Source          string `json:"source"` // folder of slipway's source; never from the file
 	ModelDir        string `json:"model_dir"`
@@ -69,10 +72,51 @@ func (o *Operator) preparedFile(ctx context.Context, in ApplyInput) (installer.P
 	return prepared, blocked
 }
 
+// planWords are the arguments of plan that ask for what a plan file asks for, and write it there again.
+func (in ApplyInput) planWords(r plan.Request) (words []string) {
+	add := func(flag, value string, given bool) {
+		if given {
+			words = append(words, flag)
+			if value != "" {
+				words = append(words, value)
+			}
+		}
+	}
+	add("--model", r.Model, r.Model != "")
+	add("--profile", r.Profile, r.Profile != "")
+	add("--port", strconv.Itoa(r.Port), r.Port != 0)
+	add("--monitor-port", strconv.Itoa(r.MonitorPort), r.MonitorPort != 0)
+	add("--no-launch", "", r.Model != "" && !r.Launch)
+	add("--accept-told", "", r.AcceptUnproven)
+	add("--in-place", "", r.InPlace)
+	for _, kind := range r.AllowStop.List() {
+		add("--allow-stop", kind, true)
+	}
+	add("--accept-loss", "", r.AcceptLoss)
+	add("--idle-for", (time.Duration(r.IdleForS) * time.Second).String(), r.IdleForS != 0)
+	add("--memory", fmt.Sprintf("%dB", r.MemoryBytes), r.MemoryBytes != 0)
+	add("--draft", r.Draft, r.Draft != "")
+	add("--disk-cache", "off", r.DiskCacheBytes == plan.DiskCacheOff)
+	add("--disk-cache", fmt.Sprintf("%dB", r.DiskCacheBytes), r.DiskCacheBytes > 0)
+	add("--source", in.Source, in.Source != "")
+	add("--model-dir", in.ModelDir, in.ModelDir != "")
+	add("--out", in.Path, in.Path != "")
+	return words
+}
+
 // planAgain makes the plan again from the file's request. It refuses a file that is not, byte for byte, what that plan
 // writes, or whose digest is not the one that was agreed to. Home and source come from the caller, never from the file.
-func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (installer.Prepared, error) {
+func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (prepared installer.Prepared, err error) {
 	request, home, digest, err := plan.ReadFile(in.File)
+	defer func() {
+		again := in.planWords(request)
+		if e, ok := errors.AsType[*plan.ErrFile](err); ok {
+			e.Again = again
+		}
+		if e, ok := errors.AsType[*plan.ChangedError](err); ok {
+			e.Again = again
+		}
+	}()
 	if err != nil {
 		return installer.Prepared{}, err
 	}
@@ -89,7 +133,7 @@ func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (installer.Prep
 			Why: fmt.Sprintf("it was made for the home %q, and this command means %q; give the same --home", home,
 				asked)}
 	}
-	prepared, err := o.prepare(ctx, installer.Input{Request: request, Source: in.Source, ModelDir: in.ModelDir})
+	prepared, err = o.prepare(ctx, installer.Input{Request: request, Source: in.Source, ModelDir: in.ModelDir})
 	if choice, ok := errors.AsType[*installer.ChoiceError](err); ok {
 		return prepared, &plan.ErrFile{Why: choice.Why}
 	}

@@ -29,7 +29,7 @@ type CacheAnswer struct {
 
 // ShowCache says how much of conversations is kept on disk.
 func (o *Operator) ShowCache(ctx context.Context) (a CacheAnswer, err error) {
-	err = o.inHome(func(home *apply.Home) error {
+	err = o.inUsedHome(func(home *apply.Home) error {
 		a, _, err = o.lookAtCache(ctx, home)
 		return err
 	})
@@ -44,7 +44,7 @@ type ClearCacheInput struct {
 // ClearCache deletes what is kept. It does so only while no server of this home runs: the home's lock keeps one from
 // being started meanwhile.
 func (o *Operator) ClearCache(ctx context.Context, in ClearCacheInput) (a CacheAnswer, err error) {
-	err = o.inHome(func(home *apply.Home) error {
+	err = o.inUsedHome(func(home *apply.Home) error {
 		return o.locked(home, func() error {
 			a, err = o.clearCache(ctx, home, in.Yes)
 			return err
@@ -82,7 +82,7 @@ func (o *Operator) clearCache(ctx context.Context, home *apply.Home, yes bool) (
 func (o *Operator) lookAtCache(ctx context.Context, home *apply.Home) (a CacheAnswer, program string, err error) {
 	set, err := apply.ReadSettings(home)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = apply.ErrNoHome
+		err = ErrNotSetUp
 	}
 	if err != nil {
 		return a, "", err

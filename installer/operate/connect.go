@@ -27,6 +27,9 @@ type ConnectAnswer struct {
 	API    string `json:"api"`
 	Model  string `json:"model"`
 	Text   string `json:"text"`
+	// Settings says whose values these are: "set up", "begun" (the set-up was interrupted), or "default" (nothing is
+	// set up).
+	Settings string `json:"settings"`
 }
 
 // defaultWindowTokens is the window of the default set-up: the embedded model's.
@@ -44,13 +47,20 @@ func (o *Operator) Connect(in ConnectInput) (ConnectAnswer, error) {
 		return ConnectAnswer{}, wrong("connect needs one client of: %s", strings.Join(Clients(), ", "))
 	}
 	port, model, window := cmp.Or(o.Environment.Port, installer.DefaultPort), "pocket", defaultWindowTokens
-	if set, err := o.Settings(); err == nil {
+	var settings string
+	set, err := o.Settings()
+	switch begun, open := o.recorded(); {
+	case err == nil:
 		d := set.Decisions
-		port, model, window = d.Request.Port, d.Model.ID, d.Profile.WindowTokens
-	} else {
+		port, model, window, settings = d.Request.Port, d.Model.ID, d.Profile.WindowTokens, "set up"
+	case open:
+		port, model, settings = begun.Port, begun.Model, "begun"
+		o.Caller.Say("The set-up is not finished: these are its values.")
+	default:
+		settings = "default"
 		o.Caller.Say("Nothing is set up yet: these are the values of a set-up without flags.")
 	}
-	a := ConnectAnswer{Client: in.Client, API: addressesOf(port, 0).API, Model: model}
+	a := ConnectAnswer{Client: in.Client, API: addressesOf(port, 0).API, Model: model, Settings: settings}
 	a.Text = strings.NewReplacer("{{API}}", a.API, "{{MODEL}}", model, "{{WINDOW}}", strconv.Itoa(window), "{{KEY}}",
 		anyKey).Replace(string(raw))
 	return a, nil

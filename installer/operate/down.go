@@ -2,6 +2,8 @@ package operate
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
 	"slipway/fault"
 	"slipway/installer/apply"
@@ -25,7 +27,7 @@ func (a DownAnswer) Class() fault.Class { return restoreClass(a.Neighbors, false
 
 // Down stops our server and starts the servers again that were stopped for it.
 func (o *Operator) Down(ctx context.Context) (a DownAnswer, err error) {
-	err = o.inHome(func(home *apply.Home) error {
+	err = o.inUsedHome(func(home *apply.Home) error {
 		return o.locked(home, func() error {
 			var stopped launch.Stopping
 			err := o.during("Stopping the server", func() (err error) {
@@ -44,6 +46,25 @@ func (o *Operator) Down(ctx context.Context) (a DownAnswer, err error) {
 	return a, err
 }
 
+// notRunning says why there is no server to ask.
+func (o *Operator) notRunning(home *apply.Home, status launch.Status) error {
+	is := func(text string, step fault.Step) error {
+		return &Error{Text: text, Of: fault.Fault{Class: fault.NotReady, Step: step}}
+	}
+	switch status.State {
+	case launch.Starting:
+		return is("the server is starting and does not answer yet", fault.Repeat)
+	case launch.Hung:
+		return is("the server lives and does not answer", fault.StopServerFirst)
+	case launch.Crashed:
+		return is("the server ended by itself", fault.StartOrReadLog)
+	}
+	if _, err := apply.ReadSettings(home); errors.Is(err, fs.ErrNotExist) {
+		return ErrNotSetUp
+	}
+	return is("the server is not running", fault.Start)
+}
+
 // Running is the server of this home, if it answers. Errors: *Error with the class NotReady, and those of a look.
 func (o *Operator) Running(ctx context.Context) (set launch.Settings, err error) {
 	err = o.inHome(func(home *apply.Home) error {
@@ -56,8 +77,7 @@ func (o *Operator) Running(ctx context.Context) (set launch.Settings, err error)
 				Of: fault.Fault{Class: fault.NotReady, Step: fault.HaveItBack, Args: by.words}}
 		}
 		if status.State != launch.Running {
-			return &Error{Text: "the server is not running (" + string(status.State) + ")",
-				Of: fault.Fault{Class: fault.NotReady, Step: fault.Start}}
+			return o.notRunning(home, status)
 		}
 		set = status.Record.Settings
 		return nil

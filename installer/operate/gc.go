@@ -73,7 +73,7 @@ func (o *Operator) GC(ctx context.Context, in GCInput) (a GCAnswer, err error) {
 		a.Bytes, err = store.Remove(home.Root, garbage)
 		return err
 	}
-	err = o.inHome(func(home *apply.Home) error {
+	err = o.inUsedHome(func(home *apply.Home) error {
 		if in.DryRun {
 			return collect(home)
 		}

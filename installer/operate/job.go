@@ -51,10 +51,7 @@ func (o *Operator) jobAnswer(home *apply.Home, j apply.Job) JobAnswer {
 }
 
 // DetachInput is the input of Detach.
-type DetachInput struct {
-	ApplyInput
-	Path string `json:"plan"` // of the plan file, absolute: the job reads it again
-}
+type DetachInput struct{ ApplyInput } // with Path: the job reads the file again
 
 // Detach starts this program again, in a session of its own, to apply a plan file, and returns.
 func (o *Operator) Detach(ctx context.Context, in DetachInput) (JobAnswer, error) {

@@ -35,7 +35,7 @@ func (o *Operator) Logs(in LogsInput) (a LogsAnswer, err error) {
 		return a, err
 	}
 	a = LogsAnswer{plan.ServerLog, []string{}}
-	err = o.inHome(func(home *apply.Home) error {
+	err = o.inUsedHome(func(home *apply.Home) error {
 		a.Lines = append(a.Lines, launch.LastLines(home.Root, 0, in.Lines)...)
 		return nil
 	})

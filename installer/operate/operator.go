@@ -5,6 +5,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 
 	"slipway/fault"
 	"slipway/installer"
@@ -123,6 +124,17 @@ func (o *Operator) inHome(f func(*apply.Home) error) error {
 	}
 	defer home.Close()
 	return f(home)
+}
+
+// inUsedHome is inHome for a verb that a home which was never made has nothing for: to set one up is no next step of it.
+func (o *Operator) inUsedHome(f func(*apply.Home) error) error { return nothingThere(o.inHome(f)) }
+
+// nothingThere is an error of a verb that finds nothing to stop, show or remove.
+func nothingThere(err error) error {
+	if !errors.Is(err, apply.ErrNoHome) {
+		return err
+	}
+	return &Error{Text: err.Error(), Of: fault.Fault{Class: fault.NotReady, Step: fault.NameHome}}
 }
 
 // locked runs f with the home's lock held.

@@ -43,7 +43,7 @@ func (o *Operator) Uninstall(ctx context.Context, in UninstallInput) (UninstallA
 	}
 	home, err := open(path, o.Environment.UserHome)
 	if err != nil {
-		return UninstallAnswer{}, err
+		return UninstallAnswer{}, nothingThere(err)
 	}
 	defer home.Close()
 	a := UninstallAnswer{Path: home.Path, DryRun: in.DryRun}

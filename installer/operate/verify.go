@@ -20,12 +20,17 @@ type VerifyAnswer struct {
 	Files  int          `json:"files"`
 	Faults []Difference `json:"faults"`
 	Extra  []string     `json:"extra"` // in the model's folder and not in the lock; never touched
+	// Unfinished: the set-up was interrupted; what is there already was checked.
+	Unfinished bool `json:"unfinished"`
 }
 
 // Class is OK when everything is as it should be.
 func (a VerifyAnswer) Class() fault.Class {
-	if !a.OK {
+	switch {
+	case !a.OK:
 		return fault.ChangesPending
+	case a.Unfinished:
+		return fault.NotReady
 	}
 	return fault.OK
 }
@@ -56,7 +61,11 @@ func (a *VerifyAnswer) look(ctx context.Context, home *apply.Home) error {
 	set, err := apply.ReadSettings(home)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = a.locked(ctx, home)
+		open, _ := apply.OpenDigest(home)
+		a.Unfinished = open != ""
+		if err = a.locked(ctx, home); a.Unfinished && errors.Is(err, ErrNotSetUp) {
+			err = nil
+		}
 	case err == nil:
 		err = a.setUp(ctx, home, set)
 	}

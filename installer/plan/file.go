@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"slipway/atomicfile"
 	"slipway/fault"
 )
 
@@ -14,17 +15,23 @@ import (
 // then be, byte for byte, what that plan writes.
 
 // ErrFile says what is wrong with a plan file.
-type ErrFile struct{ Why string }
+type ErrFile struct {
+	Why   string
+	Again []string // arguments of plan that make such a plan anew, without the home
+}
 
 func (e *ErrFile) Error() string { return "plan file: " + e.Why }
 
 // Fault: see package fault.
 func (e *ErrFile) Fault() fault.Fault {
-	return fault.Fault{Class: fault.Stale, Step: fault.PlanAgain}
+	return fault.Fault{Class: fault.Stale, Step: fault.PlanAgain, Args: e.Again}
 }
 
 // ChangedError: the same request makes another plan now.
-type ChangedError struct{ What []string } // parts of the decisions that differ
+type ChangedError struct {
+	What  []string // parts of the decisions that differ
+	Again []string // arguments of plan that make it anew, without the home
+}
 
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the machine changed since the plan was made (%s)", strings.Join(e.What, ", "))
@@ -32,7 +39,7 @@ func (e *ChangedError) Error() string {
 
 // Fault: see package fault.
 func (e *ChangedError) Fault() fault.Fault {
-	return fault.Fault{Class: fault.Stale, Step: fault.PlanAgain}
+	return fault.Fault{Class: fault.Stale, Step: fault.PlanAgain, Args: e.Again}
 }
 
 // MaxFileBytes bounds a plan file; a real one has about 5 KB.
@@ -53,16 +60,19 @@ func WriteFile(p Plan) []byte {
 // ReadFile takes request, home and digest from a plan file. Everything else in it is for the reader only.
 func ReadFile(data []byte) (request Request, home, digest string, err error) {
 	if len(data) > MaxFileBytes {
-		return Request{}, "", "", &ErrFile{fmt.Sprintf("has more than %d bytes, and no plan has", MaxFileBytes)}
+		return Request{}, "", "", &ErrFile{Why: fmt.Sprintf("has more than %d bytes, and no plan has", MaxFileBytes)}
+	}
+	if why := atomicfile.Edited(data); why != "" {
+		return Request{}, "", "", &ErrFile{Why: why}
 	}
 	var p Plan
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		return Request{}, "", "", &ErrFile{err.Error()}
+		return Request{}, "", "", &ErrFile{Why: err.Error()}
 	}
 	if p.SchemaVersion != SchemaVersion {
-		return Request{}, "", "", &ErrFile{fmt.Sprintf("has schema version %d, this program reads %d", p.SchemaVersion,
+		return Request{}, "", "", &ErrFile{Why: fmt.Sprintf("has schema version %d, this program reads %d", p.SchemaVersion,
 			SchemaVersion)}
 	}
 	return p.Decisions.Request, p.Decisions.Home, p.Digest, nil
