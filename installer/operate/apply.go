@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"time"
@@ -94,14 +95,23 @@ func (in ApplyInput) planWords(r plan.Request) (words []string) {
 	}
 	add("--accept-loss", "", r.AcceptLoss)
 	add("--idle-for", (time.Duration(r.IdleForS) * time.Second).String(), r.IdleForS != 0)
-	add("--memory", fmt.Sprintf("%dB", r.MemoryBytes), r.MemoryBytes != 0)
+	add("--memory", sizeWord(r.MemoryBytes), r.MemoryBytes != 0)
 	add("--draft", r.Draft, r.Draft != "")
 	add("--disk-cache", "off", r.DiskCacheBytes == plan.DiskCacheOff)
-	add("--disk-cache", fmt.Sprintf("%dB", r.DiskCacheBytes), r.DiskCacheBytes > 0)
-	add("--source", in.Source, in.Source != "")
+	add("--disk-cache", sizeWord(r.DiskCacheBytes), r.DiskCacheBytes > 0)
+	source, err := filepath.Abs(in.Source)
+	add("--source", source, in.Source != "" && err == nil)
 	add("--model-dir", in.ModelDir, in.ModelDir != "")
 	add("--out", in.Path, in.Path != "")
 	return words
+}
+
+// sizeWord is a size as a flag takes it, exactly.
+func sizeWord(n int64) string {
+	if n%(1<<30) == 0 {
+		return fmt.Sprintf("%dGiB", n>>30)
+	}
+	return fmt.Sprintf("%dB", n)
 }
 
 // planAgain makes the plan again from the file's request. It refuses a file that is not, byte for byte, what that plan
