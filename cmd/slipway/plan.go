@@ -26,7 +26,7 @@ func planVerb(s *session) *cli.Command {
 				s.printProposal(w, answer.Prepared)
 				printStopped(w, answer.Prepared)
 				printVerdict(w, answer.Prepared.Assessment)
-				if answer.File != "" {
+				if len(answer.Apply) > 0 {
 					fmt.Fprintf(w, "Do exactly this: %s\n", shellWords(answer.Apply))
 				}
 			})

@@ -175,7 +175,9 @@ func (o *Operator) Plan(ctx context.Context, in PlanInput) (PlanAnswer, error) {
 	if err := atomicfile.Write(a.File, plan.WriteFile(p.Plan), 0o600); err != nil {
 		return a, &PlanFileError{a.File, err}
 	}
-	a.Apply = o.Caller.Command("apply", "--plan", a.File, "--digest", p.Plan.Digest)
+	if a.CanApply {
+		a.Apply = o.Caller.Command("apply", "--plan", a.File, "--digest", p.Plan.Digest)
+	}
 	return a, nil
 }
 
