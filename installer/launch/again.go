@@ -72,7 +72,8 @@ func nameThis(root *os.Root, program string) error {
 		return err
 	}
 	id.Exe, id.ExeInode = program, inode(info)
-	for name, value := range map[string]any{"process": id, "started": time.Now().UTC().Truncate(time.Second)} {
+	for name, value := range map[string]any{"process": id, "started": time.Now().UTC().Truncate(time.Second),
+		"attached": false} {
 		if fields[name], err = json.Marshal(value); err != nil {
 			return err
 		}

@@ -34,11 +34,14 @@ type Outcome struct {
 	Sentence string   `json:"sentence"`
 	Log      string   `json:"log"` // its output, relative to slipway's home; empty where it goes elsewhere
 	Unloaded bool     `json:"-"`   // its models were unloaded; the server was not stopped
+	Back     string   `json:"-"`   // that it is started again, to follow a "first" or a "now"
 }
 
 func outcome(r record.Record, result Result, format string, args ...any) Outcome {
+	w := wordsOf(r)
 	return Outcome{ID: r.ID, Kind: r.Server, Title: plain(r.Title), Port: r.Port, Models: ModelIDs(r.Models),
-		Result: result, Sentence: fmt.Sprintf(format, args...), Unloaded: r.Channel == record.ChannelUnload}
+		Result: result, Sentence: fmt.Sprintf(format, args...), Unloaded: r.Channel == record.ChannelUnload,
+		Back: w.name + " " + w.is + " " + w.started + " again"}
 }
 
 // ModelIDs are the models' names, fit to print; never nil.

@@ -6,6 +6,7 @@ import (
 	"slipway/fault"
 	"slipway/installer/apply"
 	"slipway/installer/launch"
+	"slipway/installer/neighbor"
 )
 
 // UninstallInput is the input of Uninstall.
@@ -47,7 +48,10 @@ func (o *Operator) Uninstall(ctx context.Context, in UninstallInput) (UninstallA
 	}
 	defer home.Close()
 	a := UninstallAnswer{Path: home.Path, DryRun: in.DryRun}
-	if a.Removal, err = apply.PlanRemoval(ctx, home, in.KeepModels); err != nil || in.DryRun {
+	if a.Removal, err = apply.PlanRemoval(ctx, home, in.KeepModels); err == nil {
+		err = o.noteReturns(&a.Removal)
+	}
+	if err != nil || in.DryRun {
 		return a, err
 	}
 	if !in.Yes {
@@ -65,6 +69,21 @@ func (o *Operator) Uninstall(ctx context.Context, in UninstallInput) (UninstallA
 		return err
 	})
 	return a, paused(err)
+}
+
+// noteReturns says which servers are started again before anything is removed.
+func (o *Operator) noteReturns(r *apply.Removal) error {
+	system, err := o.neighborhood()
+	if err != nil {
+		return err
+	}
+	pending, err := system.Pending()
+	for _, p := range pending {
+		if p.Result == neighbor.Held || p.Result == neighbor.Would {
+			r.Notes = append(r.Notes, p.Back+" first.")
+		}
+	}
+	return err
 }
 
 // restoreBeforeRemoval stops our server and starts the neighbours again while their records still exist.
