@@ -51,17 +51,12 @@ func (s *session) continueInstead(f *failure) {
 	}
 	switch {
 	case (f.Step == fault.Continue || f.Step == fault.Resume) && s.continues():
-	case f.Step == fault.StartJob, slices.Equal(f.Next, []string{"setup"}), slices.Equal(f.Next, []string{"up"}) && !s.isSetUp():
+	case f.Step == fault.StartJob, slices.Equal(f.Next, []string{"setup"}), slices.Equal(f.Next, []string{"up"}):
 		f.Then = "A set-up was interrupted; its progress is saved, and the next command continues it."
 	default:
 		return
 	}
 	f.Next, s.openTold = open.Words, true
-}
-
-func (s *session) isSetUp() bool {
-	_, err := s.home.Settings()
-	return err == nil
 }
 
 // tellOpenPlan ends a command without a document.

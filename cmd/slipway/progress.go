@@ -82,6 +82,7 @@ func (p *progress) event(e apply.Event) {
 			return
 		}
 	}
+	e.Text = p.s.spelling().Sentence(e.Text)
 	if data, err := json.Marshal(e); err == nil {
 		fmt.Fprintln(p.s.errOut, string(data))
 	}

@@ -68,7 +68,8 @@ func (o *Operator) request() (installer.Input, error) {
 	if err != nil {
 		return installer.Input{}, err
 	}
-	request := installer.Input{Request: set.Decisions.Request, KeepEngine: true}
+	request := installer.Input{Request: set.Decisions.Request, KeepEngine: true,
+		ModelSetUp: true}
 	request.Launch, request.AllowStop, request.AcceptLoss, request.IdleForS = true, "", false, 0
 	return request, nil
 }
