@@ -47,7 +47,7 @@ func printNeighbors(w io.Writer, a operate.NeighborsAnswer, name string, verbose
 		for _, n := range a.Neighbors {
 			fmt.Fprintln(w, neighborLine(n))
 		}
-		fmt.Fprintln(w, "More: slipway neighbors --verbose, or with a KIND or PORT from this list.")
+		fmt.Fprintln(w, "For more, add --verbose, or a KIND or PORT from this list.")
 	}
 	for _, r := range a.Stopped {
 		fmt.Fprintln(w, r.Sentence)

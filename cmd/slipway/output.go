@@ -170,8 +170,8 @@ func (s *session) sameCommand() []string {
 func (s *session) tell(f *failure) {
 	s.progress.end()
 	if s.events {
-		line, err := json.Marshal(map[string]any{"event": "error", "code": codeName(f.Code), "text": s.spelling().Sentence(f.Error()),
-			"next": s.argv(f.Next...)})
+		line, err := json.Marshal(map[string]any{"event": "error", "code": codeName(f.Code),
+			"text": s.spelling().Sentence(f.Error()), "next": s.argv(f.Next...)})
 		if err == nil {
 			fmt.Fprintln(s.errOut, string(line))
 		}

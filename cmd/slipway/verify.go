@@ -27,7 +27,8 @@ func verifyVerb(s *session) *cli.Command {
 				}
 				switch {
 				case answer.OK && answer.Unfinished:
-					fmt.Fprintf(w, "Set-up is not finished. Of what is there, %s as they should be.\n", are(answer.Files))
+					fmt.Fprintf(w, "Set-up is not finished. Of what is there, %s as they should be.\n",
+						are(answer.Files))
 				case answer.OK:
 					fmt.Fprintf(w, "%s as they should be.\n", are(answer.Files))
 				default:

@@ -19,12 +19,13 @@ type Spelling struct {
 }
 
 // named is one of our commands in a sentence.
-var named = regexp.MustCompile("(^|[\\s(\"'`])slipway (--help|(?:models|cache|bundle|check|agent) [a-z]+|(?:setup|plan|apply|" +
-	`doctor|up|down|status|logs|wait|ask|verify|upgrade|uninstall|connect|models|agent|schema|version|neighbors|` +
-	`restore|gc|cache|bundle|measure|check)\b)`)
+var named = regexp.MustCompile("(^|[\\s(\"'`])slipway " + `(--help|(?:models (?:list|lock)|cache (?:show|clear)|` +
+	`bundle (?:export|import)|check (?:needle|ruler|cache|tools|compare|all)|agent prompt|setup|plan|apply|doctor|up|` +
+	`down|status|logs|wait|ask|verify|upgrade|uninstall|connect|models|agent|schema|version|neighbors|restore|gc|` +
+	`cache|bundle|measure|check)\b)`)
 
-// homeless are the verbs that are about no home.
-var homeless = []string{"--help", "agent", "schema", "version"}
+// homeless are the verbs that are about no home, and groups of verbs.
+var homeless = []string{"--help", "agent", "agent prompt", "schema", "version", "models", "cache", "bundle", "check"}
 
 // Sentence writes our commands in a text.
 func (sp Spelling) Sentence(text string) string {
@@ -44,7 +45,7 @@ func (sp Spelling) Sentence(text string) string {
 		}
 		verb, rest := text[at[4]:at[5]], text[at[5]:]
 		out.WriteString(text[:at[3]] + program + " " + verb)
-		if sp.Home != "" && !slices.Contains(homeless, strings.Fields(verb)[0]) && !namesHome(rest) {
+		if sp.Home != "" && !slices.Contains(homeless, verb) && !namesHome(rest) {
 			out.WriteString(" --home " + termtext.ShellWords([]string{sp.Home}))
 		}
 		text = rest
@@ -63,8 +64,8 @@ var endOfCommand = regexp.MustCompile("[\n;,)`]|[.] |: ")
 
 // spelled are the fields of documents that hold our own sentences. Texts of models, logs and other programs are in
 // others, and stay as they are.
-var spelled = map[string]bool{"message": true, "sentence": true, "fix": true, "undo": true, "observed": true, "line": true,
-	"refusal": true, "damage": true, "notes": true}
+var spelled = map[string]bool{"message": true, "sentence": true, "fix": true, "undo": true, "observed": true,
+	"line": true, "refusal": true, "damage": true, "notes": true}
 
 // Document writes our commands in the sentences of a document.
 func (sp Spelling) Document(e Envelope) Envelope {

@@ -12,6 +12,7 @@ func TestCommandsInSentencesNameProgramAndHome(t *testing.T) {
 		"To undo it, run slipway uninstall.":         "To undo it, run go run ./cmd/slipway uninstall --home '/my home'.",
 		"`slipway models lock --model x` does it":    "`go run ./cmd/slipway models lock --home '/my home' --model x` does it",
 		"slipway down --home /a, then slipway up":    "go run ./cmd/slipway down --home /a, then go run ./cmd/slipway up --home '/my home'",
+		"the answers that slipway check kept":        "the answers that go run ./cmd/slipway check kept",
 		"See slipway --help.":                        "See go run ./cmd/slipway --help.",
 		"slipway: what slipway upholds, slipway up-": "slipway: what slipway upholds, go run ./cmd/slipway up --home '/my home'-",
 	} {
@@ -36,7 +37,8 @@ func TestDocumentKeepsWhatOthersWrote(t *testing.T) {
 	}
 	v := part{Answer: "slipway up", Damage: []string{`"a\" slipway up`, "b"}, Big: 9007199254740993,
 		Parts: []part{{Fix: "<slipway up", Damage: []string{}}},
-		Named: map[string]any{"line": "slipway up", "text": "slipway up", "n": 1.5, "t": true, "z": nil}, Fix: "slipway up"}
+		Named: map[string]any{"line": "slipway up", "text": "slipway up", "n": 1.5, "t": true, "z": nil},
+		Fix:   "slipway up"}
 	before, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)

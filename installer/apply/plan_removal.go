@@ -211,9 +211,9 @@ func (r *Removal) addWorkingFiles(ctx context.Context, home *Home, folders []str
 			}
 			if restoredLog.MatchString(full) {
 				if pids := launch.Users(ctx, filepath.Join(home.Path, filepath.FromSlash(full)), info); len(pids) > 0 {
-					r.Notes = append(r.Notes, fmt.Sprintf("The server with pid %d, which slipway started again, writes "+
-						"its output to %s. That file is removed, and what the server writes from then on is lost.",
-						pids[0], full))
+					r.Notes = append(r.Notes, fmt.Sprintf("The server with pid %d, which slipway started again, "+
+						"writes its output to %s. That file is removed, and what the server writes from then on "+
+						"is lost.", pids[0], full))
 				}
 			}
 			if !listed[full] {

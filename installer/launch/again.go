@@ -22,7 +22,8 @@ func HomeOf(id process.Identity) string {
 		return "" // others could have put a record there
 	}
 	r, err := readRecord(root)
-	if err != nil || !r.Process.SameProcess(id) || filepath.Join(home, filepath.FromSlash(r.Settings.Program)) != id.Exe {
+	if err != nil || !r.Process.SameProcess(id) ||
+		filepath.Join(home, filepath.FromSlash(r.Settings.Program)) != id.Exe {
 		return ""
 	}
 	return home

@@ -121,8 +121,8 @@ func (s *System) againArgs(program, verb string, args ...string) []string {
 	return slices.Concat([]string{program}, s.Program[1:], []string{verb, "--home", s.Home}, args)
 }
 
-// logFor is where the output of a restored server goes, and its name for a person. A slipway-server has a log in its own
-// home.
+// logFor is where the output of a restored server goes, and its name for a person. A slipway-server has a log in its
+// own home.
 func (s *System) logFor(r record.Record) (*os.File, string, error) {
 	if r.OwnHome == "" {
 		return s.folder().Log(r.ID)

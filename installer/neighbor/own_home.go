@@ -11,8 +11,9 @@ import (
 	"slipway/installer/neighbor/record"
 )
 
-// A slipway-server of another home is a neighbour with a slipway of its own. A note in that home says who stopped it and
-// that it will be back (record.StoppedBy); it comes back as that home's server, with its lock, its record and its log.
+// A slipway-server of another home is a neighbour with a slipway of its own. A note in that home says who stopped it
+// and that it will be back (record.StoppedBy); it comes back as that home's server, with its lock, its record and its
+// log.
 
 // noteStopped writes the note, for a server with a home.
 func (s *System) noteStopped(r record.Record) error {

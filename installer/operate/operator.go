@@ -126,7 +126,8 @@ func (o *Operator) inHome(f func(*apply.Home) error) error {
 	return f(home)
 }
 
-// inUsedHome is inHome for a verb that a home which was never made has nothing for: to set one up is no next step of it.
+// inUsedHome is inHome for a verb that a home which was never made has nothing for: to set one up is no next step of
+// it.
 func (o *Operator) inUsedHome(f func(*apply.Home) error) error { return nothingThere(o.inHome(f)) }
 
 // nothingThere is an error of a verb that finds nothing to stop, show or remove.

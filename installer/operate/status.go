@@ -108,8 +108,8 @@ func (o *Operator) stoppedBy(status launch.Status) *StoppedBy {
 	}
 	a.words = []string{"down", "--home", by.Home}
 	a.Back = o.Caller.Command(a.words...)
-	a.Sentence = fmt.Sprintf("The slipway of %s stopped it at %s for its own server, and starts it again when that one "+
-		"ends.", termtext.Line(by.Home), by.At.Local().Format("15:04"))
+	a.Sentence = fmt.Sprintf("The slipway of %s stopped it at %s for its own server, and starts it again when that "+
+		"one ends.", termtext.Line(by.Home), by.At.Local().Format("15:04"))
 	return a
 }
 

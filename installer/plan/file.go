@@ -72,8 +72,8 @@ func ReadFile(data []byte) (request Request, home, digest string, err error) {
 		return Request{}, "", "", &ErrFile{Why: err.Error()}
 	}
 	if p.SchemaVersion != SchemaVersion {
-		return Request{}, "", "", &ErrFile{Why: fmt.Sprintf("has schema version %d, this program reads %d", p.SchemaVersion,
-			SchemaVersion)}
+		return Request{}, "", "", &ErrFile{Why: fmt.Sprintf("has schema version %d, this program reads %d",
+			p.SchemaVersion, SchemaVersion)}
 	}
 	return p.Decisions.Request, p.Decisions.Home, p.Digest, nil
 }

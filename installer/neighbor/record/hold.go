@@ -57,8 +57,8 @@ func (f Folder) Release(id process.Identity) error {
 
 // Holders are the running processes that need neighbours to stay stopped: the registered ones, and the server
 // of this home, which holds a lock of its own from its first moment to its last. While another slipway keeps that
-// server stopped, its holders count. Files of ended ones are removed, unless readOnly. A file that cannot be read counts
-// as no holder: at worst a neighbour is restored early.
+// server stopped, its holders count. Files of ended ones are removed, unless readOnly. A file that cannot be read
+// counts as no holder: at worst a neighbour is restored early.
 func (f Folder) Holders(readOnly bool) ([]process.Identity, error) { return f.holders(readOnly, nil) }
 
 // holders is Holders, without the homes seen: two notes that name each other are damage.
