@@ -65,6 +65,7 @@ func prompts(t *testing.T) map[string]string {
 // Every value that the text for assistants names is in the real document of the command that it is read from, and both
 // languages name the same ones.
 func TestAgentPromptNamesValuesThatAreThere(t *testing.T) {
+	t.Parallel()
 	documents := realDocuments(t)
 	named := map[string][]string{}
 	for language, text := range prompts(t) {

@@ -18,6 +18,7 @@ import (
 // Set-up measures the draft and says so; what it keeps is in force after a restart, also where it is another number,
 // and a second set-up measures nothing.
 func TestSetupMeasuresTheDraftOnce(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	env := r.realServer()
 	setUp := func() (out, errOut string) {

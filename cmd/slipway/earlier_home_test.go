@@ -52,6 +52,7 @@ func placeEarlierHome(t *testing.T, r *rig, begun bool) {
 
 // A home of the version before sentences left the digest still works: it is known, set up again, and removed whole.
 func TestHomeOfAnEarlierVersionStillWorks(t *testing.T) {
+	t.Parallel()
 	for name, begun := range map[string]bool{"set up": false, "with a plan that was begun": true} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

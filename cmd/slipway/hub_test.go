@@ -75,6 +75,7 @@ func skipWhereTooSmall(t *testing.T, code int, errOut string) {
 // A hub model whose file list cannot be had changes nothing; with a list it is downloaded, checked, and not asked for
 // again.
 func TestSetupOfAHubModel(t *testing.T) {
+	t.Parallel()
 	const id = "qwen3.8-27b-mtplx-bare-speed"
 	m, ok := manifests.ByID(id)
 	if !ok {

@@ -88,6 +88,7 @@ func TestNamesKeepTheirLettersAtTheStartOfASentence(t *testing.T) {
 
 // A lock that the hub once told, and that is wrong, is no dead end: the next command is whole, and works.
 func TestWrongUnprovenLockCanBeReplaced(t *testing.T) {
+	t.Parallel()
 	const id = "qwen3.8-27b-mtplx-bare-speed"
 	m, ok := manifests.ByID(id)
 	if !ok {

@@ -20,6 +20,7 @@ import (
 // A model used in place: nothing is downloaded or copied, the folder stays as it is to the last byte and time, also
 // after uninstall, and a file that is not what it was is named before every launch.
 func TestModelUsedInPlaceIsNeitherCopiedNorTouchedAndCheckedAtLaunch(t *testing.T) {
+	t.Parallel()
 	const id = "qwen3.8-27b-mtplx-bare-speed"
 	m, ok := manifests.ByID(id)
 	if !ok {
@@ -107,6 +108,7 @@ func TestModelUsedInPlaceIsNeitherCopiedNorTouchedAndCheckedAtLaunch(t *testing.
 // Weights that are here can be used in place although the model's file list is not known yet: the list is got by the
 // command that is printed, and then the same command works.
 func TestInPlaceWithoutAFileListNamesTheCommandThatGetsIt(t *testing.T) {
+	t.Parallel()
 	hub, revisions := threeModels(t)
 	r, at := onMac(t, "m4-max-36", revisions)
 	const id = "qwen3.5-4b-4bit"

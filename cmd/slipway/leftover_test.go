@@ -11,6 +11,7 @@ import (
 // A run that was killed between writing a file and renaming it leaves a name that nobody uses again. The next run
 // removes those of ours, and no other.
 func TestSetupKilledBetweenATemporaryFileAndItsName(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	want := r.undisturbed()
 	code, _, errOut := r.run([]string{apply.KillVariable + "=6:before"}, r.setupArgs("--yes")...)

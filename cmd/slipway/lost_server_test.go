@@ -28,6 +28,7 @@ func (r *rig) serverPID() int {
 // A living server whose record is lost or damaged, or whose program file is not the one that its record names, is still
 // ours: it is seen, used, stopped, and never orphaned.
 func TestLivingServerWithoutItsRecordIsNeverOrphaned(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	record := filepath.Join(r.home, launch.RecordPath)
 	engine := func() string {

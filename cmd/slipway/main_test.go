@@ -46,6 +46,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -56,6 +60,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "user"))
 			env.Setenv("SLIPWAY_HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("SLIPWAY_SOURCE", source)
+			env.Setenv("TEST_RECORDED_SOURCE", repository)
 			env.Setenv("TERM", "xterm")
 			env.Setenv("BIN", filepath.SplitList(env.Getenv("PATH"))[0])
 			for _, name := range []string{"PORT", "PORT2"} {

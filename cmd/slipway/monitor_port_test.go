@@ -12,6 +12,7 @@ import (
 
 // A monitor's port that somebody else has is told before anything is done, and another can be asked for at any time.
 func TestTakenMonitorPortIsNamed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	taken, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", r.monitor))
 	if err != nil {

@@ -41,6 +41,7 @@ func (r *rig) metaOf(args ...string) (m metaOf) {
 // After an interrupted set-up every verb prints the one command that continues it, with the flags that it was begun
 // with, and so does every document. The command works as it is printed, and then no verb speaks of it any more.
 func TestEveryVerbPrintsTheCommandThatContinuesAnInterruptedSetUp(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.interrupt(5, r.setupArgs("--yes", "--limit-rate", "90MB", "--disk-cache", "off")...)
 	var want []string
@@ -91,6 +92,7 @@ func TestEveryVerbPrintsTheCommandThatContinuesAnInterruptedSetUp(t *testing.T) 
 
 // Where nothing is set up yet, doctor and plan look at what was begun: same plan, same ports.
 func TestDoctorAndPlanLookAtTheSetUpThatWasBegun(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.interrupt(5, r.setupArgs("--yes")...)
 	open := r.metaOf("status", "--json").Meta.OpenPlan
@@ -108,6 +110,7 @@ func TestDoctorAndPlanLookAtTheSetUpThatWasBegun(t *testing.T) {
 
 // Who starts what was set up before, while a change of it waits, is told how to go on with the change.
 func TestUpThatReplacesAnInterruptedChangeNamesItsCommand(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
 		t.Fatalf("%d\n%s", code, errOut)
@@ -127,6 +130,7 @@ func TestUpThatReplacesAnInterruptedChangeNamesItsCommand(t *testing.T) {
 
 // A plan that apply or up began is continued by apply or up.
 func TestOpenPlanIsContinuedByTheVerbThatBeganIt(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	file := filepath.Join(r.dir, "p.json")
 	_, out, _ := r.run(nil, append([]string{"plan", "--json", "--out", file}, r.setupArgs()[1:]...)...)
@@ -155,6 +159,7 @@ func TestOpenPlanIsContinuedByTheVerbThatBeganIt(t *testing.T) {
 
 // While another slipway works on a plan it is not interrupted.
 func TestPlanThatIsWorkedOnIsNotCalledInterrupted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	first, _ := r.hang()
 	if m := r.metaOf("status", "--json"); m.Meta.OpenPlan != nil {

@@ -36,6 +36,7 @@ func TestCapabilitiesAreThoseOfTheRealServersProbe(t *testing.T) {
 
 // The whole way with the real server: built from this repository, it answers the first question.
 func TestSetupOfTheRealServerAnswers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	env := r.realServer()
 	code, out, errOut := r.run(env, r.setupArgs("--yes")...)

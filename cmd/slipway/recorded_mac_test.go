@@ -25,9 +25,12 @@ import (
 // anotherMachine makes this program see a recorded machine (TEST_MACHINE, a recording) and models of a test hub
 // (TEST_REVISIONS, "id=revision" each, and TEST_DOWNLOAD_BYTES) instead of its own.
 //
+// TEST_RECORDED_SOURCE is the folder that it was compiled in: go test -trimpath does not note it.
+//
 // TEST_PORTS are the ports of a request without ports: no test holds one that a server of the person may have.
 func anotherMachine(at *installer.Environment) {
 	fmt.Sscan(os.Getenv("TEST_PORTS"), &at.Port, &at.MonitorPort)
+	at.RecordedSource = cmp.Or(at.RecordedSource, os.Getenv("TEST_RECORDED_SOURCE"))
 	if file := os.Getenv("TEST_MACHINE"); file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -79,7 +82,7 @@ func threeModels(t *testing.T) (hub *testhub.Server, revisions string) {
 // onMac is a rig that sees a recorded Mac, with a double of the server for it, and the environment for a hub.
 func onMac(t *testing.T, name, revisions string) (*rig, func(hub string) []string) {
 	t.Helper()
-	r := newRig(t, "-ldflags", "-X main.metal=yes")
+	r := newRig(t, "-ldflags", "-s -X main.metal=yes")
 	recording, err := filepath.Abs(filepath.Join("../../installer/machine/testdata", name+".txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -222,6 +225,7 @@ func TestHubThatIsDownChangesNothingAndOffersTheToyByName(t *testing.T) {
 
 // The digest of a request is the same without a network, through a mirror, and after the action that fetches the list.
 func TestRequestHasOneDigestWhateverIsKnownOfTheFileList(t *testing.T) {
+	t.Parallel()
 	hub, revisions := threeModels(t)
 	r, at := onMac(t, "m5-max-128", revisions)
 	digest := func(env []string) string {
@@ -283,6 +287,7 @@ func TestRequestHasOneDigestWhateverIsKnownOfTheFileList(t *testing.T) {
 
 // A person and an assistant are told that the model is the toy: in the plan, in status, in every document, at the end.
 func TestToyIsNamedInPlanStatusDocumentsAndAtTheEnd(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	_, out, _ := r.run(nil, r.setupArgs("--dry-run")...)
 	if !strings.Contains(out, toyWords) {
@@ -306,6 +311,7 @@ func TestToyIsNamedInPlanStatusDocumentsAndAtTheEnd(t *testing.T) {
 
 // --max-download bounds what is fetched: by what the manifest says until the file list is known.
 func TestYesFetchesNoMoreThanMaxDownload(t *testing.T) {
+	t.Parallel()
 	hub, revisions := threeModels(t)
 	r, at := onMac(t, "m4-max-36", revisions)
 	code, _, errOut := r.run(at(hub.URL), r.setupArgs("--yes", "--no-launch", "--max-download", "12GB")...)
@@ -367,6 +373,7 @@ func TestMoreBytesThanTheCeilingAreRefusedBeforeTheFirst(t *testing.T) {
 // Hashes that nothing proves are not covered by --yes, and a mirror's word is never taken: nothing is made, no byte of
 // the model is asked for.
 func TestHashesThatOnlyAMirrorVouchesForAreNotTaken(t *testing.T) {
+	t.Parallel()
 	hub, revisions := threeModels(t)
 	r, at := onMac(t, "m1-16", revisions)
 	hub.Script(testhub.Fault{Place: testhub.Git, Kind: testhub.Status, Status: 404, Times: -1})

@@ -49,6 +49,7 @@ func TestApplyRefusesAPlanWithAnActionAddedAndItsDigestRecomputed(t *testing.T) 
 
 // Every byte of a plan file counts.
 func TestApplyRefusesAPlanFileWithAnyByteChanged(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	file := filepath.Join(r.dir, "p.json")
 	if code, _, errOut := r.run(nil, "plan", "--no-launch", "--out", file); code != exitChanges {
@@ -109,6 +110,7 @@ func TestSetupOfTheEmbeddedModelUsesNoNetwork(t *testing.T) {
 }
 
 func TestEventsAreOneObjectALineAndNothingElse(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	code, out, errOut := r.run(nil, r.setupArgs("--yes", "--json", "--events", "ndjson")...)
 	if code != 0 {
@@ -132,6 +134,7 @@ func TestEventsAreOneObjectALineAndNothingElse(t *testing.T) {
 }
 
 func TestUpAttachedEndsWithItsServer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
 		t.Fatalf("%d\n%s", code, errOut)

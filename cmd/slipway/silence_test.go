@@ -69,6 +69,7 @@ func (r *rig) remove(name string) func() {
 
 // While a slow compiler works it is said what is done, how long so far, and about how long it takes; as an event too.
 func TestSlowCompilerIsNotSilent(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		flags   []string
 		pattern string
@@ -116,6 +117,7 @@ func slowGo(t *testing.T, dir, held string) {
 
 // While a server loads its model, and while a model thinks about its first answer, it is said how long so far.
 func TestSlowServerIsNotSilent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	if code, _, errOut := r.run(nil, r.setupArgs("--yes", "--no-launch")...); code != 0 {
 		t.Fatalf("%d\n%s", code, errOut)
@@ -135,6 +137,7 @@ func TestSlowServerIsNotSilent(t *testing.T) {
 
 // A hub that does not answer is named while it is waited for.
 func TestSlowHubIsNotSilent(t *testing.T) {
+	t.Parallel()
 	hub, revisions := threeModels(t)
 	r, at := onMac(t, "m1-16", revisions)
 	held := make(chan struct{})
@@ -151,6 +154,7 @@ func TestSlowHubIsNotSilent(t *testing.T) {
 
 // A download says how much of all of it is here, how fast it comes, and how long it still takes.
 func TestDownloadSaysTheTotalAndTheTimeLeft(t *testing.T) {
+	t.Parallel()
 	hub, err := testhub.Start(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 // Without Metal the real model is offered with an estimate of its speed; once it answers, the measured speed is told
 // beside the estimate, to a person and in the document.
 func TestRealModelOnAProcessorHasAnEstimateAndThenAMeasuredSpeed(t *testing.T) {
+	t.Parallel()
 	hub, revisions := threeModels(t)
 	r := newRig(t)
 	recording, err := os.ReadFile("../../installer/machine/testdata/debian-12.txt")

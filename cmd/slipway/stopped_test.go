@@ -82,6 +82,7 @@ func TestEveryVerbThatASignalStopsSaysSo(t *testing.T) {
 // A signal in the middle of what takes long ends it with "Stopped": fetching a list and weights, building, starting,
 // waiting, asking, measuring, checking, reading from a pipe, following a log.
 func TestVerbStoppedInTheMiddleSaysSo(t *testing.T) {
+	t.Parallel()
 	t.Run("setup that fetches", func(t *testing.T) {
 		hub, revisions := threeModels(t)
 		r, at := onMac(t, "m1-16", revisions)

@@ -177,6 +177,7 @@ func TestTerminalQuestionEndsWithSIGTERM(t *testing.T) {
 // script gives a pseudo-terminal with no emulator behind it: nobody answers the cursor query, and survey would wait for
 // ever. The plain question must come instead, and take an answer.
 func TestTerminalThatNeverAnswersTheCursorQuery(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("script"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("script of util-linux is not here (apt-get install bsdutils): the bare terminal is not driven")
 	}
@@ -213,6 +214,7 @@ func TestTerminalThatNeverAnswersTheCursorQuery(t *testing.T) {
 // What was drawn before must be gone, and no line may take two: the screen is read back from a terminal that gets
 // narrow.
 func TestTerminalWatchClearsOldLinesAndNeverWraps(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	if code, out, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
