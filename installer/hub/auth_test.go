@@ -2,7 +2,6 @@ package hub
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -240,6 +240,16 @@ func TestOfflineAsksNothing(t *testing.T) {
 	}
 }
 
+// served is how many requests for bytes were answered.
+func (k *kit) served() (n int) {
+	for _, seen := range k.hub.Log() {
+		if seen.Place == testhub.CDN {
+			n++
+		}
+	}
+	return n
+}
+
 // The canary: a token in the environment and signed addresses, through success, failure, kill and crash dump; it must
 // be in nothing that was said or written.
 func TestTokenIsInNoOutput(t *testing.T) {
@@ -247,9 +257,11 @@ func TestTokenIsInNoOutput(t *testing.T) {
 	outcomes := map[string]struct {
 		fault testhub.Fault
 		kill  os.Signal
+		after int // requests for bytes that were answered
 	}{
-		"success":       {},
-		"network error": {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.Cut, After: 1000, Times: -1}},
+		"success": {},
+		"network error": {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.Cut, After: 1000, Times: -1},
+			kill: syscall.SIGTERM, after: 5}, // four connections, so one has tried again
 		"refusal": {fault: testhub.Fault{Place: testhub.Resolve, Kind: testhub.Status, Status: 403, Times: -1,
 			Header: map[string]string{"X-Error-Message": "token " + canary + " at http://x/y?Signature=abc"}}},
 		"crash dump": {fault: testhub.Fault{Place: testhub.CDN, Kind: testhub.Stall, After: 300_000, Times: -1},
@@ -267,23 +279,36 @@ func TestTokenIsInNoOutput(t *testing.T) {
 				k.hub.Script(row.fault)
 			}
 			cmd := k.child("HF_TOKEN="+canary, "SLIPWAY_TEST_TALK=1")
-			var out bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &out
+			file, err := os.Create(filepath.Join(t.TempDir(), "said"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			cmd.Stdout, cmd.Stderr = file, file
+			var served atomic.Bool
+			k.hub.OnServed(func(int64) { served.Store(true) })
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
-			defer cancel()
-			if row.kill != nil {
-				<-ctx.Done()
-				cmd.Process.Signal(row.kill)
-			} else if row.fault.Kind == testhub.Cut {
-				<-ctx.Done()
-				cmd.Process.Signal(os.Interrupt)
+			ended := make(chan struct{})
+			go func() { cmd.Wait(); close(ended) }()
+			for row.kill != nil { // once it is at work and has said something
+				if info, err := file.Stat(); err != nil {
+					t.Fatal(err)
+				} else if served.Load() && info.Size() > 0 && k.served() >= row.after {
+					cmd.Process.Signal(row.kill)
+					break
+				}
+				select {
+				case <-ended:
+					t.Fatal("the run ended before its signal")
+				case <-time.After(5 * time.Millisecond):
+				}
 			}
-			cmd.Wait()
-			if out.Len() == 0 && row.kill != os.Kill {
-				t.Fatal("the run said nothing: this test would see nothing")
+			<-ended
+			out, err := os.ReadFile(file.Name())
+			if err != nil || len(out) == 0 {
+				t.Fatalf("the run said nothing, so that this test would see nothing: %v", err)
 			}
 			used := false
 			for _, seen := range k.hub.Log() {
@@ -293,8 +318,8 @@ func TestTokenIsInNoOutput(t *testing.T) {
 				t.Fatal("the token was never used: this test would see nothing")
 			}
 			for _, secret := range []string{canary, "Signature=", "X-Amz-"} {
-				if i := strings.Index(out.String(), secret); i >= 0 {
-					t.Errorf("%q was said: ...%s", secret, out.String()[max(0, i-80):i+20])
+				if i := bytes.Index(out, []byte(secret)); i >= 0 {
+					t.Errorf("%q was said: ...%s", secret, out[max(0, i-80):i+len(secret)])
 				}
 			}
 			filepath.WalkDir(k.home.Name(), func(path string, entry fs.DirEntry, err error) error {
