@@ -399,7 +399,7 @@ func TestRandomFaultsNeverLeaveAWrongFile(t *testing.T) {
 	}
 }
 
-// A file of more than 4 GiB whose middle is on disk already: positions beyond 32 bits. In the soak all of it is fetched.
+// A file of more than 4 GiB whose middle is on disk already: positions beyond 32 bits. In the soak all is fetched.
 func TestFileBeyond32Bits(t *testing.T) {
 	const size = 1<<32 + 64<<20 + 3
 	marks := map[int64]byte{0: 1, 1<<31 - 1: 2, 1 << 31: 3, 1<<32 - 1: 4, 1 << 32: 5, size - 1: 6}
