@@ -9,8 +9,8 @@ import (
 	"slipway/installer"
 )
 
-// The settings of each client are text files with {{API}}, {{MODEL}}, {{WINDOW}} and {{KEY}} to fill in. They are
-// given out, never written: where they go is a person's decision.
+// The settings of each client are text files with {{API}}, {{ROOT}} (that without /v1), {{MODEL}}, {{WINDOW}} and
+// {{KEY}} to fill in. They are given out, never written: where they go is a person's decision.
 //
 //go:embed connect/*.txt
 var connectTexts embed.FS
@@ -61,8 +61,8 @@ func (o *Operator) Connect(in ConnectInput) (ConnectAnswer, error) {
 		o.Caller.Say("Nothing is set up yet: these are the values of a set-up without flags.")
 	}
 	a := ConnectAnswer{Client: in.Client, API: addressesOf(port, 0).API, Model: model, Settings: settings}
-	a.Text = strings.NewReplacer("{{API}}", a.API, "{{MODEL}}", model, "{{WINDOW}}", strconv.Itoa(window), "{{KEY}}",
-		anyKey).Replace(string(raw))
+	a.Text = strings.NewReplacer("{{API}}", a.API, "{{ROOT}}", strings.TrimSuffix(a.API, "/v1"), "{{MODEL}}", model,
+		"{{WINDOW}}", strconv.Itoa(window), "{{KEY}}", anyKey).Replace(string(raw))
 	return a, nil
 }
 
