@@ -70,21 +70,18 @@ func (d *draftDecoder) decode(ctx context.Context, jobs []*job) ([]step, error) 
 }
 
 // rests reports whether the guard wants to see a step without a proposal.
-func (d *draftDecoder) rests(j *job) bool {
-	return j.DraftTokens == 0 && (j.guarded.due || !d.guard.knows())
-}
+func (d *draftDecoder) rests(j *job) bool { return j.DraftTokens == 0 && j.guarded.rests(&d.guard) }
 
 // watch shows the guard a step of one request alone.
 func (d *draftDecoder) watch(j *job, tokens int, took time.Duration) {
 	if len(j.drafted) == 0 {
-		j.guarded.due = false
-		d.guard.learn(took)
+		j.guarded.single(&d.guard, took)
 		return
 	}
 	if j.DraftTokens != 0 { // the request asks for drafts, whatever they cost
 		return
 	}
-	if off := j.guarded.judge(&d.guard, tokens, took); off != "" {
+	if off := j.guarded.judge(&d.guard, len(j.drafted), tokens, took); off != "" {
 		j.endDraft()
 		j.usage.Drafts.Off = off
 		d.e.opt.Log.Info("drafting is off for a request", "request", j.ID, "why", off)
