@@ -88,7 +88,7 @@ func toolList(write func(name string, parameters any) object) []object {
 // A reply says the same streamed and in one piece on every wire, and what the slow reader of the whole text finds; and
 // the server accepts it back.
 func TestEveryWireReadsRandomRepliesAlike(t *testing.T) {
-	rounds := 80
+	rounds := 50
 	if os.Getenv("SLIPWAY_SOAK") != "" {
 		rounds = 2000
 	}

@@ -107,6 +107,47 @@ func TestAgentsComputeOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
+// A conversation that was begun on one wire is found in the cache on another, tools and all.
+func TestConversationIsFoundOnAnotherWire(t *testing.T) {
+	k := startKept(t, nil)
+	k.script = func(int) []int32 { return slices.Concat(k.letterByLetter("It is a lamp."), k.special("<|im_end|>")) }
+	write := func(v any) string {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	instructions, said := k.document(7, 300), message{"role": "assistant", "content": "It is a lamp."}
+	schema := message{"type": "object", "properties": message{"word": message{"type": "string", "description": "It."}}}
+	function := message{"name": "look", "description": "Looks a word up.", "parameters": schema}
+	conversation := []message{user("What is it?")}
+	for i, wire := range []struct {
+		path string
+		more message
+		in   string // the member that has the conversation
+	}{
+		{"/v1/chat/completions", message{"reasoning_effort": "none", "stream_options": message{"include_usage": true},
+			"tools": []any{message{"type": "function", "function": function}}}, "messages"},
+		{"/v1/messages", message{"max_tokens": 100, "system": instructions, "tools": []any{message{"name": "look",
+			"input_schema": schema, "description": "Looks a word up."}}}, "messages"},
+		{"/v1/responses", message{"reasoning": message{"effort": "none"}, "instructions": instructions,
+			"tools": []any{message{"type": "function", "name": "look", "parameters": schema, "strict": false,
+				"description": "Looks a word up."}}}, "input"},
+	} {
+		wire.more["model"], wire.more["stream"], wire.more[wire.in] = "pocket", true, conversation
+		if i == 0 {
+			wire.more[wire.in] = append([]message{system(instructions)}, conversation...)
+		}
+		reply := k.send(wire.path, write(wire.more))
+		if i > 0 && (k.fresh(i) > 40 || reply.computed > k.fresh(i)+slack) {
+			t.Errorf("%s: %d of %d tokens were computed, %d are new", wire.path, reply.computed, reply.prompt,
+				k.fresh(i))
+		}
+		conversation = append(conversation, said, user("And what else?"))
+	}
+}
+
 // sent is the outcome of a streamed request on any wire.
 type sent struct {
 	raw              string
