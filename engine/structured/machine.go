@@ -128,7 +128,11 @@ func (k *stack) step(b byte, into state) state {
 
 // blank takes a blank where one may come.
 func (k *stack) blank(b byte, into state) (state, bool) {
-	w, ok := k.blanks.step(b, k.kind == valueFrame && k.below.kind == endFrame)
+	begin, indent := k.kind == valueFrame && k.below.kind == endFrame, blanksOfLevel*int(k.nest)
+	if k.kind == valueFrame { // behind a colon
+		indent = -1
+	}
+	w, ok := k.blanks.step(b, indent, begin)
 	if !ok {
 		return into, false
 	}
@@ -336,6 +340,3 @@ func (k *stack) stepArray(b byte, into state) state {
 	into, _ = k.blank(b, into)
 	return into
 }
-
-// noBlanks is before a value whose blanks were taken by the list around it.
-const noBlanks blanks = 254
