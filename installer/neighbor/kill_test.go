@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"slipway/installer/launch"
+	"slipway/installer/neighbor/record"
 )
 
 // points are all steps of stop and restore at which one of our processes can be killed.
@@ -41,7 +44,26 @@ func settle(t *testing.T, s *System, d *double, what string) {
 }
 
 func TestKilledAtEveryStepOfStopAndRestore(t *testing.T) {
-	d := newDouble(t, "mtplx").set("load_ms", "60").set("exit_ms", "30").start()
+	killAt(t, newDouble(t, "mtplx").set("load_ms", "60").set("exit_ms", "30").start(), points)
+}
+
+// The server of another home is that home's own again, wherever one of our processes was killed.
+func TestServerOfAnotherHomeSurvivesKills(t *testing.T) {
+	d, home, root := homeServer(t)
+	some := points
+	if os.Getenv("SLIPWAY_SOAK") == "" {
+		some = []string{"launch marked", "launch exited", "restore deleted", "restore-exec exec"}
+	}
+	killAt(t, d, some)
+	status := lookAtHome(t, root, home)
+	if _, err := root.Stat(record.StoppedByPath); err == nil || status.State != launch.Running ||
+		status.Record.Process.PID != d.running()[0] || !status.Recorded() {
+		t.Errorf("%+v, running %v", status, d.running())
+	}
+}
+
+func killAt(t *testing.T, d *double, points []string) {
+	t.Helper()
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			s := newSystem(t)

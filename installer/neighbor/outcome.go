@@ -3,6 +3,7 @@ package neighbor
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"slipway/installer/neighbor/record"
@@ -61,9 +62,9 @@ func wordsOf(r record.Record) words {
 	for _, m := range r.Models {
 		models = append(models, quoted(m.ID))
 	}
-	where := fmt.Sprintf("%s on port %d", plain(r.Title), r.Port)
+	where := plain(r.Title) + onPorts(r)
 	if r.OwnHome != "" {
-		where = fmt.Sprintf("The server of %s on port %d", plain(r.OwnHome), r.Port)
+		where = "The server of " + plain(r.OwnHome) + onPorts(r)
 	}
 	switch {
 	case r.Channel == record.ChannelUnload && len(models) > 1:
@@ -71,9 +72,22 @@ func wordsOf(r record.Record) words {
 	case r.Channel == record.ChannelUnload:
 		return words{strings.Join(models, "") + " of " + where, "is", "was", "unloaded", "loads it", "loaded"}
 	case len(models) > 0 && r.OwnHome == "":
-		where = fmt.Sprintf("%s with %s on port %d", plain(r.Title), models[0], r.Port)
+		where = plain(r.Title) + " with " + models[0] + onPorts(r)
 	}
 	return words{where, "is", "was", "stopped", "starts it", "started"}
+}
+
+// onPorts names the ports of a server.
+func onPorts(r record.Record) string {
+	if len(r.Ports) < 2 {
+		return fmt.Sprintf(" on port %d", r.Port)
+	}
+	var ports []string
+	for _, port := range r.Ports {
+		ports = append(ports, strconv.Itoa(port))
+	}
+	last := len(ports) - 1
+	return " on ports " + strings.Join(ports[:last], ", ") + " and " + ports[last]
 }
 
 func damagedOutcome(err error) Outcome {

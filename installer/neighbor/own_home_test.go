@@ -190,3 +190,16 @@ func TestNeighborsOfAStoppedServerStayStopped(t *testing.T) {
 		t.Errorf("given up: %+v, %v", holders, err)
 	}
 }
+
+// One server is named with all of its ports.
+func TestStoppedServerIsNamedWithAllItsPorts(t *testing.T) {
+	for _, row := range []struct {
+		ports []int
+		want  string
+	}{{nil, "The server of /a on port 1"}, {[]int{1}, "The server of /a on port 1"},
+		{[]int{1, 2, 3}, "The server of /a on ports 1, 2 and 3"}} {
+		if got := wordsOf(record.Record{OwnHome: "/a", Port: 1, Ports: row.ports}).name; got != row.want {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+}

@@ -260,7 +260,7 @@ func (s *System) newRecord(server Server, idle Idle, digest string) (record.Reco
 		Schema: record.Schema, ID: recordID(server), Server: server.Kind, Title: server.Title, Channel: server.Channel,
 		PID: d.PID, StartUS: d.StartUS, BootID: d.BootID, Exe: d.Exe, ExeInode: d.ExeInode,
 		Cwd: d.Cwd, CwdNeeded: folderNeeded(d, server.kind), Env: values, EnvNames: names,
-		Address: server.probe.String(), Port: server.Port, Models: server.loaded,
+		Address: server.probe.String(), Port: server.Port, Ports: server.Ports, Models: server.loaded,
 		Evidence:   record.Evidence{Samples: idle.Samples, SpanS: idle.SpanS, IdleSeconds: idle.IdleSeconds},
 		PlanDigest: digest, State: record.StateRecorded, At: time.Now(),
 	}

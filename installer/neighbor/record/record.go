@@ -87,6 +87,7 @@ type Record struct {
 	Socket     string            `json:"control_socket,omitempty"`
 	Address    string            `json:"address"` // loopback address at which it answers
 	Port       int               `json:"port"`
+	Ports      []int             `json:"ports,omitempty"` // all of its ports, Port among them
 	Models     []Model           `json:"models"`
 	Evidence   Evidence          `json:"evidence"`
 	PlanDigest string            `json:"plan_digest"`
