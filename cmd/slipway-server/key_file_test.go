@@ -13,7 +13,7 @@ func TestKeyFileOfAWindowsEditorIsRead(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if key, err := readKey(file); (err == nil && key != nil) != want {
+		if key, err := readKey("--api-key-file", file); (err == nil && key != nil) != want {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -142,3 +142,53 @@ func TestKeyedServerOnAllInterfaces(t *testing.T) {
 		t.Error("the key is in the log")
 	}
 }
+
+func TestPageOfAnAllowedOriginAsksARealServer(t *testing.T) {
+	const key = "0123456789abcdef0123"
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := serving(t, "--allow-origin", "http://localhost:3000", "--allow-origin", "app://", "--origin-key-file", file,
+		"--allow-host", "host.docker.internal")
+	for _, test := range []struct {
+		name, method, host, origin, key string
+		status                          int
+	}{
+		{"no page", "GET", "", "", "", 200},
+		{"container", "GET", "host.docker.internal:8008", "", "", 200},
+		{"preflight", "OPTIONS", "", "http://localhost:3000", "", 204},
+		{"page", "GET", "", "http://localhost:3000", key, 200},
+		{"program", "GET", "", "app://obsidian.md", key, 200},
+		{"page without the key", "GET", "", "http://localhost:3000", "", 401},
+		{"other page", "GET", "", "http://localhost:3001", key, 403},
+	} {
+		r, err := http.NewRequest(test.method, p.url+"/v1/models", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = test.host
+		if test.origin != "" {
+			r.Header.Set("Origin", test.origin)
+			r.Header.Set("Access-Control-Request-Method", "GET")
+		}
+		if test.key != "" {
+			r.Header.Set("X-Api-Key", test.key)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		may := test.origin
+		if test.status == 403 {
+			may = ""
+		}
+		if got := response.Header.Get("Access-Control-Allow-Origin"); response.StatusCode != test.status || got != may {
+			t.Errorf("%s: status %d, want %d, shared with %q", test.name, response.StatusCode, test.status, got)
+		}
+	}
+	if strings.Contains(p.said(), key) {
+		t.Error("the key is in the log")
+	}
+}

@@ -89,6 +89,16 @@ func TestSettingThatCannotBeHonouredIsRefused(t *testing.T) {
 		{"revision is a branch", serve("--revision", "main"), "40 lower-case hex"},
 		{"model id", serve("--model-id", "a b"), "--model-id"},
 		{"allowed host with a port", serve("--allow-host", "mac.local:80"), "without a port"},
+		{"any host", serve("--allow-host", "*"), "without a port"},
+		{"any origin", serve("--allow-origin", "*", "--api-key-file", good), "there are no patterns"},
+		{"pattern of origins", serve("--allow-origin", "http://*", "--api-key-file", good), "there are no patterns"},
+		{"origin null", serve("--allow-origin", "null", "--api-key-file", good), "names nobody"},
+		{"origin with a path", serve("--allow-origin", "http://localhost:3000/", "--api-key-file", good),
+			"without a path"},
+		{"origin without a key", serve("--allow-origin", "app://"), "needs a key: give --origin-key-file"},
+		{"key of origins without one", serve("--origin-key-file", good), "--allow-origin, which is missing"},
+		{"key of origins of the group", serve("--allow-origin", "app://", "--origin-key-file",
+			file("group2", "0123456789abcdef", 0o640)), "--origin-key-file"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

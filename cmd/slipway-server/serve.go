@@ -64,7 +64,8 @@ func serveModel(s settings, errOut io.Writer) error {
 	options := api.Options{
 		ModelID: m.ModelID, Revision: m.Revision, Version: version, LaunchID: s.launchID, PID: os.Getpid(),
 		Started: started,
-		Key:     s.key, AllowHosts: s.allowHosts, BodyBytes: bodyBytes, KeepAlive: keepAlive, Now: time.Now, Log: log,
+		Key:     s.key, OriginKey: s.originKey, AllowHosts: s.allowHosts, AllowOrigins: s.allowOrigins,
+		BodyBytes: bodyBytes, KeepAlive: keepAlive, Now: time.Now, Log: log,
 		Machine: machineNow, LaunchFile: s.launchFile,
 	}
 	// while loading: /health and the monitor's page alone

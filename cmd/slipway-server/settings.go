@@ -18,17 +18,21 @@ import (
 	"slipway/engine/host"
 	"slipway/profiles"
 	"slipway/termtext"
+	"slipway/wire"
 )
 
 // settings are serve's flags, checked. Whatever cannot be honoured has been refused.
 type settings struct {
 	model      host.Settings
 	addr       netip.AddrPort
-	monitor    int      // port of the monitor page on 127.0.0.1; -1: none
-	launchFile string   // what the installer says of this launch; empty: none
-	key        *api.Key // nil: none
-	allowHosts []string
+	monitor    int    // port of the monitor page on 127.0.0.1; -1: none
+	launchFile string // what the installer says of this launch; empty: none
 	launchID   string
+
+	key          *api.Key // nil: none
+	originKey    *api.Key // nil: pages of allowed origins send key
+	allowHosts   []string
+	allowOrigins []string
 }
 
 // Defaults. A window of 8,192 keeps two sequences of a small model under 150 MB on the CPU; set-up sizes it to the
@@ -52,7 +56,6 @@ var (
 	modelName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 	launchName  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 	revisionHex = regexp.MustCompile(`^[0-9a-f]{40}$`)
-	hostName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
 )
 
 func serveFlags() []cli.Flag {
@@ -87,6 +90,11 @@ func serveFlags() []cli.Flag {
 			"owner alone"},
 		&cli.StringSliceFlag{Name: "allow-host", Usage: "name that clients may use in the Host header, such " +
 			"as mac.local"},
+		&cli.StringSliceFlag{Name: "allow-origin", Usage: "origin whose pages may ask, such as " +
+			"http://localhost:3000, or app://, vscode-webview:// or tauri:// for all programs of that kind; it needs " +
+			"--origin-key-file or --api-key-file"},
+		&cli.StringFlag{Name: "origin-key-file", Usage: "file with the key that pages of allowed origins must " +
+			"send, while others need none; readable by its owner alone"},
 		&cli.StringFlag{Name: "launch-id", Usage: "name of this launch, shown by /health"},
 		&cli.StringFlag{Name: "model-id", Usage: "name of the model in the API; left out: the folder's"},
 		&cli.Int64Flag{Name: "cache-memory", Value: defaultCache, Usage: "bytes for restore points, so that " +
@@ -154,10 +162,8 @@ func readSettings(c *cli.Context) (settings, error) {
 			return s, usage("--normalize-file %s: %v", file, err)
 		}
 	}
-	if file := c.String("api-key-file"); file != "" || c.IsSet("api-key-file") {
-		if s.key, err = readKey(file); err != nil {
-			return s, err
-		}
+	if err := readCallers(c, &s); err != nil {
+		return s, err
 	}
 	if s.addr, err = addressOf(c.String("host"), c.Int("port"), s.key != nil); err != nil {
 		return s, err
@@ -170,12 +176,6 @@ func readSettings(c *cli.Context) (settings, error) {
 		return s, usage("--monitor-port %d is the API's port; give another", s.monitor)
 	}
 	s.launchFile = c.String("launch-file")
-	for _, host := range c.StringSlice("allow-host") {
-		if !hostName.MatchString(host) {
-			return s, usage("--allow-host %q: it must be a host name without a port", host)
-		}
-		s.allowHosts = append(s.allowHosts, host)
-	}
 	if s.launchID != "" && !launchName.MatchString(s.launchID) {
 		return s, usage("--launch-id: it must be 1 to 64 letters, digits, dots, dashes or underscores")
 	}
@@ -186,6 +186,40 @@ func readSettings(c *cli.Context) (settings, error) {
 		return s, usage("--revision %q: it must be 40 lower-case hex digits", m.Revision)
 	}
 	return s, nil
+}
+
+// readCallers reads the flags that say who may ask.
+func readCallers(c *cli.Context, s *settings) error {
+	for flag, key := range map[string]**api.Key{"api-key-file": &s.key, "origin-key-file": &s.originKey} {
+		if !c.IsSet(flag) {
+			continue
+		}
+		var err error
+		if *key, err = readKey("--"+flag, c.String(flag)); err != nil {
+			return err
+		}
+	}
+	for _, text := range c.StringSlice("allow-host") {
+		host, err := wire.ReadHost(text)
+		if err != nil {
+			return usage("--allow-host %v", err)
+		}
+		s.allowHosts = append(s.allowHosts, host)
+	}
+	for _, text := range c.StringSlice("allow-origin") {
+		origin, err := wire.ReadOrigin(text)
+		if err != nil {
+			return usage("--allow-origin %v", err)
+		}
+		s.allowOrigins = append(s.allowOrigins, origin)
+	}
+	switch {
+	case s.allowOrigins != nil && s.key == nil && s.originKey == nil:
+		return usage("--allow-origin lets pages ask, which needs a key: give --origin-key-file")
+	case s.originKey != nil && s.allowOrigins == nil:
+		return usage("--origin-key-file is for the pages of --allow-origin, which is missing")
+	}
+	return nil
 }
 
 // readCache reads the flags of the cache.
@@ -272,29 +306,29 @@ const (
 )
 
 // readKey reads a key file that only its owner can read. The key is never printed.
-func readKey(file string) (*api.Key, error) {
+func readKey(flag, file string) (*api.Key, error) {
 	info, err := os.Stat(file)
 	switch {
 	case os.IsNotExist(err):
-		return nil, usage("--api-key-file %s: there is no such file", file)
+		return nil, usage("%s %s: there is no such file", flag, file)
 	case err != nil:
-		return nil, usage("--api-key-file %s cannot be looked at: %v", file, err)
+		return nil, usage("%s %s cannot be looked at: %v", flag, file, err)
 	case !info.Mode().IsRegular():
-		return nil, usage("--api-key-file %s is no regular file; write the key into one of mode 0600", file)
+		return nil, usage("%s %s is no regular file; write the key into one of mode 0600", flag, file)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, usage("--api-key-file %s has mode %04o, so others can read it; run: chmod 600 %s", file, mode, file)
+		return nil, usage("%s %s has mode %04o, so others can read it; run: chmod 600 %s", flag, file, mode, file)
 	}
 	if info.Size() > mostKeyBytes {
-		return nil, usage("--api-key-file %s has %d bytes; that is no key", file, info.Size())
+		return nil, usage("%s %s has %d bytes; that is no key", flag, file, info.Size())
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usage("--api-key-file %s cannot be read: %v", file, err)
+		return nil, usage("%s %s cannot be read: %v", flag, file, err)
 	}
 	key := termtext.Secret(raw)
 	if len(key) < leastKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, usage("--api-key-file %s must hold one line of at least %d visible ASCII characters", file,
+		return nil, usage("%s %s must hold one line of at least %d visible ASCII characters", flag, file,
 			leastKey)
 	}
 	return api.NewKey(key), nil

@@ -39,7 +39,7 @@ func TestGuardChecksHostAndAddress(t *testing.T) {
 			r.Host, r.RemoteAddr = test.host, test.remote
 			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(addr)))
 			status := 0
-			if err := g.check(r); err != nil {
+			if _, err := g.check(r, false); err != nil {
 				status = web.StatusOf(err.Kind)
 			}
 			if status != test.status {

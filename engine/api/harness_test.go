@@ -52,7 +52,8 @@ type setup struct {
 	window, chunk, queue int
 	keepAlive            time.Duration
 	bodyBytes            int64
-	key                  *api.Key
+	key, originKey       *api.Key
+	origins              []string
 	pass                 func([]pass.Segment) error
 	wrap                 func(api.Engine) api.Engine
 }
@@ -113,7 +114,8 @@ func start(t testing.TB, how setup) *server {
 		Engine: seen, Text: pocket(), Defaults: defaults,
 		ModelID: "pocket", Revision: strings.Repeat("ab", 20), Version: "9.9", LaunchID: "launch-7", PID: 42,
 		Started: time.Unix(1_700_000_000, 0),
-		Key:     how.key, BodyBytes: how.bodyBytes, KeepAlive: how.keepAlive, Now: time.Now, Log: log, Metrics: metrics,
+		Key:     how.key, OriginKey: how.originKey, AllowOrigins: how.origins,
+		BodyBytes: how.bodyBytes, KeepAlive: how.keepAlive, Now: time.Now, Log: log, Metrics: metrics,
 	}).Handler()
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)

@@ -29,7 +29,7 @@ func (s *Server) Monitor(page http.Handler) http.Handler {
 			s.opt.Metrics.refuse(e.Code)
 			web.SendError(w, s.wires[0], e)
 		}
-		if err := open.check(r); err != nil {
+		if _, err := open.check(r, false); err != nil {
 			refuse(err)
 			return
 		}

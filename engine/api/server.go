@@ -56,8 +56,10 @@ type Options struct {
 	Machine    func() wire.Machine // nil: unknown
 	LaunchFile string              // that the installer wrote, see [wire.Launch]; empty: none
 
-	Key        *Key     // nil: none needed
-	AllowHosts []string // names that a Host header may give besides loopback and the connection's own address
+	Key          *Key     // nil: none needed
+	AllowHosts   []string // names that a Host header may give besides loopback and the connection's own address
+	AllowOrigins []string // whose pages may ask, as [wire.ReadOrigin] gives them; they need Key or OriginKey
+	OriginKey    *Key     // that those pages send instead of Key; nil: Key
 
 	Normalize []turn.Rule   // of system messages
 	BodyBytes int64         // the most that a request's body may have
@@ -88,7 +90,11 @@ func New(opt Options) *Server {
 			opt.Revision)
 	}
 	opt.Metrics.keeper, opt.Metrics.memory, opt.Metrics.gpu = opt.Keeper, opt.Memory, opt.GPU
-	s := &Server{opt: opt, guard: guard{key: opt.Key, hosts: hosts}}
+	if len(opt.AllowOrigins) > 0 && opt.Key == nil && opt.OriginKey == nil {
+		panic("api: origins are allowed without a key")
+	}
+	s := &Server{opt: opt, guard: guard{key: opt.Key, originKey: opt.OriginKey, hosts: hosts,
+		origins: opt.AllowOrigins}}
 	s.wires = wires(turn.New(turn.Options{
 		Engine: opt.Engine, Text: opt.Text, Defaults: opt.Defaults,
 		Keeper: opt.Keeper, Normalize: opt.Normalize, Approximations: opt.Approximations, Now: opt.Now,
@@ -116,8 +122,17 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) answer(rec *web.Record, r *http.Request, route *route, methods []string) *turn.Error {
-	if failure := s.guard.check(r); failure != nil {
+	inference := route != nil && route.wire != nil
+	origin, failure := s.guard.check(r, inference)
+	if inference && len(s.guard.origins) > 0 {
+		share(rec.Header(), origin)
+	}
+	if failure != nil {
 		return failure
+	}
+	if origin != "" && isPreflight(r) {
+		answerPreflight(rec, r, methods)
+		return nil
 	}
 	if s.opt.Engine == nil && r.URL.Path != "/health" {
 		return &turn.Error{Kind: turn.Unavailable, Code: "loading", RetryAfter: 5 * time.Second,
