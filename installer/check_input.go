@@ -76,7 +76,7 @@ func CheckPort(name string, n int) error {
 func CheckDiskCache(bytes int64) error {
 	if bytes < profiles.LeastDiskCacheBytes {
 		return &ChoiceError{fmt.Sprintf("--disk-cache is %s; it is a size of at least %s such as 20GB, auto, or off",
-			units.Bytes(bytes), units.Bytes(profiles.LeastDiskCacheBytes))}
+			units.Short(bytes), units.Short(profiles.LeastDiskCacheBytes))}
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func checkNormalize(rules string) error {
 	}
 	if len(rules) > plan.MaxNormalizeBytes {
 		return &ChoiceError{fmt.Sprintf("--normalize-file: the rules have more than %s",
-			units.Bytes(plan.MaxNormalizeBytes))}
+			units.Short(plan.MaxNormalizeBytes))}
 	}
 	same, err := plan.ReadNormalize([]byte(rules))
 	if err != nil {

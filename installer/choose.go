@@ -95,7 +95,7 @@ func choose(in Input, facts machine.Facts, k known, capabilities profiles.Capabi
 	c.size(host, device, capabilities, in.MemoryBytes)
 	if in.Draft != "" && c.result != nil && c.sized.Draft != in.Draft {
 		why := slices.IndexFunc(c.result.Reductions, func(r string) bool { return strings.HasPrefix(r, "no draft") })
-		return c, &ChoiceError{fmt.Sprintf("--draft %s cannot be had: %s", in.Draft, c.result.Reductions[why])}
+		return c, &ChoiceError{fmt.Sprintf("--draft %s is not possible: %s", in.Draft, c.result.Reductions[why])}
 	}
 	if in.ModelSetUp && c.proposal.Why == askedFor {
 		kept := "The model that is set up."
@@ -260,7 +260,7 @@ func (c choice) draftCost() string {
 	full := profiles.Load{Sequences: c.result.Sequences, RestorePoints: c.result.RestorePoints,
 		Tokens: int64(c.result.WindowTokens) * int64(c.result.Sequences)}
 	said := fmt.Sprintf("Draft %s takes %s of memory", c.result.Draft.Kind,
-		units.Short(c.result.Costs.ProjectedBytes(full)-alone.Costs.ProjectedBytes(full)))
+		units.GiB(c.result.Costs.ProjectedBytes(full)-alone.Costs.ProjectedBytes(full)))
 	if c.draft != nil {
 		said = fmt.Sprintf("%s and %s to download", said, units.Short(c.draft.files.DownloadBytes))
 	}

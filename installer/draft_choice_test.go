@@ -30,7 +30,7 @@ func TestDraftThatIsAskedForIsPlannedOrRefused(t *testing.T) {
 		in := Input{Request: plan.Request{Model: c.model, Profile: "exact", Draft: c.draft}}
 		chosen, err := choose(in, facts, k, can)
 		if c.says != "" {
-			if err == nil || !strings.Contains(err.Error(), "--draft "+c.draft+" cannot be had") ||
+			if err == nil || !strings.Contains(err.Error(), "--draft "+c.draft+" is not possible") ||
 				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s, --draft %s: %v, wanted %q", c.model, c.draft, err, c.says)
 			}

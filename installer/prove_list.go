@@ -84,7 +84,7 @@ func hubHost(at Environment) (string, error) {
 func listWords(lock manifests.Lock) string {
 	said := fmt.Sprintf("%d files, %s", len(lock.Files), units.Short(lock.TotalBytes()))
 	if n := lock.Unproven(); n > 0 {
-		return fmt.Sprintf("%s; for %d of them only the hub vouches.", said, n)
+		return fmt.Sprintf("%s; %d of them are without a proof.", said, n)
 	}
 	return said + ", every hash proven."
 }

@@ -18,7 +18,7 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the request needs %s tokens of context (prompt and answer), which takes memory to %s; the "+
 		"budget of %s allows %s tokens now",
-		grouped(e.RequestTokens), units.GiBAndGB(e.NeedBytes), units.GiBAndGB(e.BudgetBytes), grouped(e.AllowedTokens))
+		grouped(e.RequestTokens), units.GiB(e.NeedBytes), units.GiB(e.BudgetBytes), grouped(e.AllowedTokens))
 }
 
 // Admit decides, by the rule that sized the window, whether a request of so many tokens (prompt + largest answer) fits

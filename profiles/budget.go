@@ -73,11 +73,11 @@ func (m Machine) phrase(limit Limit, bytes int64) string {
 	case LimitMetal:
 		if m.CapEstimated {
 			return fmt.Sprintf("Metal may probably use %s of %s's %s (an estimate; the device was not asked)",
-				units.GiBAndGB(bytes), this, units.GiB(m.RAMBytes))
+				units.GiB(bytes), this, units.GiB(m.RAMBytes))
 		}
-		return fmt.Sprintf("Metal may use %s of %s's %s", units.GiBAndGB(bytes), this, units.GiB(m.RAMBytes))
+		return fmt.Sprintf("Metal may use %s of %s's %s", units.GiB(bytes), this, units.GiB(m.RAMBytes))
 	case LimitRAM:
-		return fmt.Sprintf("%s of %s's %s are free when %s are reserved for the system", units.GiBAndGB(bytes), this,
+		return fmt.Sprintf("%s of %s's %s are free when %s are reserved for the system", units.GiB(bytes), this,
 			units.GiB(m.RAMBytes), units.GiB(OSReserveBytes(m.RAMBytes)))
 	case LimitUserBudget:
 		return fmt.Sprintf("the budget that was asked for is %s", units.GiBAndGB(bytes))

@@ -139,7 +139,7 @@ func Size(in Input) (Result, error) {
 		takes = fmt.Sprintf("with %d replies at once, each with a full context, the model takes", sequences)
 	}
 	r.Sentence = fmt.Sprintf("%s. %s; %s %s.", strings.Join(clauses, ", "),
-		capital(in.Machine.phrase(money.Limit, money.Bytes)), takes, units.GiBAndGB(r.UsedBytes))
+		capital(in.Machine.phrase(money.Limit, money.Bytes)), takes, units.GiB(r.UsedBytes))
 	if widened != "" {
 		r.Notes = append(r.Notes, widened)
 	}
@@ -269,7 +269,7 @@ func (in Input) noFit(money budget, draft DraftChoice, costs Costs, sequences in
 	none := DraftChoice{Kind: NoDraft}
 	switch {
 	case money.Bytes < machine.Bytes && need <= machine.Bytes:
-		e.Change = fmt.Sprintf("a budget of at least %s", units.GiBAndGB(roundUp(need, 64*mib)))
+		e.Change = fmt.Sprintf("a budget of at least %s", units.GiB(roundUp(need, 64*mib)))
 	case draft.Kind != NoDraft && priced(format, none) <= money.Bytes:
 		e.Change = "no draft"
 	case narrower != format && priced(narrower, draft) <= money.Bytes:
@@ -281,12 +281,12 @@ func (in Input) noFit(money budget, draft DraftChoice, costs Costs, sequences in
 		if room <= 0 {
 			e.Change = "a much smaller model"
 		} else {
-			e.Change = fmt.Sprintf("a smaller model, with at most about %s of weights", units.GiBAndGB(room))
+			e.Change = fmt.Sprintf("a smaller model, with at most about %s of weights", units.GiB(room))
 		}
 	}
 	e.sentence = fmt.Sprintf("%s does not fit: %s tokens of context need %s, and %s. The smallest change that "+
 		"would fit: %s.",
-		in.Model.Title, grouped(WindowStepTokens), units.GiBAndGB(need), in.Machine.phrase(money.Limit, money.Bytes),
+		in.Model.Title, grouped(WindowStepTokens), units.GiB(need), in.Machine.phrase(money.Limit, money.Bytes),
 		e.Change)
 	return e
 }

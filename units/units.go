@@ -1,4 +1,6 @@
-// Package units writes and reads sizes and counts: files in decimal units, memory in binary ones.
+// Package units writes and reads sizes and counts. Memory is written in GiB, the unit in which a Mac has 36 "GB" of it:
+// GiB and Binary. Files, downloads and disks are written in GB of 1,000,000,000 bytes, as the Finder and the hubs do:
+// Short and AtLeast. A test of cmd/slipway holds that no screen mixes the two.
 package units
 
 import (
@@ -8,20 +10,7 @@ import (
 	"strings"
 )
 
-// Bytes writes a size, with both units where they differ enough to matter: "6.95 MB", "16.00 GB (14.90 GiB)".
-func Bytes(n int64) string {
-	switch {
-	case n < 1e3:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 1e6:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	case n < 1e9:
-		return fmt.Sprintf("%.2f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.2f GB (%.2f GiB)", float64(n)/1e9, float64(n)/(1<<30))
-}
-
-// Short writes a size in three digits, for one line of many: "5.98 GB", "412 GB", "31.2 MB".
+// Short writes the size of a file, a download or a disk in three digits: "5.98 GB", "412 GB", "31.2 MB".
 func Short(n int64) string {
 	names, value, i := []string{"bytes", "kB", "MB", "GB", "TB"}, float64(n), 0
 	for value >= 999.5 && i < len(names)-1 {
@@ -49,7 +38,7 @@ func AtLeast(n int64) string {
 	return strconv.FormatFloat(value, 'f', -1, 64) + names[i]
 }
 
-// Binary writes a size in steps of 1,024, as the monitor's page does, so that both show the same figures.
+// Binary writes a size of memory in steps of 1,024, as the monitor's page does, so that both show the same figures.
 func Binary(n int64) string {
 	names, value, i := []string{"B", "KiB", "MiB", "GiB", "TiB"}, float64(n), 0
 	for value >= 1024 && i < len(names)-1 {
@@ -69,7 +58,7 @@ func GiB(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
-// GiBAndGB is GiB with the decimal unit after it: "26.9 GiB (28.9 GB)".
+// GiBAndGB is GiB with the decimal unit after it, for a size of memory that a person gave: "26.9 GiB (28.9 GB)".
 func GiBAndGB(n int64) string {
 	if n < 1<<30 {
 		return fmt.Sprintf("%s (%.0f MB)", GiB(n), float64(n)/1e6)

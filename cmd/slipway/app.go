@@ -236,7 +236,7 @@ func choiceFlags() []cli.Flag {
 			"the folder must stay as it is"},
 		&cli.StringFlag{Name: "limit-rate", Usage: "most bytes a second of downloads: 500kB, 20MB; left out: no limit"},
 		diskCacheFlag(), normalizeFlag(),
-		&cli.BoolFlag{Name: "accept-told", Usage: "also install unproven files: only the hub vouches for their hashes"},
+		&cli.BoolFlag{Name: "accept-told", Usage: "also install files without a proof: nothing but the hub names their hashes"},
 	}
 }
 

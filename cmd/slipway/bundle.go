@@ -38,7 +38,7 @@ func bundleVerb(s *session) *cli.Command {
 
 func (s *session) bundled(a operate.BundleAnswer, err error, verb string) error {
 	return s.answer(a, err, func(w io.Writer) {
-		fmt.Fprintf(w, "%s %s at %s: %s, %s.\n", verb, a.Repo, a.Revision, files(a.Files), units.Bytes(a.Bytes))
+		fmt.Fprintf(w, "%s %s at %s: %s, %s.\n", verb, a.Repo, a.Revision, files(a.Files), units.Short(a.Bytes))
 		switch {
 		case a.Unproven == 1:
 			fmt.Fprintln(w, "The hash of one file is not proven from the revision.")

@@ -22,7 +22,7 @@ func cacheVerb(s *session) *cli.Command {
 						printCache(w, answer)
 						if answer.BudgetBytes > 0 {
 							fmt.Fprintf(w, "At most %s are kept; --disk-cache changes that.\n",
-								units.Bytes(answer.BudgetBytes))
+								units.Short(answer.BudgetBytes))
 						} else {
 							fmt.Fprintln(w, "The server that is set up keeps nothing on disk.")
 						}
@@ -39,7 +39,7 @@ func cacheVerb(s *session) *cli.Command {
 							return
 						}
 						fmt.Fprintf(w, "Deleted %s restore points, %s.\n", units.Count(answer.Points),
-							units.Bytes(answer.Bytes))
+							units.Short(answer.Bytes))
 					})
 				}},
 		},
@@ -52,7 +52,7 @@ func printCache(w io.Writer, a operate.CacheAnswer) {
 		return
 	}
 	fmt.Fprintf(w, "%s restore points, %s, in %q. They hold your prompts and the replies.\n", units.Count(a.Points),
-		units.Bytes(a.Bytes), a.Folder)
+		units.Short(a.Bytes), a.Folder)
 	if a.Points > 0 {
 		fmt.Fprintf(w, "The oldest is of %s, the newest of %s.\n", a.Oldest.Local().Format(time.DateTime),
 			a.Newest.Local().Format(time.DateTime))

@@ -66,9 +66,9 @@ func printSweep(w io.Writer, a suite.SweepAnswer) {
 	}
 	switch {
 	case a.Kept:
-		fmt.Fprintln(w, "That is in force now, and after a restart.")
+		fmt.Fprintln(w, "That is used now, and after a restart.")
 	case sweep.Best != sweep.InForce:
-		fmt.Fprintf(w, "In force is %s; --keep changes that.\n", draftWord(sweep.Draft, sweep.InForce))
+		fmt.Fprintf(w, "Used now: %s; --keep changes that.\n", draftWord(sweep.Draft, sweep.InForce))
 	}
 }
 

@@ -22,13 +22,13 @@ func gcVerb(s *session) *cli.Command {
 				Yes: c.Bool("yes")})
 			return s.answer(answer, err, func(w io.Writer) {
 				for _, g := range answer.Garbage {
-					fmt.Fprintf(w, "%s, %s: %s\n", g.Path, units.Bytes(g.Bytes), g.Why)
+					fmt.Fprintf(w, "%s, %s: %s\n", g.Path, units.Short(g.Bytes), g.Why)
 				}
 				verb := "Freed"
 				if answer.DryRun {
 					verb = "Would free"
 				}
-				fmt.Fprintf(w, "%s %s.\n", verb, units.Bytes(answer.Bytes))
+				fmt.Fprintf(w, "%s %s.\n", verb, units.Short(answer.Bytes))
 			})
 		},
 	}

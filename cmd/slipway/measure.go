@@ -32,7 +32,7 @@ func measureVerb(s *session) *cli.Command {
 			&cli.BoolFlag{Name: "thinking", Usage: "let the model think first"},
 			&cli.BoolFlag{Name: "draft-sweep", Usage: "compare numbers of tokens drafted at a time; --repeat is the " +
 				"number of rounds"},
-			&cli.BoolFlag{Name: "keep", Usage: "with --draft-sweep: put the best number in force, also " +
+			&cli.BoolFlag{Name: "keep", Usage: "with --draft-sweep: use the best number now, also " +
 				"after a restart"},
 		),
 		Action: func(c *cli.Context) error {

@@ -56,7 +56,7 @@ func modelsLockVerb(s *session) *cli.Command {
 				AcceptUnproven: c.Bool("accept-told"), Replace: c.Bool("replace")})
 			return s.answer(answer, err, func(w io.Writer) {
 				fmt.Fprintf(w, "Locked %s at %s: %s, %s.\n%s\n", answer.Repo, answer.Revision, files(answer.Files),
-					units.Bytes(answer.Bytes), answer.Sentence)
+					units.Short(answer.Bytes), answer.Sentence)
 				fmt.Fprintf(w, "Set it up: %s\n", s.printed(c, "setup", "--model", answer.Model))
 			})
 		},

@@ -37,7 +37,7 @@ const redrawEvery = 100 * time.Millisecond
 const timeLeftFrom = 32_000_000
 
 // actionNames are the steps in a few words; the plan above them says more.
-var actionNames = map[string]string{"list": "Getting the file list of the model", "home": "Making the home",
+var actionNames = map[string]string{"list": "Getting the file list of the model", "home": "Making the folder",
 	"draft-list": "Getting the file list of the draft", "draft": "Getting the draft",
 	"model": "Getting the model", "engine": "Installing the server", "settings": "Writing the settings",
 	"neighbors": "Stopping other servers", "launch": "Starting the server"}

@@ -297,6 +297,13 @@ func TestToyIsNamedInPlanStatusDocumentsAndAtTheEnd(t *testing.T) {
 	if code != 0 || !strings.Contains(out, toyWords) || !strings.Contains(errOut, toyWords) {
 		t.Errorf("the end or the plan does not say it: %d\n%s%s", code, out, errOut)
 	}
+	if n := strings.Count(out+errOut, "chat model"); n != 2 || strings.Count(out, "Note: ") != 1 {
+		t.Errorf("the toy is named %d times:\n%s%s", n, out, errOut)
+	}
+	if code, out, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 || strings.Count(out+errOut, toyWords) != 1 ||
+		strings.Contains(out, "Note: ") {
+		t.Errorf("the second set-up repeats what the first said: %d\n%s%s", code, out, errOut)
+	}
 	if _, out, _ := r.run(nil, "status"); !strings.Contains(out, toyWords) {
 		t.Errorf("status does not say it:\n%s", out)
 	}

@@ -93,7 +93,7 @@ func conversationsInto(c *cli.Context, in *installer.Input) error {
 		return usage(fmt.Sprintf("--normalize-file %q cannot be read: %s", file, fault.Innermost(err)))
 	}
 	if len(data) > plan.MaxNormalizeBytes {
-		return usage(fmt.Sprintf("--normalize-file %q has more than %s", file, units.Bytes(plan.MaxNormalizeBytes)))
+		return usage(fmt.Sprintf("--normalize-file %q has more than %s", file, units.Short(plan.MaxNormalizeBytes)))
 	}
 	if in.Normalize, err = plan.ReadNormalize(data); err != nil {
 		return usage(fmt.Sprintf("--normalize-file %q: %v", file, err))

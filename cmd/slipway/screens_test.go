@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -193,6 +194,44 @@ func TestScreenHasOneLineForEachNeighbor(t *testing.T) {
 		if n := termtext.Width(line); n > 79 || n < 60 || strings.Contains(line, "\n") {
 			t.Errorf("%d columns: %s", n, line)
 		}
+	}
+}
+
+var (
+	clauses    = regexp.MustCompile(`[^,;:()\n]+`)
+	binarySize = regexp.MustCompile(`[0-9] [KMGT]iB\b`)
+	plainSize  = regexp.MustCompile(`[0-9] [kMGT]B\b`)
+	ofMemory   = regexp.MustCompile(`memory|Metal|model takes|context need`)
+	ofFiles    = regexp.MustCompile(`disk|free on|[Dd]ownload|purgeable|Write the model|more than|still needed`)
+)
+
+// Memory is written in GiB and files in GB, each in one unit, on the short and on the long screen and by doctor.
+func TestScreenWritesMemoryInGiBAndFilesInGB(t *testing.T) {
+	counted := 0
+	for _, name := range append(slices.Collect(maps.Keys(recordedMacs)), "debian-12") {
+		p := preparedOn(t, name, installer.Input{})
+		long, out := screen(1000)
+		long.verbose = true
+		long.showProposal(p)
+		text := shown(p, 1000) + out.String()
+		for _, check := range p.Assessment.Checks {
+			text += check.ID + " " + check.Observed + "\n" + check.ID + " " + check.Expected + "\n"
+		}
+		for _, clause := range clauses.FindAllString(text, -1) {
+			memory, files := ofMemory.MatchString(clause), ofFiles.MatchString(clause)
+			if memory == files {
+				continue
+			}
+			if memory && plainSize.MatchString(clause) || files && binarySize.MatchString(clause) {
+				t.Errorf("%s: %q", name, clause)
+			}
+			if plainSize.MatchString(clause) || binarySize.MatchString(clause) {
+				counted++
+			}
+		}
+	}
+	if counted < 20 {
+		t.Errorf("only %d sizes were looked at", counted)
 	}
 }
 

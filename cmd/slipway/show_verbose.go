@@ -69,9 +69,10 @@ func factLines(f machine.Facts) []string {
 	}
 	add("Machine", text(f.Chip), text(f.Model), cores(f))
 	add("System", strings.TrimSpace(text(f.System)+" "+text(f.Version)), f.Arch.Value)
-	add("Memory", sized(f.RAM, ""), sized(f.MemoryLimit, "limit of the container"), sized(f.WorkingSet, "for Metal"),
-		pressure(f))
-	add("Disk", sized(f.DiskFree, "free on the volume of "+f.Home), sized(f.Purgeable, "purgeable"), text(f.FileSystem))
+	add("Memory", sized(f.RAM, units.GiB, ""), sized(f.MemoryLimit, units.GiB, "limit of the container"),
+		sized(f.WorkingSet, units.GiB, "for Metal"), pressure(f))
+	add("Disk", sized(f.DiskFree, units.Short, "free on the volume of "+f.Home),
+		sized(f.Purgeable, units.Short, "purgeable"), text(f.FileSystem))
 	add("Power", text(f.Power))
 	var tools []string
 	for _, t := range f.Tools {
@@ -102,11 +103,11 @@ func text(f machine.Fact[string]) string {
 	return f.Value
 }
 
-func sized(f machine.Fact[int64], what string) string {
+func sized(f machine.Fact[int64], size func(int64) string, what string) string {
 	if !f.Known || f.Value == 0 {
 		return ""
 	}
-	s := strings.TrimSpace(units.Bytes(f.Value) + " " + what)
+	s := strings.TrimSpace(size(f.Value) + " " + what)
 	if !f.Certain {
 		s += " (" + f.How + ")"
 	}

@@ -36,7 +36,7 @@ func watchSignals(parent context.Context) (context.Context, *signalWatch) {
 		stop := map[os.Signal]*stopError{
 			syscall.SIGINT:  {fault.Interrupted, "Ctrl-C"},
 			syscall.SIGTERM: {fault.Terminated, "SIGTERM"},
-			syscall.SIGHUP:  {fault.Hangup, "SIGHUP: the terminal went away"},
+			syscall.SIGHUP:  {fault.Hangup, "SIGHUP: the terminal was closed"},
 		}[sig]
 		watch.got <- stop
 		cancel(stop)

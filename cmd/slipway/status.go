@@ -85,10 +85,10 @@ func serverSentence(s operate.ServerStatus) string {
 	case launch.Starting:
 		return fmt.Sprintf("The server is starting (pid %d).", s.PID)
 	case launch.Hung:
-		return fmt.Sprintf("The server (pid %d) lives and does not answer; slipway down stops it, slipway up "+
+		return fmt.Sprintf("The server (pid %d) runs and does not answer; slipway down stops it, slipway up "+
 			"starts it again.", s.PID)
 	case launch.Crashed:
-		return "The server ended by itself; slipway logs shows its last words."
+		return "The server ended by itself; slipway logs shows the end of its log."
 	}
 	return "The server is stopped."
 }

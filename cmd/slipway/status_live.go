@@ -66,9 +66,9 @@ func memoryLines(l *launch.Live) []string {
 		lines = append(lines, l.Launch.Limit)
 	}
 	if c := l.Cache; c != nil {
-		line := "Restore points: " + tierWords(c.Memory) + " in memory"
+		line := "Restore points: " + tierWords(c.Memory, units.Binary) + " in memory"
 		if c.Disk != nil {
-			line += ", " + tierWords(*c.Disk) + " on disk"
+			line += ", " + tierWords(*c.Disk, units.Short) + " on disk"
 		}
 		lines = append(lines, line+".")
 	}
@@ -94,8 +94,8 @@ func memoryLines(l *launch.Live) []string {
 	return lines
 }
 
-func tierWords(t wire.WatchedTier) string {
-	return fmt.Sprintf("%s (%s of %s)", units.Count(t.Points), units.Binary(t.Bytes), units.Binary(t.BudgetBytes))
+func tierWords(t wire.WatchedTier, size func(int64) string) string {
+	return fmt.Sprintf("%s (%s of %s)", units.Count(t.Points), size(t.Bytes), size(t.BudgetBytes))
 }
 
 // underWay is a request's phase and progress.

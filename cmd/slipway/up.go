@@ -61,7 +61,7 @@ func upInput(c *cli.Context) (operate.UpInput, error) {
 
 func upgradeVerb(s *session) *cli.Command {
 	return &cli.Command{
-		Name: "upgrade", Usage: "build the server from the source at hand; the old one stays until the new one answers",
+		Name: "upgrade", Usage: "build the server again from its source; the old one stays until the new one answers",
 		Flags: []cli.Flag{homeFlag(),
 			sourceFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "allow writing in the home, building and launching without a question"},

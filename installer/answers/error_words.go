@@ -47,7 +47,7 @@ func withFacts(err error) *Failure {
 	if e, ok := errors.AsType[*operate.GarbageError](err); ok {
 		return &Failure{Code: int(fault.Consent), What: fmt.Sprintf("%d files of %s are not needed.",
 			len(e.Answer.Garbage),
-			units.Bytes(e.Answer.Bytes)),
+			units.Short(e.Answer.Bytes)),
 			Then: steps[fault.ShowGarbage].then,
 			Next: []string{"gc", "--dry-run"}, Details: e.Answer}
 	}

@@ -159,8 +159,8 @@ var steps = map[fault.Step]nextStep{
 		then: "Nothing was done. Get it, then run the same command again.",
 		next: []string{"models", "lock"},
 	},
-	fault.LockOrAccept: {then: "Nothing was done. Lock the model first (slipway models lock), or take the bundle's " +
-		"word with --accept-told."},
+	fault.LockOrAccept: {then: "Nothing was done. Lock the model first (slipway models lock), or use the hashes of " +
+		"the bundle with --accept-told."},
 	fault.TrustedBundle: {
 		then: "Nothing was imported: the bundle contradicts the lock that is known here, and a revision never " +
 			"changes. Take the bundle from a source that you trust.",

@@ -142,7 +142,7 @@ func (w launchWorker) Do(ctx context.Context, home *Home, report func(Event)) (O
 	}
 	if status, err := launch.Look(ctx, home.Root, home.Path); err == nil && status.State == launch.Hung {
 		report(Event{Kind: "note", Action: "launch",
-			Text: fmt.Sprintf("Our server (pid %d) lives and does not answer. It has %s to answer, then %s to end; "+
+			Text: fmt.Sprintf("Our server (pid %d) runs and does not answer. It has %s to answer, then %s to end; "+
 				"after that it is killed, which loses nothing, and replaced.",
 				status.Record.Process.PID, launch.HungLimit, launch.StopLimit)})
 	}

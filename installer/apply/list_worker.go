@@ -26,8 +26,8 @@ type CeilingError struct {
 }
 
 func (e *CeilingError) Error() string {
-	return fmt.Sprintf("the files of %s have %s, and its manifest allows %s", e.Model, units.Bytes(e.Bytes),
-		units.Bytes(e.CeilingBytes))
+	return fmt.Sprintf("the files of %s have %s, and its manifest allows %s", e.Model, units.Short(e.Bytes),
+		units.Short(e.CeilingBytes))
 }
 
 // Fault: see package fault.

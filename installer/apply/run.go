@@ -60,7 +60,7 @@ type Event struct {
 }
 
 // waitingFor says what an action that reports nothing is at, by its kind.
-var waitingFor = map[plan.Kind]string{plan.ListAction: "Getting the file list", plan.HomeAction: "Making the home",
+var waitingFor = map[plan.Kind]string{plan.ListAction: "Getting the file list", plan.HomeAction: "Making the folder",
 	plan.DraftList: "Getting the file list of the draft", plan.DraftAction: "Checking the draft's files",
 	plan.ModelAction: "Checking the model's files", plan.EngineAction: "Installing the server",
 	plan.SettingsAction: "Writing the settings", plan.StopsAction: "Making sure that nobody uses what will be stopped",

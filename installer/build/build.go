@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,6 +112,14 @@ func environment(goos, goarch string) []string {
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "LANG", "LC_ALL", "GOMAXPROCS"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
+		}
+	}
+	// The go command does not read ALL_PROXY, which everything else here does.
+	if all := cmp.Or(os.Getenv("ALL_PROXY"), os.Getenv("all_proxy")); all != "" {
+		for _, names := range [][]string{{"HTTPS_PROXY", "https_proxy"}, {"HTTP_PROXY", "http_proxy"}} {
+			if os.Getenv(names[0]) == "" && os.Getenv(names[1]) == "" {
+				env = append(env, names[0]+"="+all)
+			}
 		}
 	}
 	return env

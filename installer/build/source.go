@@ -25,7 +25,7 @@ var sourceRoots = []string{"go.mod", "go.sum", "cmd/slipway-server", "engine", "
 
 // ErrNoSource says that no source of slipway-server is available.
 var ErrNoSource = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo},
-	"no source of slipway-server is at hand")
+	"no source of slipway-server was found")
 
 // Source is a source tree of this module.
 type Source struct {

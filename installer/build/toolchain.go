@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNoGo says that no Go toolchain is available.
-var ErrNoGo = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo}, "no Go toolchain is at hand")
+var ErrNoGo = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo}, "no Go toolchain was found")
 
 // OldGoError: there is a toolchain, and it is too old.
 type OldGoError struct{ Path, Have, Want string }

@@ -100,7 +100,7 @@ func Words(c plan.Class) string {
 	case plan.Launch:
 		return "start the server"
 	case plan.Unproven:
-		return "install unproven files, which only the hub vouches for (--accept-told)"
+		return "install files without a proof (--accept-told)"
 	case plan.Stop:
 		return "stop another server (--allow-stop KIND)"
 	case plan.OpenLAN:

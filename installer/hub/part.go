@@ -21,7 +21,7 @@ type PartsError struct {
 
 func (e *PartsError) Error() string {
 	return fmt.Sprintf("%s does not serve parts of files, and only a part of %s (%s) is wanted", e.Host, e.Path,
-		units.Bytes(e.Bytes))
+		units.Short(e.Bytes))
 }
 
 // Fault: see package fault.

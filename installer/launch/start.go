@@ -176,7 +176,7 @@ func awaitOwn(ctx context.Context, root *os.Root, homePath string, record Record
 }
 
 // errHung: the server that lives has not answered for HungLimit.
-var errHung = errors.New("our server lives and does not answer")
+var errHung = errors.New("our server runs and does not answer")
 
 // HungLimit is how long a living server that takes connections may leave them unanswered before a start replaces it:
 // ten times the time that one question about its health may take.

@@ -33,18 +33,18 @@ func (f Facts) Describe() []Line {
 			return strings.Join(parts, " + ")
 		}),
 		line("GPU cores", f.GPUCores, plain[int]),
-		line("memory", f.RAM, units.GiBAndGB),
-		line("memory limit", f.MemoryLimit, units.GiBAndGB),
-		line("memory available", f.MemoryAvailable, units.GiBAndGB),
+		line("memory", f.RAM, units.GiB),
+		line("memory limit", f.MemoryLimit, units.GiB),
+		line("memory available", f.MemoryAvailable, units.GiB),
 		line("memory pressure", f.Pressure, plain[string]),
 		line("Metal device", f.MetalDevice, plain[string]),
-		line("Metal may use", f.WorkingSet, units.GiBAndGB),
-		line("largest Metal buffer", f.MaxBuffer, units.GiBAndGB),
+		line("Metal may use", f.WorkingSet, units.GiB),
+		line("largest Metal buffer", f.MaxBuffer, units.GiB),
 		line("wired limit", f.WiredLimit, func(n int64) string {
 			if n == 0 {
 				return "not set"
 			}
-			return units.GiBAndGB(n)
+			return units.GiB(n)
 		}),
 		line("power", f.Power, plain[string]),
 		line("battery", f.Battery, func(n int) string { return fmt.Sprintf("%d %%", n) }),
@@ -56,8 +56,8 @@ func (f Facts) Describe() []Line {
 			return fmt.Sprintf("after %d min", n)
 		}),
 		line("file system", f.FileSystem, plain[string]),
-		line("disk free", f.DiskFree, units.GiBAndGB),
-		line("disk purgeable", f.Purgeable, units.GiBAndGB),
+		line("disk free", f.DiskFree, units.Short),
+		line("disk purgeable", f.Purgeable, units.Short),
 		line("developer tools", f.DevTools, orNone),
 		line("quarantined", f.Quarantined, yesNo),
 		line("boot", f.Boot, plain[string]),

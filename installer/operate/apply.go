@@ -151,7 +151,7 @@ func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (prepared insta
 		return prepared, err
 	}
 	if prepared.Plan.Digest != digest && plan.OfEarlierVersion(in.File) {
-		return prepared, &plan.ErrFile{Why: "it was made by an earlier version of slipway, which is read no more"}
+		return prepared, &plan.ErrFile{Why: "it was made by an earlier version of slipway, which this one does not read"}
 	}
 	if prepared.Plan.Digest != digest {
 		if changed := whatChanged(in.File, prepared.Plan); len(changed) > 0 {

@@ -24,7 +24,7 @@ type MeasuredDraft struct {
 // Sentence says it to a person.
 func (d MeasuredDraft) Sentence() string {
 	if d.Tokens == 0 {
-		return fmt.Sprintf("Drafting with %s does not pay on this machine, so it is off. To give its memory back: "+
+		return fmt.Sprintf("Drafting with %s is not faster on this machine, so it is off. To give its memory back: "+
 			"--draft none.", d.Draft)
 	}
 	return fmt.Sprintf("Drafting with %s, %d tokens at a time: %.2f times the rate without a draft, measured here.",

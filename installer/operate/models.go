@@ -204,8 +204,8 @@ type UnknownLockError struct {
 }
 
 func (e *UnknownLockError) Error() string {
-	return "No lock of " + e.Repo + " at " + string(e.Revision) + " is known here: only the bundle vouches for " +
-		"its bytes."
+	return "No lock of " + e.Repo + " at " + string(e.Revision) + " is known here: nothing but the bundle " +
+		"names its hashes."
 }
 
 // Fault: see package fault.

@@ -227,8 +227,10 @@ func (o *Operator) finish(ctx context.Context, p installer.Prepared, done apply.
 		answer.Server = nil
 		return answer, nil
 	}
-	for _, q := range p.Manifest.Quirks {
-		answer.Notes = append(answer.Notes, q.Text)
+	if done.Changed > 0 { // who sets up again has read them
+		for _, q := range p.Manifest.Quirks {
+			answer.Notes = append(answer.Notes, q.Text)
+		}
 	}
 	answer.Question = firstQuestion
 	ctx, cancel := context.WithTimeout(ctx, firstAnswerLimit)

@@ -40,7 +40,7 @@ type Ask struct {
 }
 
 // ErrUnproven: there is no proof, and the API's word alone was not accepted.
-var ErrUnproven = errors.New("only the hub's API vouches for these files")
+var ErrUnproven = errors.New("nothing but the hub's API names the hashes of these files")
 
 // UnprovenError carries why there is no proof.
 type UnprovenError struct {

@@ -61,7 +61,7 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 	}
 	space := "unknown"
 	if w.FreeKnown {
-		space = units.Bytes(w.FreeBytes) + " free"
+		space = units.Short(w.FreeBytes) + " free"
 	}
 	memory := orWords(w.NotFit, orWords(d.Profile.Sentence, "fits"))
 	server := "not running"
@@ -69,7 +69,7 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 	case w.ServerRunning:
 		server = "answers"
 	case w.ServerHung:
-		server = fmt.Sprintf("lives and does not answer (pid %d)", w.OurServerPID)
+		server = fmt.Sprintf("runs and does not answer (pid %d)", w.OurServerPID)
 	case w.PortTaken:
 		server = "the port is in use by " + orWords(w.PortOwner, "another program")
 	case w.MonitorTaken:
@@ -85,7 +85,7 @@ func checksOf(p Plan, w World, s Assessment) []Check {
 			"a folder of ours at "+d.Home, HomeBlocked, FolderBlocked),
 		record("memory", w.NotFit == "", w.NotFit != "", memory, "the model, its state and a window fit",
 			MemoryBlocked),
-		record("space", !spaceFails && w.FreeKnown, spaceFails, space, units.Bytes(needBytes(p, w))+" still needed",
+		record("space", !spaceFails && w.FreeKnown, spaceFails, space, units.Short(needBytes(p, w))+" still needed",
 			SpaceBlocked),
 		record("model", w.ModelWhole, !w.ModelWhole && w.ModelProblem != "", model,
 			d.Model.ID+" in "+orWords(d.Model.Folder, "models"), ModelBlocked),

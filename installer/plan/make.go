@@ -57,7 +57,7 @@ func listAction(m Part) Action {
 		ID: string(m.ListKind), Kind: m.ListKind, Consent: []Class{Download},
 		Sentence: fmt.Sprintf("Get the file list of %s at %s from huggingface.co, or the mirror in HF_ENDPOINT, and "+
 			"prove it from the revision's 40 digits; more than %s is refused.",
-			m.Repo, m.Revision.Short(), units.Bytes(m.CeilingBytes)),
+			m.Repo, m.Revision.Short(), units.Short(m.CeilingBytes)),
 		Touches: Touches{Paths: []string{path.Dir(m.Folder), m.Folder + ".lock.json"}, Bytes: 1 << 20,
 			DownloadBytes: listBytes, Ports: []int{}, Processes: []string{}},
 		Precondition: "the list is not known, or known with hashes that are proven",
@@ -69,7 +69,7 @@ func listAction(m Part) Action {
 func homeAction(d Decisions) Action {
 	return Action{
 		ID: "home", Kind: HomeAction, Consent: []Class{Write},
-		Sentence: fmt.Sprintf("Make the home %s with its folders models, engines, run, state and logs.", d.Home),
+		Sentence: fmt.Sprintf("Make the folder %s, and in it models, engines, run, state and logs.", d.Home),
 		Touches: Touches{Paths: append([]string{".", MarkerPath}, Folders...), Ports: []int{},
 			Processes: []string{}},
 		Precondition: "the home is not there, is empty, or carries our marker",
@@ -88,13 +88,13 @@ func filesAction(m Part) Action {
 	}
 	if m.Embedded {
 		a.Sentence = fmt.Sprintf("Write %s (%d files, %s, %s) from this program to %s; no network is used.",
-			m.Title, m.Files, units.Bytes(m.Bytes), m.License, m.Folder)
+			m.Title, m.Files, units.Short(m.Bytes), m.License, m.Folder)
 		return a
 	}
 	if m.InPlace != "" {
 		a.Sentence = fmt.Sprintf("Check every hash of %s (%s at %s, about %s, licence %s) in %s and use it in "+
 			"place: nothing is downloaded or copied, the folder is only read, and it must stay as it is.",
-			m.Title, m.Repo, m.Revision.Short(), units.Bytes(m.Bytes), m.License, m.InPlace)
+			m.Title, m.Repo, m.Revision.Short(), units.Short(m.Bytes), m.License, m.InPlace)
 		a.Touches.Paths = []string{path.Dir(m.Folder)}
 		a.Touches.Bytes, a.Touches.DownloadBytes = 1<<20, 0
 		a.Precondition, a.Undo = "every file is there with the hash of the lock", "forget the folder; what is "+
@@ -105,13 +105,13 @@ func filesAction(m Part) Action {
 	if m.Tensors != "" {
 		a.Sentence = fmt.Sprintf("Download %s by byte range (tensors %s* of %s at %s, about %s, licence %s) and "+
 			"write it in 4 bit, %s, to %s.", m.Title, m.Tensors, m.Repo, m.Revision.Short(),
-			units.Bytes(m.DownloadBytes), m.License, units.Bytes(m.Bytes), m.Folder)
+			units.Short(m.DownloadBytes), m.License, units.Short(m.Bytes), m.Folder)
 		a.Touches.Paths = append(a.Touches.Paths, m.Folder+".lock.json")
 		return withUnproven(a, m.Model)
 	}
 	a.Sentence = fmt.Sprintf("Download %s (%s at %s, about %s, licence %s) to %s and check every hash; what other "+
 		"tools have on this machine is copied instead.",
-		m.Title, m.Repo, m.Revision.Short(), units.Bytes(m.Bytes), m.License, m.Folder)
+		m.Title, m.Repo, m.Revision.Short(), units.Short(m.Bytes), m.License, m.Folder)
 	return withUnproven(a, m.Model)
 }
 
@@ -119,7 +119,7 @@ func filesAction(m Part) Action {
 func withUnproven(a Action, m Model) Action {
 	if m.MayBeUnproven() {
 		a.Consent = append(a.Consent, Unproven)
-		a.Sentence += " Where there is no proof, only the hub vouches for a hash."
+		a.Sentence += " A file without a proof is checked by the hash that the hub names."
 	}
 	return a
 }
@@ -182,12 +182,12 @@ func launchAction(d Decisions) Action {
 			"%s in memory and up to %s on disk in %s, of which at most %s are written in a day. Your prompts and "+
 			"replies can be read from these files: they are for you alone (mode 0600), stay out of backups, and "+
 			"slipway cache clear deletes them; --disk-cache off writes none.",
-			units.Bytes(p.CacheMemoryBytes), units.Bytes(p.CacheDiskBytes), CachePath,
-			units.Bytes(p.CacheDiskDailyBytes))
+			units.GiB(p.CacheMemoryBytes), units.Short(p.CacheDiskBytes), CachePath,
+			units.Short(p.CacheDiskDailyBytes))
 		a.Touches.Paths = append(a.Touches.Paths, CachePath)
 	case p.CacheMemoryBytes > 0:
 		a.Sentence += fmt.Sprintf(" To resume conversations until it stops, it keeps restore points: up to %s in "+
-			"memory, none on disk.", units.Bytes(p.CacheMemoryBytes))
+			"memory, none on disk.", units.GiB(p.CacheMemoryBytes))
 	}
 	return a
 }

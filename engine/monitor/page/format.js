@@ -18,6 +18,15 @@ export function rate(perSecond) {
   return `${perSecond < 100 ? perSecond.toFixed(1) : count(perSecond)} tok/s`;
 }
 
+// Disks are counted in GB of 1,000,000,000 bytes, memory in GiB, as everywhere in slipway.
+export function diskBytes(n) {
+  if (n === null || n === undefined) return "—";
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
+  let i = 0;
+  while (n >= 999.5 && i < units.length - 1) { n /= 1000; i++; }
+  return `${n.toFixed(i === 0 || n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2)} ${units[i]}`;
+}
+
 export function bytes(n) {
   if (n === null || n === undefined) return "—";
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -1,6 +1,6 @@
 // What changes slowly: memory, restore points, the machine, the model, neighbours.
 import { by, element, facts, text } from "./dom.js";
-import { bytes, clock, count } from "./format.js";
+import { bytes, clock, count, diskBytes } from "./format.js";
 
 export function showServer(server, cache) {
   text(by("model"), server.model);
@@ -22,11 +22,11 @@ function showCache(cache) {
     facts(by("cache"), [["Kept", "nothing, as it was started"]]);
     return;
   }
-  const tier = (t) => `${count(t.points)} points, ${bytes(t.bytes)} of ${bytes(t.budget_bytes)}`;
-  const lines = [["In memory", tier(cache.memory)], ["On disk", cache.disk ? tier(cache.disk) : "none"],
+  const tier = (t, size) => `${count(t.points)} points, ${size(t.bytes)} of ${size(t.budget_bytes)}`;
+  const lines = [["In memory", tier(cache.memory, bytes)], ["On disk", cache.disk ? tier(cache.disk, diskBytes) : "none"],
     ["Prompts gone on from", `memory ${count(cache.from_memory)}, disk ${count(cache.from_disk)}, nothing ${count(cache.from_nothing)}`],
     ["Saved, evicted", `${count(cache.saved)}, ${count(cache.evicted)}`]];
-  if (cache.disk) lines.push(["Written to disk", bytes(cache.written_bytes)]);
+  if (cache.disk) lines.push(["Written to disk", diskBytes(cache.written_bytes)]);
   if (cache.damaged > 0) lines.push(["Damaged files dropped", count(cache.damaged)]);
   facts(by("cache"), lines);
 }
