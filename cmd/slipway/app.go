@@ -54,6 +54,16 @@ func newApp(s *session) *cli.App {
 	return app
 }
 
+var (
+	libraryHelp = cli.FlagStringer
+	zeroDefault = regexp.MustCompile(` \(default: (false|0|0s)\)`)
+)
+
+func init() { cli.FlagStringer = flagHelp }
+
+// flagHelp is a line of help. A value that means "left out" is no default: what happens then is in the words.
+func flagHelp(flag cli.Flag) string { return zeroDefault.ReplaceAllString(libraryHelp(flag), "") }
+
 // guard puts the checks of every leaf command in front of it.
 func guard(s *session, commands []*cli.Command, path string) {
 	for _, command := range commands {
