@@ -56,8 +56,11 @@ func New(config Config) (*Client, error) {
 		c.endpoints[i] = strings.TrimRight(e, "/")
 		if u, err := url.Parse(e); err != nil || !realHost(u) || (u.Scheme != "http" && u.Scheme != "https") ||
 			u.User != nil || u.RawQuery != "" {
-			return nil, &AddressError{map[bool]string{true: "HF_ENDPOINT", false: "SLIPWAY_MIRRORS"}[i == 0],
-				redactURL(e)}
+			shown := redactURL(e)
+			if err == nil && u.User != nil { // hidden, and still seen to be there
+				shown = strings.Replace(shown, "://", "://…@", 1)
+			}
+			return nil, &AddressError{map[bool]string{true: "HF_ENDPOINT", false: "SLIPWAY_MIRRORS"}[i == 0], shown}
 		}
 	}
 	c.pace.perSecond = c.config.LimitBytesPerSec

@@ -49,6 +49,15 @@ func silent(t *testing.T) (address string, taken *atomic.Int32) {
 	return listener.Addr().String(), taken
 }
 
+// An address with a user is refused by its name, with what is wrong in it and without its password.
+func TestAddressWithAUserIsShownWithoutThePassword(t *testing.T) {
+	_, err := New(Config{Endpoint: "https://me:secret@hub.example"})
+	var address *AddressError
+	if !errors.As(err, &address) || address.Address != "https://…@hub.example" {
+		t.Errorf("%v", err)
+	}
+}
+
 // A host that gives no answer is asked a few times over both sides together, and each sentence counts the same tries.
 func TestHostWithoutAnAnswerIsAskedAFewTimesAndCountedOnce(t *testing.T) {
 	quiet, taken := silent(t)
