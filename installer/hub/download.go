@@ -40,7 +40,7 @@ func (c *Client) Download(ctx context.Context, request Request, progress Progres
 		return nil
 	}
 	d := &download{client: c, tell: &c.tell, home: request.Home, lock: request.Lock, workersLeft: make(chan struct{}),
-		same: map[manifests.Digest][]string{}}
+		same: map[manifests.Digest][]string{}, said: map[string]time.Time{}}
 	before := c.tell.to(progress)
 	defer func() { c.tell.to(before) }()
 	d.changed = sync.NewCond(&d.mu)
@@ -70,8 +70,27 @@ type download struct {
 	allowed      int // connections, moved by adapt
 	arrivedBytes int64
 	err          error
-	limited      bool          // the hub said that it is too much
+	limited      bool // the hub said that it is too much
+	said         map[string]time.Time
 	workersLeft  chan struct{} // closed when no worker runs any more
+}
+
+// sameSpan is how long a sentence is not repeated: the connections of a download fail together.
+const sameSpan = 10 * time.Second
+
+// waiting says why a connection waits, unless another one has just said the same.
+func (d *download) waiting(e Event) {
+	now := d.client.config.Now()
+	d.mu.Lock()
+	before, known := d.said[e.Why]
+	again := known && now.Sub(before) < sameSpan
+	if !again {
+		d.said[e.Why] = now
+	}
+	d.mu.Unlock()
+	if !again {
+		d.tell.say(e)
+	}
 }
 
 // plan queues each missing digest once, large files first: they end last otherwise.
@@ -105,9 +124,13 @@ func (d *download) preflight(ctx context.Context, request Request) error {
 	entries, err := d.client.treeFrom(ctx, d.client.endpoints[0], d.lock.Repo, d.lock.Revision)
 	var access *AccessError
 	var hostile *HostileError
+	var way *WayError
+	alone := len(d.client.endpoints) == 1
 	switch {
 	case err == nil:
 		return compareTree(entries, d.lock)
+	case alone && (errors.As(err, new(*UnansweredError)) || errors.As(err, &way) && way.Kind != WebPage):
+		return err // the files are at the same host
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &access) && d.client.fromOrigin(d.client.endpoints[0]), errors.As(err, &hostile),

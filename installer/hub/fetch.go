@@ -80,7 +80,7 @@ func (d *download) fetch(ctx context.Context, p *piece, buffer []byte) error {
 			return d.exhausted(t, failures, err)
 		}
 		wait := c.backoff(failures)
-		d.tell.say(Event{Kind: Waiting, Path: t.file.Path, Wait: wait,
+		d.waiting(Event{Kind: Waiting, Path: t.file.Path, Wait: wait,
 			Why: fmt.Sprintf("%v. Trying again (%d of %d).", bareNetwork(err), failures+1, tries)})
 		if c.config.Sleep(ctx, wait) != nil {
 			return d.stopReason(p)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"slipway/manifests"
+	testhub "slipway/test/hub"
 )
 
 // silent is an address that takes connections and never answers, and how many it took.
@@ -98,8 +99,48 @@ func TestHostWithoutAnAnswerIsAskedAFewTimesAndCountedOnce(t *testing.T) {
 			!strings.HasSuffix(said[1], "Trying again (3 of 3).") {
 			t.Errorf("%s: %q", name, said)
 		}
+		for name != "closed" && taken.Load() < 3 { // the last is taken a moment after it was given up
+			time.Sleep(time.Millisecond)
+		}
 		if n := taken.Load(); n != 3 && name != "closed" {
 			t.Errorf("%s: asked %d times", name, n)
+		}
+	}
+}
+
+// A download from a host that does not answer is over after the same few tries, and connections that fail together say
+// it once.
+func TestDownloadFromAHostWithoutAnAnswerEndsAfterAFewTries(t *testing.T) {
+	server, err := testhub.Start(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo, err := server.Add("org/model", testhub.File{Path: "a.safetensors", Content: testhub.Pattern(1, 60<<20),
+		LFS: true}, testhub.File{Path: "b.safetensors", Content: testhub.Pattern(2, 60<<20), LFS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	for _, skip := range []bool{false, true} { // the list is asked for first, and not
+		home, err := os.OpenRoot(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer home.Close()
+		c, _ := counted(t, server.URL, nil)
+		said := map[string]int{}
+		err = c.Download(t.Context(), Request{Home: home, Lock: repo.Lock(), SkipUpstream: skip}, func(e Event) {
+			if e.Why != "" {
+				said[e.Why]++
+			}
+		})
+		if err == nil || !strings.Contains(err.Error(), "(tried 3 times)") || len(said) != 2 {
+			t.Errorf("%v: %v", said, err)
+		}
+		for what, times := range said {
+			if times != 1 {
+				t.Errorf("said %d times: %s", times, what)
+			}
 		}
 	}
 }
