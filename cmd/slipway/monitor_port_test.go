@@ -67,7 +67,7 @@ func TestBothTakenPortsAreNamedAtOnceWithOneCommand(t *testing.T) {
 				t.Errorf("%s: port %d is not named\n%s%s", flag, port, out, errOut)
 			}
 		}
-		if code != exitRefused || !strings.Contains(out+errOut, "the monitor's, by ") {
+		if code != exitRefused || !strings.Contains(out+errOut, "the monitor's, ") {
 			t.Errorf("%s: %d\n%s%s", flag, code, out, errOut)
 		}
 	}

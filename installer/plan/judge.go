@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"slipway/fault"
 	"slipway/units"
@@ -272,7 +273,13 @@ func portsInUse(d Decisions, w World) (b Blocker, blocked bool) {
 	case port && monitor:
 		b.Sentence = fmt.Sprintf("Port %d is in use by %s, and port %d, the monitor's, by %s.", d.Request.Port, owner,
 			d.Request.MonitorPort, monitorOwner)
-		b.Fix = "Choose other ports with --port and --monitor-port, or stop those programs yourself" + others
+		if owner == monitorOwner {
+			b.Sentence = fmt.Sprintf("Ports %d and %d, the monitor's, are in use by %s.", d.Request.Port,
+				d.Request.MonitorPort, owner)
+		}
+		b.Fix = orWords(strings.Replace(w.PortWays, "another port with --port", "other ports with --port and "+
+			"--monitor-port", 1), "Choose other ports with --port and --monitor-port, or stop those programs yourself"+
+			others)
 	case port:
 		b.Sentence = fmt.Sprintf("Port %d is in use by %s.", d.Request.Port, owner)
 		b.Fix = orWords(w.PortWays, "Choose another port"+freeOne(w.FreePort)+", or stop that program yourself"+others)
