@@ -20,8 +20,8 @@ import (
 const serverPackage = "./cmd/slipway-server"
 
 // sourceRoots is everything of this module that the server program is made of. A test compares it with `go list`.
-var sourceRoots = []string{"go.mod", "go.sum", "atomicfile", "cmd/slipway-server", "engine", "metal", "profiles",
-	"termtext", "units", "wire"}
+var sourceRoots = []string{"go.mod", "go.sum", "atomicfile", "cmd/slipway-server", "engine", "metal", "mtphead",
+	"profiles", "safetensors", "termtext", "units", "wire"}
 
 // ErrNoSource says that no source of slipway-server is available.
 var ErrNoSource = fault.New(fault.Fault{Class: fault.Human, Step: fault.InstallGo},
