@@ -246,7 +246,8 @@ func choiceFlags() []cli.Flag {
 			"the folder must stay as it is"},
 		&cli.StringFlag{Name: "limit-rate", Usage: "most bytes a second of downloads: 500kB, 20MB; left out: no limit"},
 		diskCacheFlag(), normalizeFlag(),
-		&cli.BoolFlag{Name: "accept-told", Usage: "also install files without a proof: nothing but the hub names their hashes"},
+		&cli.BoolFlag{Name: "accept-told", Usage: "also install files without a proof: nothing but the hub names " +
+			"their hashes"},
 	}
 }
 

@@ -300,8 +300,8 @@ func TestToyIsNamedInPlanStatusDocumentsAndAtTheEnd(t *testing.T) {
 	if n := strings.Count(out+errOut, "chat model"); n != 2 || strings.Count(out, "Note: ") != 1 {
 		t.Errorf("the toy is named %d times:\n%s%s", n, out, errOut)
 	}
-	if code, out, errOut := r.run(nil, r.setupArgs("--yes")...); code != 0 || strings.Count(out+errOut, toyWords) != 1 ||
-		strings.Contains(out, "Note: ") {
+	code, out, errOut = r.run(nil, r.setupArgs("--yes")...)
+	if code != 0 || strings.Count(out+errOut, toyWords) != 1 || strings.Contains(out, "Note: ") {
 		t.Errorf("the second set-up repeats what the first said: %d\n%s%s", code, out, errOut)
 	}
 	if _, out, _ := r.run(nil, "status"); !strings.Contains(out, toyWords) {

@@ -151,7 +151,7 @@ func (o *Operator) planAgain(ctx context.Context, in ApplyInput) (prepared insta
 		return prepared, err
 	}
 	if prepared.Plan.Digest != digest && plan.OfEarlierVersion(in.File) {
-		return prepared, &plan.ErrFile{Why: "it was made by an earlier version of slipway, which this one does not read"}
+		return prepared, &plan.ErrFile{Why: "it was made by an earlier version of slipway, unknown to this one"}
 	}
 	if prepared.Plan.Digest != digest {
 		if changed := whatChanged(in.File, prepared.Plan); len(changed) > 0 {
