@@ -55,7 +55,7 @@ func TestRefusedMetalFallsBackToTheCPUOrSaysWhatItWouldMean(t *testing.T) {
 		weights [][]byte
 		says    string
 	}{{"metal", small, "--device cpu works without Metal, more slowly"},
-		{"auto", large, "5.4 GB of the weights for every token"}, {"metal", large, "s a token"}} {
+		{"auto", large, "5.37 GB of the weights for every token"}, {"metal", large, "s a token"}} {
 		if _, err := (Settings{Device: c.name, Accelerator: onGPU}).openDevice(c.weights, false); err == nil ||
 			!strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "kernel delta_input") {
 			t.Errorf("--device %s: %v, wanted %q", c.name, err, c.says)
