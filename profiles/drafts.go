@@ -48,9 +48,6 @@ const (
 	MostMTPTokens   = 4
 )
 
-// Drafts lists all kinds, that of no draft first. The slice is the caller's.
-func Drafts() []Draft { return slices.Clone(drafts) }
-
 // DraftOf finds a kind by its name.
 func DraftOf(name DraftKind) (Draft, bool) {
 	at := slices.IndexFunc(drafts, func(d Draft) bool { return d.Kind == name })

@@ -44,7 +44,7 @@ type Settings struct {
 	KV       string // format of keys and values; empty: the device's own
 	Operands string // of prefill on a GPU: "f16", "bf16", or "auto", which is f16 where this model's activations fit
 
-	// Draft names what proposes tokens, as profiles.Drafts lists it; empty: nothing does.
+	// Draft names what proposes tokens, by the names of profiles.DraftNames; empty: nothing does.
 	Draft string
 
 	DraftTokens int    // proposed at a time, in [1, the kind's most]; 0: the kind's usual number
