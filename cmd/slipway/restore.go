@@ -65,7 +65,11 @@ func restoreExecVerb(s *session) *cli.Command {
 					report = pipe
 				}
 			}
-			return s.operator(c).RestoreExec(c.Args().First(), env, c.Bool("changed-program"), report)
+			err := s.operator(c).RestoreExec(c.Args().First(), env, c.Bool("changed-program"), report)
+			if report != s.errOut {
+				return exitWith(exitInternal) // its starter was told why; standard error is the neighbour's log
+			}
+			return err
 		},
 	}
 }
