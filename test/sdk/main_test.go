@@ -51,6 +51,9 @@ func TestMain(m *testing.M) {
 			panic("the server ended before it was ready")
 		}
 		code := m.Run()
+		if dir, _ := nodeFolder(); dir != "" {
+			os.RemoveAll(dir)
+		}
 		server.Process.Signal(syscall.SIGTERM)
 		if err := server.Wait(); err != nil {
 			println("the server did not end cleanly: " + err.Error())
