@@ -165,7 +165,8 @@ func TestServerOnMetalAnswers(t *testing.T) {
 	response := p.post(t, body)
 	text, _ := io.ReadAll(response.Body)
 	if response.StatusCode != 503 || response.Header.Get("Retry-After") == "" ||
-		!strings.Contains(string(text), "1.0 GiB of 16.0 GiB are free") || !strings.Contains(string(text), "memory_short") {
+		!strings.Contains(string(text), "1.0 GiB of 16.0 GiB are free") ||
+		!strings.Contains(string(text), "memory_short") {
 		t.Errorf("status %d, %s", response.StatusCode, text)
 	}
 	say("normal")

@@ -71,8 +71,8 @@ func TestNodeClientsRunToolLoops(t *testing.T) {
 	}
 }
 
-// The AI SDK runs a tool within a stream, and it and LangChain get objects that fulfil their schemas, whatever the model
-// would have said.
+// The AI SDK runs a tool within a stream, and it and LangChain get objects that fulfil their schemas, whatever the
+// model would have said.
 func TestFrameworksGetWhatTheirSchemasSay(t *testing.T) {
 	type object struct {
 		City, Sky string
