@@ -17,9 +17,9 @@ var verbPackages = []string{"slipway/installer/operate", "slipway/installer/answ
 	"slipway/fault", "slipway/units", "slipway/termtext"}
 
 // Of other packages it calls only these: they read or write a value, or describe this process.
-var commandCalls = []string{"plan.KindsOf", "plan.ReadNormalize", "installer.CheckPort", "installer.CheckDiskCache",
-	"installer.CheckIdle", "installer.Digest", "machine.System", "machine.MetalMain", "measure.Seconds", "ruler.Names",
-	"profiles.DraftHelp", "profiles.DraftChoices"}
+var commandCalls = []string{"plan.KindsOf", "plan.ReadNormalize", "plan.ReadHosts", "plan.ReadOrigins",
+	"installer.CheckPort", "installer.CheckDiskCache", "installer.CheckIdle", "installer.Digest", "machine.System",
+	"machine.MetalMain", "measure.Seconds", "ruler.Names", "profiles.DraftHelp", "profiles.DraftChoices"}
 
 // What a flag says as a number.
 var numbersOfFlags = []string{"c.Int", "c.Uint64", "c.Float64", "c.Duration", "strconv.Atoi", "units.ParseBytes",

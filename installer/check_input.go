@@ -21,6 +21,8 @@ const mostIdleS = 3600
 func (in Input) Check() error {
 	for _, err := range []error{
 		checkPorts(in.Port, in.MonitorPort), checkDraft(in.Draft), checkNormalize(in.Normalize),
+		checkCallers("allow-host", in.AllowHosts, plan.ReadHosts),
+		checkCallers("allow-origin", in.AllowOrigins, plan.ReadOrigins),
 		notNegative("memory", in.MemoryBytes), notNegative("limit-rate", in.LimitBytesPerSec),
 		notNegative("max-download", in.MaxDownloadBytes),
 	} {
@@ -112,6 +114,18 @@ func checkNormalize(rules string) error {
 	}
 	if same != rules {
 		return &ChoiceError{"--normalize-file: the rules are not in the form that plan.ReadNormalize gives"}
+	}
+	return nil
+}
+
+// checkCallers refuses names that are not in the one form in which they are read.
+func checkCallers(flag string, names plan.Kinds, read func([]string) (plan.Kinds, error)) error {
+	same, err := read(names.List())
+	if err != nil {
+		return &ChoiceError{fmt.Sprintf("--%s %v", flag, err)}
+	}
+	if same != names {
+		return &ChoiceError{fmt.Sprintf("--%s: %q is not in the form in which it is kept, %q", flag, names, same)}
 	}
 	return nil
 }

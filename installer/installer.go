@@ -33,9 +33,11 @@ type Input struct {
 	MaxDownloadBytes int64  `json:"max_download_bytes"`     // the most that may be downloaded of the model; 0: any size
 	// use the engine that is set up, whatever the source available is
 	KeepEngine     bool `json:"-"`
-	DiskCacheAuto  bool `json:"disk_cache_auto"` // choose the disk cache, whatever is set up
-	NormalizeGiven bool `json:"normalize_given"` // Normalize was asked for, also where it is empty
-	ModelSetUp     bool `json:"-"`               // the model was not asked for: it is set up, or was begun
+	DiskCacheAuto  bool `json:"disk_cache_auto"`     // choose the disk cache, whatever is set up
+	NormalizeGiven bool `json:"normalize_given"`     // Normalize was asked for, also where it is empty
+	HostsGiven     bool `json:"allow_hosts_given"`   // AllowHosts was asked for, also where it is empty
+	OriginsGiven   bool `json:"allow_origins_given"` // AllowOrigins was asked for, also where it is empty
+	ModelSetUp     bool `json:"-"`                   // the model was not asked for: it is set up, or was begun
 }
 
 // FillFrom takes from the request that is set up what this one leaves out.
@@ -60,6 +62,12 @@ func (in *Input) FillFrom(r plan.Request) {
 	}
 	if !in.NormalizeGiven {
 		in.Normalize = r.Normalize
+	}
+	if !in.HostsGiven {
+		in.AllowHosts = r.AllowHosts
+	}
+	if !in.OriginsGiven {
+		in.AllowOrigins = r.AllowOrigins
 	}
 	in.Port, in.MonitorPort = cmp.Or(in.Port, r.Port), cmp.Or(in.MonitorPort, r.MonitorPort)
 }

@@ -3,11 +3,11 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -61,14 +61,14 @@ func readOrigin(text string) (string, error) {
 		return "", errors.New("the host must be an address or a name of letters, digits, dots and dashes")
 	}
 	port := u.Port()
-	if n, err := net.LookupPort("tcp", port); port != "" && (err != nil || n == 0 || fmt.Sprint(n) != port) {
+	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port) {
 		return "", errors.New("the port must be a number from 1 to 65535")
 	}
-	switch {
-	case port != "" && !(scheme == "http" && port == "80" || scheme == "https" && port == "443"):
-		return scheme + "://" + net.JoinHostPort(host, port), nil
-	case strings.Contains(host, ":"):
+	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
+	}
+	if port != "" && !(scheme == "http" && port == "80" || scheme == "https" && port == "443") {
+		host += ":" + port
 	}
 	return scheme + "://" + host, nil
 }

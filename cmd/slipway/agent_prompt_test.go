@@ -135,8 +135,8 @@ func realDocuments(t *testing.T) map[string][]any {
 // givesConsent are the flags with which a person agrees to something, or gives something up. The text for assistants
 // forbids each of them without the person's yes.
 var givesConsent = []string{
-	"accept-loss", "accept-told", "all", "allow-stop", "changed-program", "replace", "restart",
-	"set-aside-journal", "yes",
+	"accept-loss", "accept-told", "all", "allow-host", "allow-origin", "allow-stop", "changed-program", "replace",
+	"restart", "set-aside-journal", "yes",
 }
 
 // givesNone are the others: they say what is meant, or how it is shown. --digest is the consent itself.

@@ -245,7 +245,7 @@ func choiceFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "in-place", Usage: "use weights that are on this machine in place, and copy nothing; " +
 			"the folder must stay as it is"},
 		&cli.StringFlag{Name: "limit-rate", Usage: "most bytes a second of downloads: 500kB, 20MB; left out: no limit"},
-		diskCacheFlag(), normalizeFlag(),
+		diskCacheFlag(), normalizeFlag(), allowHostFlag(), allowOriginFlag(),
 		&cli.BoolFlag{Name: "accept-told", Usage: "also install files without a proof: nothing but the hub names " +
 			"their hashes"},
 	}
@@ -259,6 +259,17 @@ func diskCacheFlag() cli.Flag {
 func normalizeFlag() cli.Flag {
 	return &cli.StringFlag{Name: "normalize-file", Usage: "file of rules that make changing text in system messages " +
 		"stable; it is copied; a file of [] ends them"}
+}
+
+func allowHostFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "allow-host", Usage: "name that clients may use in the Host header, such as " +
+		"host.docker.internal; none ends them; left out: as it is set up"}
+}
+
+func allowOriginFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "allow-origin", Usage: "origin whose pages may ask, with a key that is made: " +
+		"http://localhost:3000, or app://, vscode-webview:// or tauri:// for all programs of that kind; none ends " +
+		"them; left out: as it is set up"}
 }
 
 func eventsFlag() cli.Flag {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,10 +41,12 @@ func TestSetupOfTheRealServerAnswers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	env := r.realServer()
-	code, out, errOut := r.run(env, r.setupArgs("--yes")...)
+	const origin = "http://localhost:3000"
+	code, out, errOut := r.run(env, r.setupArgs("--yes", "--allow-origin", origin, "--allow-host", "mac.local")...)
 	if code != 0 {
 		t.Fatalf("%d\n%s%s", code, out, errOut)
 	}
+	r.pageAsks(origin, "mac.local")
 	if !strings.Contains(out, "It says: Hello") {
 		t.Fatalf("it does not greet back:\n%s", out)
 	}
@@ -99,4 +103,30 @@ func (r *rig) realServer() []string {
 	caches := goEnv(r.t, "GOCACHE", "GOMODCACHE", "GOPROXY")
 	return []string{"SLIPWAY_SOURCE=" + source, "PATH=" + filepath.Dir(r.slip) + ":" + filepath.Dir(goCommand),
 		"GOCACHE=" + caches[0], "GOMODCACHE=" + caches[1], "GOPROXY=" + caches[2]}
+}
+
+// pageAsks asks as a page of an allowed origin, by an allowed name and with the key that set-up has made.
+func (r *rig) pageAsks(origin, host string) {
+	r.t.Helper()
+	key, err := os.ReadFile(filepath.Join(r.home, plan.OriginKeyPath))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for sent, want := range map[string]int{strings.TrimSpace(string(key)): 200, "other": 401} {
+		request, err := http.NewRequest(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/v1/models", r.port), nil)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		request.Host = host
+		request.Header.Set("Origin", origin)
+		request.Header.Set("Authorization", "Bearer "+sent)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want || response.Header.Get("Access-Control-Allow-Origin") != origin {
+			r.t.Errorf("a page gets %s, want %d: %v", response.Status, want, response.Header)
+		}
+	}
 }

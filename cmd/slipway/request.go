@@ -48,6 +48,9 @@ func inputOf(c *cli.Context) (installer.Input, error) {
 	if err := conversationsInto(c, &in); err != nil {
 		return in, err
 	}
+	if err := callersInto(c, &in); err != nil {
+		return in, err
+	}
 	if in.ModelDir, err = modelDirOf(c); err != nil {
 		return in, err
 	}
@@ -102,6 +105,21 @@ func conversationsInto(c *cli.Context, in *installer.Input) error {
 	return nil
 }
 
+// callersInto reads --allow-host and --allow-origin.
+func callersInto(c *cli.Context, in *installer.Input) (err error) {
+	if in.HostsGiven = c.IsSet("allow-host"); in.HostsGiven {
+		if in.AllowHosts, err = plan.ReadHosts(c.StringSlice("allow-host")); err != nil {
+			return usage(fmt.Sprintf("--allow-host %v", err))
+		}
+	}
+	if in.OriginsGiven = c.IsSet("allow-origin"); in.OriginsGiven {
+		if in.AllowOrigins, err = plan.ReadOrigins(c.StringSlice("allow-origin")); err != nil {
+			return usage(fmt.Sprintf("--allow-origin %v", err))
+		}
+	}
+	return nil
+}
+
 // modelDirOf reads --model-dir: a folder that is there, absolute.
 func modelDirOf(c *cli.Context) (string, error) {
 	dir := c.String("model-dir")
@@ -137,12 +155,14 @@ func givenFlags(c *cli.Context) [][]string {
 			given = append(given, []string{"--" + name, strconv.Itoa(c.Int(name))})
 		}
 	}
-	var kinds []string
-	for _, kind := range c.StringSlice("allow-stop") {
-		kinds = append(kinds, "--allow-stop", kind)
-	}
-	if kinds != nil {
-		given = append(given, kinds)
+	for _, name := range []string{"allow-stop", "allow-host", "allow-origin"} {
+		var words []string
+		for _, value := range c.StringSlice(name) {
+			words = append(words, "--"+name, value)
+		}
+		if words != nil {
+			given = append(given, words)
+		}
 	}
 	if c.IsSet("idle-for") {
 		given = append(given, []string{"--idle-for", c.Duration("idle-for").String()})

@@ -7,6 +7,7 @@ import (
 
 	"slipway/installer"
 	"slipway/installer/machine"
+	"slipway/installer/operate"
 	"slipway/installer/plan"
 	"slipway/termtext"
 	"slipway/units"
@@ -119,6 +120,9 @@ func printPlan(w io.Writer, p installer.Prepared, userHome string, undo []string
 	if d := p.Plan.Decisions; d.Request.Launch && d.Profile.CacheDiskBytes > 0 {
 		fmt.Fprintf(w, "Conversations are kept on disk, %s at most (off: --disk-cache off).\n",
 			units.Short(d.Profile.CacheDiskBytes))
+	}
+	for _, sentence := range operate.CallersOf(p.Plan.Decisions.Home, p.Plan.Decisions.Request).Sentences {
+		fmt.Fprintln(w, sentence)
 	}
 	others := "; no other program is stopped"
 	if len(p.Plan.Decisions.Stops) > 0 {

@@ -45,6 +45,9 @@ func printStatus(w io.Writer, a operate.StatusAnswer) {
 	if a.SetUp && a.Draft != "" && a.Draft != "none" {
 		fmt.Fprintf(w, "Its draft: %s.\n", a.Draft)
 	}
+	for _, sentence := range a.Callers.Sentences {
+		fmt.Fprintln(w, sentence)
+	}
 	if a.Toy {
 		fmt.Fprintln(w, toyWords)
 	}

@@ -20,6 +20,7 @@ func upVerb(s *session) *cli.Command {
 			&cli.IntFlag{Name: "port", Usage: "use another port from now on"},
 			&cli.IntFlag{Name: "monitor-port", Usage: "use another port for the monitor from now on"},
 			allowStopFlag(), acceptLossFlag(), idleForFlag(), diskCacheFlag(), normalizeFlag(),
+			allowHostFlag(), allowOriginFlag(),
 			&cli.BoolFlag{Name: "attach", Usage: "stay, show the log, and stop the server at Ctrl-C"},
 			eventsFlag()},
 		Action: func(c *cli.Context) error {
@@ -54,6 +55,15 @@ func upInput(c *cli.Context) (operate.UpInput, error) {
 	in.DiskCacheBytes, in.DiskCacheAuto = kept.DiskCacheBytes, kept.DiskCacheAuto
 	if kept.NormalizeGiven {
 		in.Normalize = &kept.Normalize
+	}
+	if err := callersInto(c, &kept); err != nil {
+		return in, err
+	}
+	if kept.HostsGiven {
+		in.AllowHosts = &kept.AllowHosts
+	}
+	if kept.OriginsGiven {
+		in.AllowOrigins = &kept.AllowOrigins
 	}
 	in.IdleForS, err = idleForOf(c)
 	return in, err

@@ -42,6 +42,11 @@ func ServerSettings(home *Home, d plan.Decisions) (launch.Settings, error) {
 		set.CacheDisk, set.CacheDiskBytes, set.CacheDiskDailyBytes = plan.CachePath, d.Profile.CacheDiskBytes,
 			d.Profile.CacheDiskDailyBytes
 	}
+	set.AllowHosts, set.AllowOrigins = string(d.Request.AllowHosts), string(d.Request.AllowOrigins)
+	if set.AllowOrigins != "" {
+		set.OriginKey = plan.OriginKeyPath
+		set.OriginKeySHA256 = originKeySHA256(home)
+	}
 	return set, nil
 }
 

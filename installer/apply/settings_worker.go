@@ -124,11 +124,22 @@ func (w settingsWorker) rulesKept(home *Home) bool {
 	return err == nil && string(data) == rules
 }
 
-// write puts the rules beside the settings, then the settings, and removes rules that are no longer in force.
+// keyKept reports whether pages of allowed origins, where there are any, have a key to send.
+func (w settingsWorker) keyKept(home *Home) bool {
+	return w.decisions.Request.AllowOrigins == "" || originKeySHA256(home) != ""
+}
+
+// write puts the rules and the key beside the settings, then the settings, and removes rules that are no longer in
+// force.
 func (w settingsWorker) write(home *Home) error {
 	rules := plan.NormalizePath(w.decisions.Request.Normalize)
 	if rules != "" {
 		if err := atomicfile.Replace(home.Root, rules, []byte(w.decisions.Request.Normalize), 0o600); err != nil {
+			return err
+		}
+	}
+	if w.decisions.Request.AllowOrigins != "" {
+		if err := makeOriginKey(home); err != nil {
 			return err
 		}
 	}

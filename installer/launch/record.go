@@ -49,6 +49,12 @@ type Settings struct {
 	CacheDiskBytes      int64  `json:"cache_disk_bytes"`
 	CacheDiskDailyBytes int64  `json:"cache_disk_daily_bytes"`
 	NormalizeFile       string `json:"normalize_file"` // below the home, slashes, named for its content; empty: none
+
+	AllowHosts   string `json:"allow_hosts,omitempty"`   // with commas between; empty: none
+	AllowOrigins string `json:"allow_origins,omitempty"` // with commas between; empty: none
+	OriginKey    string `json:"origin_key,omitempty"`    // file below the home, slashes; empty: none
+	// OriginKeySHA256 names the key in that file, so that another key is another setting.
+	OriginKeySHA256 string `json:"origin_key_sha256,omitempty"`
 }
 
 // Digest names the settings.

@@ -264,6 +264,13 @@ func arguments(s Settings, homePath, launchID string) []string {
 	if s.NormalizeFile != "" {
 		args = append(args, "--normalize-file", filepath.Join(homePath, filepath.FromSlash(s.NormalizeFile)))
 	}
+	if s.AllowHosts != "" {
+		args = append(args, "--allow-host", s.AllowHosts)
+	}
+	if s.AllowOrigins != "" {
+		args = append(args, "--allow-origin", s.AllowOrigins, "--origin-key-file",
+			filepath.Join(homePath, filepath.FromSlash(s.OriginKey)))
+	}
 	return args
 }
 

@@ -184,6 +184,8 @@ func whatChanged(file []byte, now plan.Plan) []string {
 		{"the profile's numbers", was.Profile, is.Profile},
 		{"the disk cache or the normalize rules", [2]any{was.Request.DiskCacheBytes, was.Request.Normalize},
 			[2]any{is.Request.DiskCacheBytes, is.Request.Normalize}},
+		{"the hosts and origins that are allowed", [2]any{was.Request.AllowHosts, was.Request.AllowOrigins},
+			[2]any{is.Request.AllowHosts, is.Request.AllowOrigins}},
 		{"the server's source or Go", was.Engine, is.Engine},
 	} {
 		if !reflect.DeepEqual(part.was, part.now) {

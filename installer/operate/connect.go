@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"slipway/installer"
+	"slipway/installer/plan"
 )
 
 // The settings of each client are text files with {{API}}, {{ROOT}} (that without /v1), {{MODEL}}, {{WINDOW}} and
@@ -29,7 +30,8 @@ type ConnectAnswer struct {
 	Text   string `json:"text"`
 	// Settings says whose values these are: "set up", "begun" (the set-up was interrupted), or "default" (nothing is
 	// set up).
-	Settings string `json:"settings"`
+	Settings string  `json:"settings"`
+	Callers  Callers `json:"callers"` // beside the programs of this machine, which need no key
 }
 
 // defaultWindowTokens is the window of the default set-up: the embedded model's.
@@ -47,12 +49,17 @@ func (o *Operator) Connect(in ConnectInput) (ConnectAnswer, error) {
 		return ConnectAnswer{}, wrong("connect needs one client of: %s", strings.Join(Clients(), ", "))
 	}
 	port, model, window := cmp.Or(o.Environment.Port, installer.DefaultPort), "pocket", defaultWindowTokens
+	callers := CallersOf("", plan.Request{})
 	var settings string
 	set, err := o.Settings()
 	switch begun, open := o.recorded(); {
 	case err == nil:
 		d := set.Decisions
 		port, model, window, settings = d.Request.Port, d.Model.ID, d.Profile.WindowTokens, "set up"
+		callers = CallersOf(d.Home, d.Request)
+		for _, sentence := range callers.Sentences {
+			o.Caller.Say(sentence)
+		}
 	case open:
 		port, model, settings = begun.Port, begun.Model, "begun"
 		o.Caller.Say("The set-up is not finished: these are its values.")
@@ -60,7 +67,8 @@ func (o *Operator) Connect(in ConnectInput) (ConnectAnswer, error) {
 		settings = "default"
 		o.Caller.Say("Nothing is set up yet: these are the values of a set-up without flags.")
 	}
-	a := ConnectAnswer{Client: in.Client, API: addressesOf(port, 0).API, Model: model, Settings: settings}
+	a := ConnectAnswer{Client: in.Client, API: addressesOf(port, 0).API, Model: model, Settings: settings,
+		Callers: callers}
 	a.Text = strings.NewReplacer("{{API}}", a.API, "{{ROOT}}", strings.TrimSuffix(a.API, "/v1"), "{{MODEL}}", model,
 		"{{WINDOW}}", strconv.Itoa(window), "{{KEY}}", anyKey).Replace(string(raw))
 	return a, nil

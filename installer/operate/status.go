@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	"slipway/fault"
@@ -12,6 +13,7 @@ import (
 	"slipway/installer/launch"
 	"slipway/installer/neighbor"
 	"slipway/installer/neighbor/record"
+	"slipway/installer/plan"
 	"slipway/termtext"
 	"slipway/wire"
 )
@@ -22,8 +24,9 @@ type StatusAnswer struct {
 	SetUp    bool               `json:"set_up"`
 	Model    string             `json:"model"`
 	Profile  string             `json:"profile"`
-	Draft    string             `json:"draft"`  // that is set up; "none": nothing drafts
-	Answer   *FirstAnswer       `json:"answer"` // of the model, to set-up's question; null before
+	Draft    string             `json:"draft"`   // that is set up; "none": nothing drafts
+	Callers  Callers            `json:"callers"` // beside the programs of this machine
+	Answer   *FirstAnswer       `json:"answer"`  // of the model, to set-up's question; null before
 	Server   ServerStatus       `json:"server"`
 	Live     *launch.Live       `json:"live"`      // what the server says of itself; null unless it runs and answers
 	Damage   []string           `json:"damage"`    // what of our own files cannot be read, in sentences
@@ -36,6 +39,24 @@ type StatusAnswer struct {
 	NoHome   bool      `json:"-"` // nothing was ever set up there
 	Damaged  []Damaged `json:"-"` // what Damage is made of
 	Continue []string  `json:"-"` // argv that continues the open plan
+}
+
+// Callers are those that may ask beside the programs of this machine.
+type Callers struct {
+	AllowHosts   []string `json:"allow_hosts"`   // names for the Host header
+	AllowOrigins []string `json:"allow_origins"` // of pages
+	KeyFile      string   `json:"key_file"`      // with the key that those pages send; empty: there are none
+	Sentences    []string `json:"-"`
+}
+
+// CallersOf says whom a request lets ask, in a home; "": the home is not known.
+func CallersOf(home string, r plan.Request) Callers {
+	c := Callers{AllowHosts: append([]string{}, r.AllowHosts.List()...),
+		AllowOrigins: append([]string{}, r.AllowOrigins.List()...), Sentences: plan.CallersWords(r)}
+	if len(c.AllowOrigins) > 0 {
+		c.KeyFile = filepath.Join(home, filepath.FromSlash(plan.OriginKeyPath))
+	}
+	return c
 }
 
 // Damaged is a file of ours that cannot be used.
@@ -127,7 +148,7 @@ func (o *Operator) Status(ctx context.Context) (StatusAnswer, error) {
 		return StatusAnswer{}, err
 	}
 	a := StatusAnswer{Home: path, Server: ServerStatus{State: launch.Stopped}, Damage: []string{},
-		Stopped: []neighbor.Outcome{}}
+		Stopped: []neighbor.Outcome{}, Callers: CallersOf(path, plan.Request{})}
 	err = o.inHome(func(home *apply.Home) error { return o.fillStatus(ctx, home, &a) })
 	if errors.Is(err, apply.ErrNoHome) {
 		a.NoHome, err = true, nil
@@ -162,6 +183,7 @@ func (o *Operator) fillStatus(ctx context.Context, home *apply.Home, a *StatusAn
 	switch {
 	case err == nil:
 		a.SetUp, a.Model, a.Profile = true, set.Decisions.Model.ID, set.Decisions.Profile.Name
+		a.Callers = CallersOf(home.Path, set.Decisions.Request)
 		a.Toy, a.Draft = set.Decisions.Model.Embedded, set.Decisions.Profile.Draft
 		if first := firstAnswer(home); first != nil && first.Model == a.Model {
 			a.Answer = first

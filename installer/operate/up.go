@@ -25,6 +25,9 @@ type UpInput struct {
 	DiskCacheBytes int64      `json:"disk_cache_bytes"` // plan.DiskCacheOff: none
 	DiskCacheAuto  bool       `json:"disk_cache_auto"`  // choose the disk cache again
 	Normalize      *string    `json:"normalize"`        // as plan.ReadNormalize gives it; "" ends the rules
+	// as plan.ReadHosts and plan.ReadOrigins give them; "" ends them
+	AllowHosts   *plan.Kinds `json:"allow_hosts"`
+	AllowOrigins *plan.Kinds `json:"allow_origins"`
 }
 
 // UpgradeInput is the input of Upgrade.
@@ -45,6 +48,12 @@ func (in UpInput) into(request *installer.Input) error {
 	}
 	if in.Normalize != nil {
 		request.NormalizeGiven, request.Normalize = true, *in.Normalize
+	}
+	if in.AllowHosts != nil {
+		request.HostsGiven, request.AllowHosts = true, *in.AllowHosts
+	}
+	if in.AllowOrigins != nil {
+		request.OriginsGiven, request.AllowOrigins = true, *in.AllowOrigins
 	}
 	return request.Check()
 }

@@ -36,9 +36,13 @@ type Request struct {
 	// Normalize is the rules that make changing text of system messages stable, as ReadNormalize gives them; empty:
 	// none.
 	Normalize string `json:"normalize,omitempty"`
+	// AllowHosts are names that clients may use in the Host header, as ReadHosts gives them.
+	AllowHosts Kinds `json:"allow_hosts,omitempty"`
+	// AllowOrigins are origins whose pages may ask, with a key, as ReadOrigins gives them.
+	AllowOrigins Kinds `json:"allow_origins,omitempty"`
 }
 
-// Kinds is a set of kinds of other servers: sorted, each once, with commas between; "" is empty.
+// Kinds is a set of names, such as kinds of other servers: sorted, each once, with commas between; "" is empty.
 type Kinds string
 
 // KindsOf makes a set of names.

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"path"
+	"strings"
 
 	"slipway/profiles"
 	"slipway/units"
@@ -161,6 +162,11 @@ func settingsAction(d Decisions) Action {
 		a.Sentence += fmt.Sprintf(" Keep a copy of the normalize rules in %s.", name)
 		a.Touches.Paths = append(a.Touches.Paths, name)
 	}
+	if d.Request.AllowOrigins != "" {
+		a.Sentence += fmt.Sprintf(" Make a random key in %s, for you alone (mode 0600), unless it is there.",
+			OriginKeyPath)
+		a.Touches.Paths = append(a.Touches.Paths, OriginKeyPath)
+	}
 	return a
 }
 
@@ -189,7 +195,24 @@ func launchAction(d Decisions) Action {
 		a.Sentence += fmt.Sprintf(" To resume conversations until it stops, it keeps restore points: up to %s in "+
 			"memory, none on disk.", units.GiB(p.CacheMemoryBytes))
 	}
+	for _, words := range CallersWords(d.Request) {
+		a.Sentence += " " + words
+	}
 	return a
+}
+
+// CallersWords say who may ask beside the programs of this machine: a sentence for the hosts and one for the origins,
+// where there are any.
+func CallersWords(r Request) (sentences []string) {
+	if hosts := r.AllowHosts.List(); hosts != nil {
+		sentences = append(sentences, fmt.Sprintf("Clients may call the server by the name %s (off: --allow-host %s).",
+			strings.Join(hosts, " or "), NoCallers))
+	}
+	if origins := r.AllowOrigins.List(); origins != nil {
+		sentences = append(sentences, fmt.Sprintf("Pages and programs of %s may ask the model, with the key in %s "+
+			"(off: --allow-origin %s).", strings.Join(origins, " and "), OriginKeyPath, NoCallers))
+	}
+	return sentences
 }
 
 // formatWords names a format, and that it changes results where it does.
