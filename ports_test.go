@@ -12,7 +12,8 @@ import (
 // takes port 0, or a port that it found free, and a home of its own.
 func TestNoTestUsesAFixedPortOrThePersonsHome(t *testing.T) {
 	out, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "*_test.go", "test/*.go",
-		"cmd/slipway/testdata/script/*.txt", "cmd/slipway/testdata/neighbors/*.txt", "scripts/*.sh").Output()
+		"cmd/slipway/testdata/script/*.txt", "cmd/slipway/testdata/neighbors/*.txt",
+		"cmd/slipway/testdata/own_kind/*.txt", "scripts/*.sh").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,28 @@ import (
 // The scripts meet the doubles of test/neighbors: programs of their own on real ports.
 func TestNeighborScripts(t *testing.T) {
 	t.Parallel() // it waits, most of its time
+	runNeighborScripts(t, "testdata/neighbors")
+}
+
+// These stop servers of our own kind, which other tests have too. So they run in a network of their own, where this
+// system has such a thing, and see no others.
+func TestScriptsThatStopServersOfOurKind(t *testing.T) {
+	const inside = "SLIPWAY_TEST_OWN_NETWORK"
+	if os.Getenv(inside) == "" && exec.Command("unshare", "-rn", "true").Run() == nil {
+		c := exec.Command("unshare", "-rn", "sh", "-c", `{ ip link set lo up || ifconfig lo up; } 2>/dev/null; exec "$@"`,
+			"sh", os.Args[0], "-test.run=^TestScriptsThatStopServersOfOurKind$", "-test.v")
+		c.Env = append(os.Environ(), inside+"=1")
+		out, err := c.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestScriptsThatStopServersOfOurKind/another_home") {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	runNeighborScripts(t, "testdata/own_kind")
+}
+
+func runNeighborScripts(t *testing.T, folder string) {
+	t.Helper()
 	leave, err := alone.Enter()
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +67,7 @@ func TestNeighborScripts(t *testing.T) {
 	}
 	caches := goEnv(t, "GOCACHE", "GOMODCACHE", "GOPROXY")
 	testscript.RunT(oneByOne{t}, testscript.Params{
-		Dir: "testdata/neighbors",
+		Dir: folder,
 		Setup: func(env *testscript.Env) error {
 			for name, value := range map[string]string{"GOCACHE": caches[0], "GOMODCACHE": caches[1],
 				"GOPROXY":      caches[2],

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -62,45 +63,39 @@ func TestRealAgentsDoATurnAndAFollowUp(t *testing.T) {
 	}
 	for _, agent := range []struct {
 		name, tool, file string
-		settings         map[string]string // files in the home; {{URL}} is the server's address
+		connect          string            // what slipway connect prints is its settings
+		files            map[string]string // in the home, to the line at which each begins in what is printed
+		more             string            // behind the text of every file
 		env              []string
 		first, next      []string
 	}{
 		{
-			name: "claude", tool: "Write", file: "file_path",
-			env: []string{"ANTHROPIC_BASE_URL={{URL}}", "ANTHROPIC_AUTH_TOKEN=none", "ANTHROPIC_MODEL=pocket",
-				"ANTHROPIC_DEFAULT_HAIKU_MODEL=pocket", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
+			name: "claude", tool: "Write", file: "file_path", connect: "claude-code",
 			first: []string{"--allowedTools", "Write", "-p", firstQuestion},
 			next:  []string{"--allowedTools", "Write", "-c", "-p", nextQuestion},
 		},
 		{
-			name: "codex", tool: "exec_command", file: "cmd",
-			settings: map[string]string{".codex/config.toml": "model = \"pocket\"\nmodel_provider = \"slipway\"\n" +
-				"web_search = \"disabled\"\n[analytics]\nenabled = false\n[model_providers.slipway]\nname = \"slipway\"\n" +
-				"base_url = \"{{URL}}/v1\"\nwire_api = \"responses\"\n"},
+			name: "codex", tool: "exec_command", file: "cmd", connect: "codex",
+			files: map[string]string{".codex/config.toml": "# Codex"}, more: "\n[analytics]\nenabled = false\n",
 			first: []string{"exec", "--dangerously-bypass-approvals-and-sandbox", firstQuestion},
 			next:  []string{"exec", "resume", "--last", "--dangerously-bypass-approvals-and-sandbox", nextQuestion},
 		},
 		{
-			name: "qwen", tool: "write_file", file: "file_path",
-			env:   []string{"OPENAI_API_KEY=none", "OPENAI_BASE_URL={{URL}}/v1", "OPENAI_MODEL=pocket"},
+			name: "qwen", tool: "write_file", file: "file_path", connect: "qwen-code",
+			files: map[string]string{".qwen/settings.json": "// ~/.qwen"},
 			first: []string{"--auth-type", "openai", "--yolo", "-p", firstQuestion},
 			next:  []string{"--auth-type", "openai", "--yolo", "--continue", "-p", nextQuestion},
 		},
 		{
-			name: "opencode", tool: "write", file: "filePath",
-			settings: map[string]string{".config/opencode/opencode.json": `{"share": "disabled", "autoupdate": false,
-				"provider": {"slipway": {"npm": "@ai-sdk/openai-compatible", "name": "slipway",
-				"options": {"baseURL": "{{URL}}/v1"}, "models": {"pocket": {"name": "pocket"}}}}}`},
+			name: "opencode", tool: "write", file: "filePath", connect: "opencode",
+			files: map[string]string{".config/opencode/opencode.json": "// opencode"},
 			env:   []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1"},
-			first: []string{"run", "-m", "slipway/pocket", firstQuestion},
-			next:  []string{"run", "-m", "slipway/pocket", "--continue", nextQuestion},
+			first: []string{"run", firstQuestion},
+			next:  []string{"run", "--continue", nextQuestion},
 		},
 		{
-			name: "cn", tool: "Write", file: "filepath",
-			settings: map[string]string{"config.yaml": "name: slipway\nversion: 1.0.0\nschema: v1\nmodels:\n" +
-				"  - name: pocket\n    provider: openai\n    model: pocket\n    apiBase: {{URL}}/v1\n    apiKey: none\n" +
-				"    roles: [chat, edit]\n    capabilities: [tool_use]\n"},
+			name: "cn", tool: "Write", file: "filepath", connect: "continue",
+			files: map[string]string{"config.yaml": "# Continue"},
 			env:   []string{"CONTINUE_TELEMETRY_ENABLED=0", "CONTINUE_CLI_ENABLE_TELEMETRY=0"},
 			first: []string{"--config", "{{HOME}}/config.yaml", "--auto", "-p", firstQuestion},
 			next:  []string{"--config", "{{HOME}}/config.yaml", "--auto", "--resume", "-p", nextQuestion},
@@ -115,13 +110,20 @@ func TestRealAgentsDoATurnAndAFollowUp(t *testing.T) {
 			s := start(t, setup{window: 1 << 17, chunk: 1 << 17, queue: 9, bodyBytes: 8 << 20,
 				wrap: func(e api.Engine) api.Engine { model.Engine = e; return model }})
 			model.s = s
-			fill := strings.NewReplacer("{{URL}}", s.URL, "{{HOME}}", home).Replace
-			for name, text := range agent.settings {
+			fill := strings.NewReplacer("{{API}}", s.URL+"/v1", "{{ROOT}}", s.URL, "{{MODEL}}", "pocket", "{{KEY}}", "none",
+				"{{WINDOW}}", "131072", "{{HOME}}", home).Replace
+			printed := connected(t, agent.connect)
+			for name, begins := range agent.files {
+				_, text, found := strings.Cut(printed, begins)
+				if !found {
+					t.Fatalf("%s is not in what connect prints: %s", begins, printed)
+				}
+				_, text, _ = strings.Cut(text, "\n") // the line that says where it goes
 				path := filepath.Join(home, name)
 				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(path, []byte(fill(text)), 0o600); err != nil {
+				if err := os.WriteFile(path, []byte(fill(text+agent.more)), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -134,8 +136,9 @@ func TestRealAgentsDoATurnAndAFollowUp(t *testing.T) {
 				c.Dir = repository
 				c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=dumb", "IS_SANDBOX=1", "NO_COLOR=1",
 					"DO_NOT_TRACK=1"}
-				for _, variable := range agent.env {
-					c.Env = append(c.Env, fill(variable))
+				c.Env = append(c.Env, agent.env...)
+				for _, set := range exported.FindAllStringSubmatch(printed, -1) {
+					c.Env = append(c.Env, fill(set[1]+"="+set[2]))
 				}
 				out, err := c.CombinedOutput()
 				if err != nil {
@@ -153,4 +156,17 @@ func TestRealAgentsDoATurnAndAFollowUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// exported is a variable that a printed shell text sets.
+var exported = regexp.MustCompile(`(?m)^export (\w+)="?([^"\n]*)"?$`)
+
+// connected is the text of slipway connect, before the server's values are put in.
+func connected(t *testing.T, client string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../installer/operate/connect/" + client + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
