@@ -110,8 +110,8 @@ func TestRealAgentsDoATurnAndAFollowUp(t *testing.T) {
 			s := start(t, setup{window: 1 << 17, chunk: 1 << 17, queue: 9, bodyBytes: 8 << 20,
 				wrap: func(e api.Engine) api.Engine { model.Engine = e; return model }})
 			model.s = s
-			fill := strings.NewReplacer("{{API}}", s.URL+"/v1", "{{ROOT}}", s.URL, "{{MODEL}}", "pocket", "{{KEY}}", "none",
-				"{{WINDOW}}", "131072", "{{HOME}}", home).Replace
+			fill := strings.NewReplacer("{{API}}", s.URL+"/v1", "{{ROOT}}", s.URL, "{{MODEL}}", "pocket",
+				"{{KEY}}", "none", "{{WINDOW}}", "131072", "{{HOME}}", home).Replace
 			printed := connected(t, agent.connect)
 			for name, begins := range agent.files {
 				_, text, found := strings.Cut(printed, begins)

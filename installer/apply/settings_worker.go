@@ -90,7 +90,7 @@ func (w settingsWorker) Check(_ context.Context, home *Home) (Condition, error) 
 	if !info.Mode().IsRegular() {
 		return Condition{Conflict: plan.SettingsPath + " is no plain file, and the settings must be there"}, nil
 	}
-	return Condition{Done: w.saved(home) && w.rulesKept(home)}, nil
+	return Condition{Done: w.saved(home) && w.rulesKept(home) && w.keyKept(home)}, nil
 }
 
 func (w settingsWorker) Do(_ context.Context, home *Home, _ func(Event)) (Outcome, error) {
@@ -98,7 +98,10 @@ func (w settingsWorker) Do(_ context.Context, home *Home, _ func(Event)) (Outcom
 	if name := plan.NormalizePath(w.decisions.Request.Normalize); name != "" {
 		out.Items = append(out.Items, Item{Kind: FileItem, Path: name})
 	}
-	if w.saved(home) && w.rulesKept(home) {
+	if w.decisions.Request.AllowOrigins != "" {
+		out.Items = append(out.Items, Item{Kind: FileItem, Path: plan.OriginKeyPath})
+	}
+	if w.saved(home) && w.rulesKept(home) && w.keyKept(home) {
 		return out, nil
 	}
 	if err := setAsideSettings(home); err != nil {
