@@ -15,7 +15,7 @@ const firstLineEnd blanks = 255
 // noBlanks is before a value whose blanks were taken by the list around it.
 const noBlanks blanks = 254
 
-// step takes a blank; false where b is none that may come. A line end is followed by at most so many of an indent;
+// step takes a blank; false where b may not come here. A line end is followed by at most so many of an indent;
 // negative: there may be none.
 func (w blanks) step(b byte, indent int, begin bool) (blanks, bool) {
 	switch {

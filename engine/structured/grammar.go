@@ -182,7 +182,7 @@ func (g *Grammar) Follow(ends []int32, begun []byte) *Follower {
 }
 
 // Mask gives the tokens that may follow a reply's tokens. It may be asked in any order: what differs from the reply
-// before is followed again. Where the reply is none of the grammar, no token may.
+// before is followed again. Where the reply does not fit the grammar, no token may follow.
 func (f *Follower) Mask(reply []int32) sample.Mask {
 	return f.g.mask(f.follow(reply), f.ends)
 }

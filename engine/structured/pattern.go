@@ -54,11 +54,11 @@ func newPattern(expression string, least, most int) (*pattern, error) {
 	}
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("is an expression that is not understood (%v)", err)
+		return nil, fmt.Errorf("is not understood (%v); use a simpler expression", err)
 	}
 	prog, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		return nil, fmt.Errorf("is an expression that is not understood (%v)", err)
+		return nil, fmt.Errorf("is not understood (%v); use a simpler expression", err)
 	}
 	b := &patternBuilder{prog: prog, least: least, most: most, ids: map[string]int32{}}
 	if err := b.build(); err != nil {

@@ -18,7 +18,8 @@ func strictTools(tools []Tool) (func(name, arguments string) bool, *Error) {
 		}
 		schema, err := compileSchema(t.Parameters)
 		if err != nil {
-			return nil, Invalid(t.Param+".strict", "the schema of its parameters is none: %.300v", err)
+			return nil, Invalid(t.Param+".strict", "the schema of its parameters is not valid; mend it, or leave "+
+				"out strict: %.300v", err)
 		}
 		schemas[t.Name] = schema
 	}
